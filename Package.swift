@@ -1,0 +1,83 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System. Only the adapters import a
+// test framework, and the command-line tool links none.
+let package = Package(
+    name: "failure-artifacts",
+    platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
+    products: [
+        .library(name: "FailureArtifacts", targets: ["FailureArtifacts"]),
+        .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
+    ],
+    targets: [
+        // What the system brings.
+        .systemLibrary(
+            name: "CFailureArtifactsSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        .systemLibrary(
+            name: "CFailureArtifactsZlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+
+        // Parts that know nothing of tests.
+        .target(name: "FailureArtifactsSystem", swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsZip",
+            dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
+        .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(
+            name: "FailureArtifactsSQLite",
+            dependencies: [
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
+            ],
+            swiftSettings: settings),
+
+        // What a failure leaves, and when.
+        .target(
+            name: "FailureArtifactsBundle",
+            dependencies: ["FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip"],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsCapture",
+            dependencies: [
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+
+        // Adapters to test frameworks.
+        .target(name: "CFailureArtifactsInstall"),
+        .target(
+            name: "FailureArtifacts",
+            dependencies: ["FailureArtifactsCapture", "CFailureArtifactsInstall"],
+            swiftSettings: settings),
+
+        // The command-line tool.
+        .target(
+            name: "FailureArtifactsCommands",
+            dependencies: [
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "FailureArtifactsTool", dependencies: ["FailureArtifactsCommands"],
+            swiftSettings: settings),
+
+        // Tests.
+        .testTarget(
+            name: "FailureArtifactsSystemTests", dependencies: ["FailureArtifactsSystem"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsZipTests",
+            dependencies: ["FailureArtifactsZip", "FailureArtifactsSystem"],
+            swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,122 @@
+package import FailureArtifactsSystem
+
+/// What `metadata.json` holds: the JSON form of a bundle's description, described to the rest of the world
+/// by `metadata.schema.json`.
+///
+/// Sizes are in bytes, durations in seconds, times in UTC by ISO 8601. What is unknown is absent.
+package struct BundleMetadata: Codable, Equatable, Sendable {
+    package var formatVersion: String = FormatVersion.current.description
+    package var test: Test
+    package var outcome: Outcome
+    /// One failure, recognised across retries, shards and runs; see ``Fingerprint``.
+    package var fingerprint: String
+    /// In the order they happened; the stores are those of the first.
+    package var failures: [Failure]
+    package var stores: [Store]
+    package var attachments: [Attachment]
+    package var environment: Environment
+    package var capture: Capture
+    /// Full sentences: what could not be captured as it should be, and why.
+    package var warnings: [String]
+
+    package init(
+        test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
+        attachments: [Attachment], environment: Environment, capture: Capture, warnings: [String]
+    ) {
+        self.test = test
+        self.outcome = outcome
+        self.fingerprint = fingerprint
+        self.failures = failures
+        self.stores = stores
+        self.attachments = attachments
+        self.environment = environment
+        self.capture = capture
+        self.warnings = warnings
+    }
+
+    /// The test that failed.
+    package struct Test: Codable, Hashable, Sendable {
+        /// `XCTest` or `Swift Testing`.
+        package var framework: String
+        /// The class or suite, without the module.
+        package var suite: String
+        /// The method or function.
+        package var name: String
+        /// The arguments of a parameterised test, each as its description.
+        package var arguments: [String]?
+        /// Counts from 1 how often this test was started in its process.
+        package var attempt: Int
+
+        package init(
+            framework: String, suite: String, name: String, arguments: [String]? = nil, attempt: Int = 1
+        ) {
+            self.framework = framework
+            self.suite = suite
+            self.name = name
+            self.arguments = arguments
+            self.attempt = attempt
+        }
+    }
+
+    /// How the test ended.
+    package enum Outcome: String, Codable, Sendable, CaseIterable {
+        case failed, crashed, timedOut, terminated
+    }
+
+    /// One failure of the test.
+    package struct Failure: Codable, Equatable, Sendable {
+        /// What kind of failure it was.
+        package enum Kind: String, Codable, Sendable {
+            /// An assertion that did not hold.
+            case assertion
+            /// An error thrown out of the test, its set-up or its teardown.
+            case error
+        }
+
+        package var message: String
+        /// The source file, as the framework gives it; absent where it does not know.
+        package var file: String?
+        /// Counts from 1.
+        package var line: Int?
+        package var kind: Kind
+        package var at: String
+
+        package init(message: String, file: String?, line: Int?, kind: Kind, at: Timestamp) {
+            self.message = message
+            self.file = file
+            self.line = line
+            self.kind = kind
+            self.at = at.description
+        }
+    }
+
+    /// A file or a piece of data that the test attached.
+    package struct Attachment: Codable, Equatable, Sendable {
+        /// As the test named it.
+        package var name: String
+        /// The entry of the bundle that holds it; absent where it could not be kept.
+        package var entry: String?
+        package var bytes: UInt64
+
+        package init(name: String, entry: String?, bytes: UInt64) {
+            self.name = name
+            self.entry = entry
+            self.bytes = bytes
+        }
+    }
+
+    /// When and under which limits the capture was made.
+    package struct Capture: Codable, Equatable, Sendable {
+        package var at: String
+        /// How long the test was held up, in seconds.
+        package var duration: Double
+        /// Which limits cut something, by the name of the variable that sets them.
+        package var limitsHit: [String]
+
+        package init(at: Timestamp, duration: Double, limitsHit: [String]) {
+            self.at = at.description
+            self.duration = duration
+            self.limitsHit = limitsHit
+        }
+    }
+}

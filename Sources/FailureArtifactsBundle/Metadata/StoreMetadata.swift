@@ -1,0 +1,116 @@
+extension BundleMetadata {
+    /// One SQLite store that the failing test used.
+    package struct Store: Codable, Equatable, Sendable {
+        /// Where a store lives.
+        package enum Storage: String, Codable, Sendable {
+            case file, memory, temporary
+        }
+
+        /// Unique in the bundle.
+        package var name: String
+        /// What the failing test's connection saw; absent where the store is described only.
+        package var entry: String?
+        /// What everyone else saw, only where a transaction was open.
+        package var committedEntry: String?
+        /// The path the test opened; absent for a store without a file.
+        package var originalPath: String?
+        package var storage: Storage
+        /// By SQLite's names, of the original: `wal`, `delete`, `memory`, …; absent where unknown.
+        package var journalMode: String?
+        /// Whether the test's connection was inside a write transaction; absent where that is not known.
+        package var transactionOpen: Bool?
+        package var capture: Capture
+        /// Sizes of files.
+        package var bytes: Bytes
+
+        // What SQLite says of the copy; absent where there is none that it can read.
+
+        /// In bytes.
+        package var pageSize: Int?
+        package var pageCount: Int64?
+        package var freePageCount: Int64?
+        package var userVersion: Int64?
+        package var applicationID: Int64?
+        /// `ok`, what `PRAGMA quick_check` found, or `notChecked` where its time was up.
+        package var integrity: String?
+        package var tables: [Table]?
+
+        package init(
+            name: String, entry: String? = nil, committedEntry: String? = nil,
+            originalPath: String? = nil, storage: Storage, journalMode: String? = nil,
+            transactionOpen: Bool? = nil, capture: Capture, bytes: Bytes
+        ) {
+            self.name = name
+            self.entry = entry
+            self.committedEntry = committedEntry
+            self.originalPath = originalPath
+            self.storage = storage
+            self.journalMode = journalMode
+            self.transactionOpen = transactionOpen
+            self.capture = capture
+            self.bytes = bytes
+        }
+
+        /// How the copy was made.
+        package struct Capture: Codable, Equatable, Sendable {
+            /// The way the bytes were read, or `described` where there is no copy.
+            package var method: String
+            /// Whether the copy is one state the store really had.
+            package var consistent: Bool
+            /// In seconds.
+            package var duration: Double
+            package var checkpoint: Checkpoint
+            /// Why there is no copy, as a full sentence; absent where there is one.
+            package var reason: String?
+
+            package init(
+                method: String, consistent: Bool, duration: Double, checkpoint: Checkpoint = .none,
+                reason: String? = nil
+            ) {
+                self.method = method
+                self.consistent = consistent
+                self.duration = duration
+                self.checkpoint = checkpoint
+                self.reason = reason
+            }
+        }
+
+        /// What was checkpointed to get one stand-alone file.
+        package enum Checkpoint: String, Codable, Sendable {
+            /// Nothing: the copy was read through SQLite, which looks into the WAL itself.
+            case none
+            /// The copy, which had a WAL of its own.
+            case copy
+        }
+
+        /// A table of the store.
+        package struct Table: Codable, Equatable, Sendable {
+            package var name: String
+            package var rows: Int64
+            /// Whether ``rows`` is the number of rows; where counting took too long it is a lower bound.
+            package var exact: Bool
+
+            package init(name: String, rows: Int64, exact: Bool) {
+                self.name = name
+                self.rows = rows
+                self.exact = exact
+            }
+        }
+
+        /// Sizes of files, in bytes.
+        package struct Bytes: Codable, Equatable, Sendable {
+            /// The database file of the original; absent where it has none.
+            package var original: UInt64?
+            /// The WAL beside it.
+            package var wal: UInt64?
+            /// The entry in the bundle, not compressed.
+            package var copy: UInt64?
+
+            package init(original: UInt64? = nil, wal: UInt64? = nil, copy: UInt64? = nil) {
+                self.original = original
+                self.wal = wal
+                self.copy = copy
+            }
+        }
+    }
+}

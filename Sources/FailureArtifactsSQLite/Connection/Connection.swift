@@ -1,0 +1,166 @@
+internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsSQLite
+package import FailureArtifactsSystem
+
+/// A database connection of our own, which discovery does not see.
+///
+/// It is opened without a mutex: one thread at a time. It is closed when it goes out of scope.
+package struct Connection: ~Copyable {
+    /// How a connection is opened.
+    package enum Mode: Sendable {
+        /// An existing database, for reading; its journal is honoured.
+        case readOnly
+        /// An existing file that nobody else uses and that needs no journal, for reading: no lock is
+        /// taken, and no file is created beside it.
+        case immutable
+        /// An existing database, for reading and writing.
+        case readWrite
+        /// A database that may have to be created.
+        case create
+    }
+
+    let handle: OpaquePointer
+
+    /// Opens the database at `path`.
+    ///
+    /// - Parameters:
+    ///   - path: The file; it is never read as a URI, whatever characters it has.
+    ///   - mode: What it is opened for.
+    ///   - vfs: The name of the VFS that reads it; nil for the default one.
+    ///   - busyTimeout: Seconds to wait for a lock that somebody else holds.
+    /// - Throws: The failure of `sqlite3_open_v2`. SQLite opens files lazily: that a file is no database
+    ///   is said by the first statement.
+    package init(
+        path: String, mode: Mode, vfs: String? = nil, busyTimeout: Double = 0
+    ) throws(SQLiteError) {
+        let access: CInt
+        var name = Path.absolute(path)
+        switch mode {
+        case .readOnly: access = SQLITE_OPEN_READONLY
+        case .immutable: access = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+        case .readWrite: access = SQLITE_OPEN_READWRITE
+        case .create: access = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        }
+        if case .immutable = mode { name = Self.uri(path: name) + "?immutable=1" }
+        var handle: OpaquePointer?
+        failure_artifacts_discovery_pause()
+        let code = sqlite3_open_v2(
+            name, &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
+        failure_artifacts_discovery_resume()
+        guard let opened = handle, code == SQLITE_OK else {
+            let error = SQLiteError("open '\(path)'", handle: handle)
+            // "Whether or not an error occurs when it is opened, resources associated with the database
+            // connection handle should be released by passing it to sqlite3_close()."
+            sqlite3_close_v2(handle)
+            throw error
+        }
+        self.handle = opened
+        sqlite3_busy_timeout(opened, CInt(min(max(busyTimeout, 0) * 1000, 86_400_000)))
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+    }
+
+    /// A `file:` URI that names exactly `path` (<https://www.sqlite.org/uri.html>).
+    private static func uri(path: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes = Array("file:".utf8)
+        for byte in path.utf8 {
+            switch byte {
+            case UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "%"):
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Runs one or more statements and drops their rows.
+    package borrowing func execute(_ sql: String) throws(SQLiteError) {
+        var message: UnsafeMutablePointer<CChar>?
+        let code = sqlite3_exec(handle, sql, nil, nil, &message)
+        defer { sqlite3_free(message) }
+        guard code == SQLITE_OK else {
+            throw SQLiteError(
+                "run '\(sql)'", code: sqlite3_extended_errcode(handle),
+                message: message.map { String(cString: $0) })
+        }
+    }
+
+    /// Compiles one statement.
+    ///
+    /// - Parameter sql: A single statement, with `?` where ``Statement/bind(_:)`` puts values.
+    /// - Returns: The statement, before its first row.
+    /// - Throws: The reason why SQLite does not compile it, or that there is none or more than one.
+    package borrowing func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+        var statement: OpaquePointer?
+        var isComplete = true
+        let code = sql.withCString { text in
+            var tail: UnsafePointer<CChar>?
+            let code = sqlite3_prepare_v2(handle, text, -1, &statement, &tail)
+            if code == SQLITE_OK, let tail {
+                isComplete = !Self.holdsStatement(tail, of: handle)
+            }
+            return code
+        }
+        guard code == SQLITE_OK else { throw SQLiteError("run '\(sql)'", handle: handle) }
+        guard let statement else {
+            throw SQLiteError("run '\(sql)'", code: SQLITE_MISUSE, message: "it holds no statement")
+        }
+        let result = Statement(handle: statement, connection: handle, sql: sql)
+        guard isComplete else {
+            throw SQLiteError("run '\(sql)'", code: SQLITE_MISUSE, message: "more than one statement")
+        }
+        return result
+    }
+
+    /// Whether anything but white space and comments follows the first statement.
+    private static func holdsStatement(_ tail: UnsafePointer<CChar>, of handle: OpaquePointer) -> Bool {
+        var next: OpaquePointer?
+        defer { sqlite3_finalize(next) }
+        return sqlite3_prepare_v2(handle, tail, -1, &next, nil) != SQLITE_OK || next != nil
+    }
+
+    /// The single value of a single row.
+    ///
+    /// - Parameter sql: A statement that gives one row.
+    /// - Returns: Its first column; null where there is no row.
+    /// - Throws: The failure to compile or run it.
+    package borrowing func value(of sql: String) throws(SQLiteError) -> Value {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.value(at: 0) : .null
+    }
+
+    /// The single integer of a single row, 0 where there is none.
+    package borrowing func integer(of sql: String) throws(SQLiteError) -> Int64 {
+        guard case .integer(let number) = try value(of: sql) else { return 0 }
+        return number
+    }
+
+    /// Ends every statement that still runs when `deadline` has passed, with an error that
+    /// ``SQLiteError/isInterrupted``; nil lifts the limit.
+    package borrowing func setDeadline(_ deadline: Instant?) {
+        guard let deadline else {
+            sqlite3_progress_handler(handle, 0, nil, nil)
+            return
+        }
+        // The moment travels in the context pointer itself, so that nothing has to outlive the call.
+        let context = UnsafeMutableRawPointer(bitPattern: UInt(max(deadline.nanoseconds, 1)))
+        sqlite3_progress_handler(
+            handle, 1000,
+            { context in
+                Instant.now > Instant(nanoseconds: UInt64(UInt(bitPattern: context))) ? 1 : 0
+            }, context)
+    }
+
+    /// Keeps this connection from running anything that the database file brings along: no function with
+    /// side effects in views or triggers, no virtual table that was not declared innocuous, no writing
+    /// (<https://www.sqlite.org/security.html>).
+    package borrowing func distrustSchema() throws(SQLiteError) {
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
+        try execute("PRAGMA query_only = 1; PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0")
+    }
+}

@@ -1,0 +1,85 @@
+internal import CFailureArtifactsSQLite
+
+/// A compiled statement of a ``Connection``; it must not outlive that connection.
+package struct Statement: ~Copyable {
+    private let handle: OpaquePointer
+    private let connection: OpaquePointer
+    private let sql: String
+
+    init(handle: OpaquePointer, connection: OpaquePointer, sql: String) {
+        self.handle = handle
+        self.connection = connection
+        self.sql = sql
+    }
+
+    deinit {
+        sqlite3_finalize(handle)
+    }
+
+    /// Gives the parameters `?` their values, in order.
+    package borrowing func bind(_ values: [Value]) throws(SQLiteError) {
+        for (index, value) in values.enumerated() {
+            let position = CInt(index + 1)
+            let code =
+                switch value {
+                case .null: sqlite3_bind_null(handle, position)
+                case .integer(let number): sqlite3_bind_int64(handle, position, number)
+                case .real(let number): sqlite3_bind_double(handle, position, number)
+                case .text(let text):
+                    failure_artifacts_bind_text(handle, position, text, UInt64(text.utf8.count))
+                case .blob(let bytes):
+                    failure_artifacts_bind_blob(handle, position, bytes, UInt64(bytes.count))
+                }
+            guard code == SQLITE_OK else { throw SQLiteError("run '\(sql)'", handle: connection) }
+        }
+    }
+
+    /// Goes to the next row.
+    ///
+    /// - Returns: Whether there is one.
+    /// - Throws: The reason why the statement fails, a passed deadline included.
+    package borrowing func step() throws(SQLiteError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default: throw SQLiteError("run '\(sql)'", handle: connection)
+        }
+    }
+
+    /// Has the statement start anew, its values kept.
+    package borrowing func reset() {
+        sqlite3_reset(handle)
+    }
+
+    /// The names of the columns, in order.
+    package var columnNames: [String] {
+        (0..<sqlite3_column_count(handle)).map { index in
+            sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
+        }
+    }
+
+    /// Whether running the statement leaves the database file as it is.
+    package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
+
+    /// The value in a column of the current row.
+    ///
+    /// - Parameter index: The column, from 0.
+    /// - Returns: A copy that outlives the row.
+    package borrowing func value(at index: Int) -> Value {
+        let column = CInt(index)
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
+        case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
+        case SQLITE_TEXT: return .text(String(decoding: bytes(at: column), as: UTF8.self))
+        case SQLITE_BLOB: return .blob(bytes(at: column))
+        default: return .null
+        }
+    }
+
+    private borrowing func bytes(at column: CInt) -> [UInt8] {
+        // The pointer before the count: sqlite3_column_blob() may convert the value.
+        let pointer = sqlite3_column_blob(handle, column)
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return Array(UnsafeRawBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
+    }
+}

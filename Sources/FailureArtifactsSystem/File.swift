@@ -1,0 +1,129 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
+/// An open file, read and written at explicit offsets.
+///
+/// All input and output is positional, so a `File` has no state besides its descriptor and may be used from
+/// several threads at once. It is closed when it goes out of scope.
+///
+/// Never open a live SQLite database with it in the process that has that database open: closing *any*
+/// descriptor of a file drops the process's POSIX locks on it, SQLite's among them
+/// (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
+package struct File: ~Copyable, Sendable {
+    /// The path the file was opened at, for error messages.
+    package let path: String
+    // −1 once closed. (`discard self` cannot do this: it takes trivial members only.)
+    private var descriptor: CInt
+
+    private init(path: String, flags: CInt, permissions: mode_t, operation: String) throws(SystemError) {
+        self.path = path
+        var result: CInt
+        repeat {
+            result = open(path, flags | O_CLOEXEC, permissions)
+        } while result < 0 && errno == EINTR
+        guard result >= 0 else { throw .last(operation, path) }
+        descriptor = result
+    }
+
+    /// Opens an existing file for reading.
+    package init(reading path: String) throws(SystemError) {
+        try self.init(path: path, flags: O_RDONLY, permissions: 0, operation: "open")
+    }
+
+    /// Opens an existing file for reading and writing.
+    package init(updating path: String) throws(SystemError) {
+        try self.init(path: path, flags: O_RDWR, permissions: 0, operation: "open")
+    }
+
+    /// Creates a file for reading and writing; fails with `EEXIST` where there is one of that name.
+    ///
+    /// - Parameters:
+    ///   - path: Where the file is created.
+    ///   - permissions: The mode before the process's umask; by default only the owner reads and writes.
+    /// - Throws: The failure of `open`.
+    package init(creating path: String, permissions: UInt16 = 0o600) throws(SystemError) {
+        try self.init(
+            path: path, flags: O_RDWR | O_CREAT | O_EXCL, permissions: mode_t(permissions),
+            operation: "create")
+    }
+
+    deinit {
+        if descriptor >= 0 { _ = systemClose(descriptor) }
+    }
+
+    /// Closes the file and reports what a delayed write may only say now.
+    package consuming func close() throws(SystemError) {
+        let closing = descriptor
+        descriptor = -1
+        // After EINTR the descriptor's state is unspecified by POSIX and closed on Linux: never close twice.
+        guard systemClose(closing) == 0 || errno == EINTR else { throw .last("close", path) }
+    }
+
+    /// The file's size in bytes.
+    package func size() throws(SystemError) -> UInt64 {
+        try status().size
+    }
+
+    /// Size, identity and times of the open file.
+    package func status() throws(SystemError) -> FileStatus {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else { throw .last("examine", path) }
+        return FileStatus(information)
+    }
+
+    /// Reads until `buffer` is full or the file ends.
+    ///
+    /// - Parameters:
+    ///   - buffer: Where the bytes go.
+    ///   - offset: The position of the first byte, from the start of the file.
+    /// - Returns: How many bytes were read; fewer than `buffer.count` only at the end of the file.
+    /// - Throws: The failure of `pread`.
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            guard let base = buffer.baseAddress else { break }
+            let count = pread(descriptor, base + done, buffer.count - done, off_t(offset) + off_t(done))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw .last("read", path)
+            }
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
+    /// Writes all of `buffer`.
+    ///
+    /// - Parameters:
+    ///   - buffer: The bytes to write.
+    ///   - offset: The position of the first byte, from the start of the file.
+    /// - Throws: The failure of `pwrite`.
+    package func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
+        var done = 0
+        while done < buffer.count {
+            guard let base = buffer.baseAddress else { break }
+            let count = pwrite(descriptor, base + done, buffer.count - done, off_t(offset) + off_t(done))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw .last("write to", path)
+            }
+            done += count
+        }
+    }
+
+    /// Has the system write the file's content to the disk.
+    package func synchronize() throws(SystemError) {
+        guard fsync(descriptor) == 0 else { throw .last("write to", path) }
+    }
+}
+
+// Inside `File`, `close` is the method.
+private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }

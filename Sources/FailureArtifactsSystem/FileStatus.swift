@@ -1,0 +1,45 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
+/// What the system says of a file without opening it.
+package struct FileStatus: Equatable, Sendable {
+    /// The two numbers that tell whether two paths name one file.
+    package struct Identity: Hashable, Sendable {
+        package let device: UInt64
+        package let inode: UInt64
+    }
+
+    /// The kinds of file this project tells apart.
+    package enum Kind: Sendable {
+        case regular, directory, other
+    }
+
+    package let identity: Identity
+    package let kind: Kind
+    /// In bytes.
+    package let size: UInt64
+    /// Time of the last change of the content, in nanoseconds since 1970.
+    package let modified: Int64
+
+    init(_ information: stat) {
+        identity = Identity(
+            device: UInt64(truncatingIfNeeded: information.st_dev), inode: UInt64(information.st_ino))
+        switch information.st_mode & S_IFMT {
+        case S_IFREG: kind = .regular
+        case S_IFDIR: kind = .directory
+        default: kind = .other
+        }
+        size = UInt64(information.st_size)
+        #if canImport(Darwin)
+        let time = information.st_mtimespec
+        #else
+        let time = information.st_mtim
+        #endif
+        modified = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

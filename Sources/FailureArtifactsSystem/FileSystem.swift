@@ -1,0 +1,154 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
+/// Operations on paths.
+package enum FileSystem {
+    /// What is at `path`, links followed; nil where nothing is.
+    package static func status(of path: String) throws(SystemError) -> FileStatus? {
+        var information = stat()
+        if stat(path, &information) == 0 { return FileStatus(information) }
+        let error = SystemError.last("examine", path)
+        if error.isNotFound { return nil }
+        throw error
+    }
+
+    /// Creates a directory and those above it that are missing; one that exists already is left as it is.
+    ///
+    /// - Parameters:
+    ///   - path: The directory.
+    ///   - permissions: The mode of what is created, before the process's umask.
+    /// - Throws: The failure of `mkdir`, or `EEXIST` where a file has that name.
+    package static func createDirectory(
+        _ path: String, permissions: UInt16 = 0o700
+    ) throws(SystemError) {
+        if mkdir(path, mode_t(permissions)) == 0 { return }
+        let error = SystemError.last("create directory", path)
+        if error.isAlreadyExists {
+            guard try status(of: path)?.kind == .directory else { throw error }
+            return
+        }
+        let parent = Path.directory(of: path)
+        guard error.isNotFound, parent != path, !parent.isEmpty else { throw error }
+        try createDirectory(parent, permissions: permissions)
+        if mkdir(path, mode_t(permissions)) == 0 { return }
+        let second = SystemError.last("create directory", path)
+        // Another process may have been faster.
+        guard second.isAlreadyExists else { throw second }
+    }
+
+    /// Creates a directory of a name nobody else has.
+    ///
+    /// - Parameters:
+    ///   - parent: An existing directory.
+    ///   - prefix: How the name starts; six random characters follow.
+    /// - Returns: The new directory's path; only the owner may enter it.
+    /// - Throws: The failure of `mkdtemp`.
+    package static func createUniqueDirectory(
+        in parent: String, prefix: String
+    ) throws(SystemError) -> String {
+        let pattern = Path.join(parent, prefix + "XXXXXX")
+        var template = Array(pattern.utf8CString)
+        guard mkdtemp(&template) != nil else { throw .last("create a directory in", parent) }
+        return template.withUnsafeBufferPointer { buffer in
+            buffer.baseAddress.map { String(cString: $0) } ?? pattern
+        }
+    }
+
+    /// The names in a directory, without `.` and `..`, sorted by their UTF-8.
+    package static func contents(ofDirectory path: String) throws(SystemError) -> [String] {
+        guard let stream = opendir(path) else { throw .last("list", path) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw .last("list", path) }
+        return names.sorted()
+    }
+
+    /// Removes a file, a link or, with all it holds, a directory; what is missing already is no error.
+    package static func remove(_ path: String) throws(SystemError) {
+        if unlink(path) == 0 { return }
+        let error = SystemError.last("remove", path)
+        if error.isNotFound { return }
+        // Linux says EISDIR, POSIX (and Darwin) EPERM for a directory.
+        guard error.code == EISDIR || error.code == EPERM else { throw error }
+        for name in try contents(ofDirectory: path) {
+            try remove(Path.join(path, name))
+        }
+        try removeEmptyDirectory(path)
+    }
+
+    /// Removes a directory that holds nothing; fails with `ENOTEMPTY` otherwise.
+    package static func removeEmptyDirectory(_ path: String) throws(SystemError) {
+        guard rmdir(path) == 0 || errno == ENOENT else { throw .last("remove", path) }
+    }
+
+    /// Gives a file another name, replacing what had that name.
+    package static func rename(_ old: String, to new: String) throws(SystemError) {
+        guard systemRename(old, new) == 0 else { throw .last("rename '\(old)' to", new) }
+    }
+
+    /// Gives a file a name that nothing has yet, in one step; fails with `EEXIST` otherwise.
+    package static func renameExclusively(_ old: String, to new: String) throws(SystemError) {
+        // link(2) refuses an existing name, which rename(2) would replace.
+        if link(old, new) == 0 {
+            try remove(old)
+            return
+        }
+        let error = SystemError.last("rename '\(old)' to", new)
+        let hasNoLinks = error.code == EPERM || error.code == ENOTSUP || error.code == ENOSYS
+        guard hasNoLinks else { throw error }
+        guard try status(of: new) == nil else {
+            throw SystemError("rename '\(old)' to", new, code: EEXIST)
+        }
+        try rename(old, to: new)
+    }
+
+    /// Has the system write a directory's entries to the disk.
+    package static func synchronizeDirectory(_ path: String) throws(SystemError) {
+        let directory = try File(reading: path)
+        try directory.synchronize()
+    }
+
+    /// The bytes of a small file.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - limit: The largest size in bytes that is read.
+    /// - Returns: All of its bytes.
+    /// - Throws: The failure of a system call, or `EFBIG` for a file over the limit.
+    package static func contents(
+        ofFile path: String, limit: Int = 64 << 20
+    ) throws(SystemError) -> [UInt8] {
+        let file = try File(reading: path)
+        let size = try file.size()
+        guard size <= UInt64(limit) else { throw SystemError("read", path, code: EFBIG) }
+        var bytes = [UInt8](repeating: 0, count: Int(size))
+        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        bytes.removeLast(bytes.count - count)
+        return bytes
+    }
+
+    /// Creates a file with the given content.
+    package static func write(_ bytes: [UInt8], toNewFile path: String) throws(SystemError) {
+        let file = try File(creating: path)
+        try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 0) }
+        try file.close()
+    }
+}
+
+// Inside `FileSystem`, `rename` is the method.
+private func systemRename(_ old: String, _ new: String) -> CInt { rename(old, new) }
