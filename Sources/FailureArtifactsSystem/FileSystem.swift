@@ -142,6 +142,29 @@ package enum FileSystem {
         return bytes
     }
 
+    /// Copies a file's bytes.
+    ///
+    /// - Parameters:
+    ///   - source: An existing file, which nobody in this process may have open as a database: see ``File``.
+    ///   - target: The copy, which must not exist.
+    /// - Throws: The failure of a system call; what was copied until then stays.
+    package static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
+        let input = try File(reading: source)
+        let output = try File(creating: target)
+        var block = [UInt8](repeating: 0, count: 1 << 20)
+        var offset: UInt64 = 0
+        while true {
+            let count = try block.withMutableBytes { (buffer) throws(SystemError) in
+                let count = try input.read(into: buffer, at: offset)
+                try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+                return count
+            }
+            offset += UInt64(count)
+            if count < block.count { break }
+        }
+        try output.close()
+    }
+
     /// Creates a file with the given content.
     package static func write(_ bytes: [UInt8], toNewFile path: String) throws(SystemError) {
         let file = try File(creating: path)
