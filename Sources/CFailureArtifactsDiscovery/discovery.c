@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static failure_artifacts_discovery_events events;
 static atomic_bool installed;
@@ -23,6 +24,14 @@ uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connecti
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
 
+void failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
+    atomic_store(&connection->lent_to, failure_artifacts_current_thread());
+}
+
+void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
+    atomic_store(&connection->lent_to, 0);
+}
+
 // MARK: - One connection
 
 // SQLITE_TRACE_STMT: a statement starts. An application that sets a trace of its own replaces this one, which
@@ -31,6 +40,8 @@ static int statement_starts(unsigned event, void *context, void *statement, void
     failure_artifacts_connection *connection = context;
     (void)event, (void)statement, (void)sql;
     if (pauses > 0) return 0;
+    // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
+    for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) usleep(100);
     atomic_store_explicit(
         &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,
         memory_order_relaxed);

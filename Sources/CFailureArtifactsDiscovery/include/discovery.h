@@ -20,6 +20,8 @@ typedef struct failure_artifacts_connection {
     _Atomic(uintptr_t) last_thread;
     // Counts statements over all connections: which of two was used later.
     _Atomic(uint64_t) last_use;
+    // The thread of ours that uses the connection now, 0 where there is none.
+    _Atomic(uintptr_t) lent_to;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
@@ -48,6 +50,11 @@ void failure_artifacts_discovery_resume(void);
 uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
+
+// Between the two calls, a statement that another thread starts on the connection waits. For a connection
+// without a mutex this is what comes closest to one.
+void failure_artifacts_lending_begins(failure_artifacts_connection *connection);
+void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 
 // Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
 // sqlite3_extended_errcode() answer with `code` and `message` again. The caller must own the connection.

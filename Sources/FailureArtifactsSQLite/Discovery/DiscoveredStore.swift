@@ -10,8 +10,8 @@ package struct DiscoveredStore: Sendable {
     /// last before those used earlier.
     package let connections: [DiscoveredConnection]
 
-    /// A store that nobody in this process has open.
-    package init(closedAt path: String) {
+    /// A store to which no open connection is known.
+    package init(path: String) {
         self.path = path
         identity = nil
         connections = []

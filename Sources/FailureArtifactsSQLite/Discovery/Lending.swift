@@ -12,12 +12,24 @@ enum LendingRefusal: Error {
     case belongsToOtherThread
 }
 
+/// A connection of the application, for the time it may be used.
+struct LentHandle {
+    let handle: OpaquePointer
+    /// Whether statements may be run on it.
+    ///
+    /// Where another thread might come in between, only those calls are made that touch nothing that
+    /// compiling a statement does: the backup API.
+    let mayRunStatements: Bool
+}
+
 extension DiscoveredConnection {
     /// Uses a connection of the application, from this thread, if that is safe.
     ///
     /// A connection with a mutex is used with that mutex held. One without
-    /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used only if this very thread ran its last statement:
-    /// then the application either is inside a synchronous block on this thread, or has left it.
+    /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this very thread ran its last statement:
+    /// then the application either is inside a synchronous block on this thread, or has left it. If it
+    /// belongs to a store without a file, to which there is no other way, it is also used while every other
+    /// thread of the process sleeps and no statement is under way, as after the `await` of an access.
     ///
     /// - Parameters:
     ///   - deadline: Until when to wait for another thread to leave the connection.
@@ -25,7 +37,7 @@ extension DiscoveredConnection {
     /// - Returns: What `body` returns.
     /// - Throws: Why the connection can't be used.
     func lend<Result>(
-        until deadline: Instant, _ body: (OpaquePointer) -> Result
+        until deadline: Instant, _ body: (LentHandle) -> Result
     ) throws(LendingRefusal) -> Result {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
@@ -38,16 +50,36 @@ extension DiscoveredConnection {
             switch attempt {
             case nil: throw .ended
             case .noMutex:
-                guard lastUse?.isOnThisThread == true else { throw .belongsToOtherThread }
-                return body(handle)
+                failure_artifacts_lending_begins(record)
+                defer { failure_artifacts_lending_ends(record) }
+                let isOnThisThread = lastUse?.isOnThisThread == true
+                guard isOnThisThread || (path == nil && isAtRest()) else { throw .belongsToOtherThread }
+                return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
             case .entered(let mutex):
                 defer { sqlite3_mutex_leave(mutex) }
-                return body(handle)
+                return body(LentHandle(handle: handle, mayRunStatements: true))
             case .busy:
                 guard Instant.now < deadline else { throw .busy }
                 sleep(microseconds: 200)
             }
         }
+    }
+
+    /// Whether nobody is using the connection: over a while all other threads sleep, none has run a
+    /// statement on it, and none has gone to sleep inside one.
+    private func isAtRest() -> Bool {
+        let order = lastUse?.order
+        for _ in 0..<3 {
+            guard Threads.othersSleep() else { return false }
+            sleep(microseconds: 300)
+        }
+        guard lastUse?.order == order else { return false }
+        var statement = sqlite3_next_stmt(handle, nil)
+        while let current = statement {
+            if sqlite3_stmt_busy(current) != 0 { return false }
+            statement = sqlite3_next_stmt(handle, current)
+        }
+        return true
     }
 
     private enum Attempt {

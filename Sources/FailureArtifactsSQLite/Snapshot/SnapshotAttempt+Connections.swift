@@ -14,9 +14,9 @@ extension SnapshotAttempt {
     ) throws(SnapshotFailure) -> Snapshot.Method? {
         guard let connection = store.connections.first else { return nil }
         do {
-            let result = try connection.lend(until: deadline) { handle in
+            let result = try connection.lend(until: deadline) { lent in
                 Result { () throws(SnapshotFailure) in
-                    try copy(lent: connection, handle, isLastResort: isLastResort)
+                    try copy(connection, lent, isLastResort: isLastResort)
                 }
             }
             return try result.get()
@@ -31,12 +31,13 @@ extension SnapshotAttempt {
     }
 
     private mutating func copy(
-        lent connection: DiscoveredConnection, _ handle: OpaquePointer, isLastResort: Bool
+        _ connection: DiscoveredConnection, _ lent: LentHandle, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
+        let handle = lent.handle
         let transaction = sqlite3_txn_state(handle, "main")
         snapshot.isTransactionOpen = transaction == SQLITE_TXN_WRITE
-        let lockingMode = learnModes(of: connection, handle)
-        if store.path == nil {
+        let lockingMode = lent.mayRunStatements ? learnModes(of: connection, handle) : nil
+        if store.path == nil && lent.mayRunStatements {
             try checkSize(of: connection.withErrorStateKept { Self.contentSize(of: $0, connection) })
         }
         if transaction == SQLITE_TXN_WRITE {
@@ -87,6 +88,13 @@ extension SnapshotAttempt {
     /// The image is as large as the store, and in memory.
     private func serialize(_ handle: OpaquePointer) throws(SnapshotFailure) {
         var size: sqlite3_int64 = 0
+        // With NOCOPY it only measures.
+        _ = sqlite3_serialize(handle, "main", &size, CUnsignedInt(SQLITE_SERIALIZE_NOCOPY))
+        guard size <= limits.maximumMemory else {
+            throw SnapshotFailure(
+                "A transaction was open, and the store has \(size) bytes, more than the "
+                    + "\(limits.maximumMemory) that may be copied through memory.")
+        }
         let image = sqlite3_serialize(handle, "main", &size, 0)
         defer { sqlite3_free(image) }
         guard image != nil || size == 0 else {

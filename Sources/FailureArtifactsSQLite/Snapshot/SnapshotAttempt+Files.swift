@@ -3,19 +3,20 @@ internal import FailureArtifactsSystem
 
 // The rung that reads a store's files.
 extension SnapshotAttempt {
-    /// Copies the files of a store that nobody in this process has open, and folds the journal's copy into
-    /// the database's copy.
+    /// Copies the files of a store to which no connection is known, and folds the journal's copy into the
+    /// database's copy.
     ///
-    /// Another process may have it open. Therefore the journal is copied before the database (a WAL read
+    /// Another process may have it open, or another copy of SQLite in this one. Therefore no lock is
+    /// dropped (see `File.init(sharing:)`), the journal is copied before the database (a WAL read
     /// first can only lack commits that came later), and both are looked at before and after.
     mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let original = store.path else { return nil }
         do {
-            guard try FileSystem.status(of: original) != nil else {
-                throw SnapshotFailure(
-                    "The file '\(original)' was closed and deleted before the failure.")
+            guard let status = try FileSystem.status(of: original) else {
+                throw SnapshotFailure("There was no file '\(original)' when the test failed.")
             }
-            snapshot.isTransactionOpen = false
+            // Whoever has it open unknown to us may be inside a transaction.
+            if FileSystem.descriptor(of: status.identity) == nil { snapshot.isTransactionOpen = false }
             var before = try Self.fingerprint(of: original)
             for attempt in 0... {
                 try Self.copyWithJournals(original, to: path)
@@ -35,7 +36,7 @@ extension SnapshotAttempt {
         }
         if !snapshot.isConsistent {
             snapshot.warnings.append(
-                "Another process was writing to '\(original)' while its files were copied.")
+                "Somebody was writing to '\(original)' while its files were copied.")
         }
         foldJournal()
         return .fileCopy

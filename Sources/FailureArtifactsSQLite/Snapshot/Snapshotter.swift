@@ -10,10 +10,14 @@ package struct Snapshotter: Sendable {
     package var timeLimit: Double
     /// Larger stores are described, not copied.
     package var maximumBytes: UInt64
+    /// What a transaction has not committed can only be read into memory as a whole: of larger stores the
+    /// committed state is copied.
+    package var maximumMemory: UInt64
 
-    package init(timeLimit: Double = 2, maximumBytes: UInt64) {
+    package init(timeLimit: Double = 2, maximumBytes: UInt64, maximumMemory: UInt64 = 256 << 20) {
         self.timeLimit = timeLimit
         self.maximumBytes = maximumBytes
+        self.maximumMemory = maximumMemory
     }
 
     /// Copies one store.
@@ -27,8 +31,7 @@ package struct Snapshotter: Sendable {
         _ store: DiscoveredStore, to path: String, committedTo committedPath: String
     ) -> Snapshot {
         var attempt = SnapshotAttempt(
-            store: store, path: path, committedPath: committedPath, maximumBytes: maximumBytes,
-            deadline: Instant.now.advanced(bySeconds: timeLimit))
+            store: store, path: path, committedPath: committedPath, limits: self)
         attempt.run()
         return attempt.snapshot
     }
@@ -70,19 +73,16 @@ struct SnapshotAttempt {
     let store: DiscoveredStore
     let path: String
     let committedPath: String
-    let maximumBytes: UInt64
+    let limits: Snapshotter
     let deadline: Instant
     var snapshot: Snapshot
 
-    init(
-        store: DiscoveredStore, path: String, committedPath: String, maximumBytes: UInt64,
-        deadline: Instant
-    ) {
+    init(store: DiscoveredStore, path: String, committedPath: String, limits: Snapshotter) {
         self.store = store
         self.path = path
         self.committedPath = committedPath
-        self.maximumBytes = maximumBytes
-        self.deadline = deadline
+        self.limits = limits
+        deadline = Instant.now.advanced(bySeconds: limits.timeLimit)
         snapshot = Snapshot(storage: store.path == nil ? .memory : .file)
     }
 
@@ -97,7 +97,13 @@ struct SnapshotAttempt {
                 snapshot.method = method
                 // A store that had to be copied by its bytes says itself whether they fit together.
                 if method != .fileCopy { snapshot.isConsistent = true }
-                if snapshot.isTransactionOpen == true { copyCommittedState() }
+                if method == .serialize {
+                    copyCommittedState()
+                } else if snapshot.isTransactionOpen == true {
+                    snapshot.warnings.append(
+                        "A transaction was open; what it had not committed is not in the copy. "
+                            + failures.map(\.reason).joined(separator: " "))
+                }
                 return
             } catch {
                 failures.append(error)
@@ -131,11 +137,10 @@ struct SnapshotAttempt {
     }
 
     mutating func checkSize(of bytes: UInt64?) throws(SnapshotFailure) {
-        guard let bytes, bytes > maximumBytes else { return }
+        guard let bytes, bytes > limits.maximumBytes else { return }
         snapshot.exceedsSizeLimit = true
         throw SnapshotFailure(
-            "The store has \(bytes) bytes, more than the limit of \(maximumBytes) "
-                + "(FAILURE_ARTIFACTS_MAX_STORE_BYTES).")
+            "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
     }
 
     /// Looks at the original's files from outside.

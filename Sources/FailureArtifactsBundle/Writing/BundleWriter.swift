@@ -1,0 +1,66 @@
+package import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// Packs a spool into a bundle.
+package enum BundleWriter {
+    /// Writes a bundle.
+    ///
+    /// - Parameters:
+    ///   - metadata: Becomes the first entry.
+    ///   - spool: Holds a file for each entry that the metadata names.
+    ///   - date: The time that the entries get.
+    /// - Returns: The bundle's path, inside the spool: complete, on the disk, and without its final name.
+    /// - Throws: Why it could not be written; then there is no such file.
+    package static func pack(
+        _ metadata: BundleMetadata, from spool: Spool, date: Timestamp
+    ) throws(ZipError) -> String {
+        let path = Path.join(spool.path, "bundle.zip.partial")
+        // A spool is packed anew when its metadata has changed.
+        do {
+            try FileSystem.remove(path)
+        } catch {
+            throw ZipError(archive: path, reason: .system(error))
+        }
+        do throws(ZipError) {
+            var zip = try ZipWriter(creating: path)
+            try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
+            for entry in metadata.entries {
+                let file: File
+                do {
+                    file = try File(reading: Path.join(spool.path, entry))
+                } catch {
+                    throw ZipError(archive: path, entry: entry, reason: .system(error))
+                }
+                try zip.addEntry(named: entry, contentsOf: file, modified: date)
+            }
+            try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
+            try zip.finish()
+        } catch {
+            try? FileSystem.remove(path)
+            throw error
+        }
+        return path
+    }
+
+    /// How to open a bundle, for somebody who has never heard of it.
+    private static func readMe(_ metadata: BundleMetadata) -> String {
+        let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
+        return """
+            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were when it failed.
+            What happened, and what each file is: metadata.json.
+            Open a store with any SQLite tool: unzip the bundle, then: sqlite3 \(store)
+            Each file in stores/ stands alone: nothing has to lie beside it. NAME.committed.sqlite, where there is one,
+            lacks what the test's open transaction had not committed yet. More: failure-artifacts show <this file>.
+
+            """
+    }
+}
+
+extension BundleMetadata {
+    /// The entries that the metadata names, in the order of the archive.
+    package var entries: [String] {
+        let all = stores + (snapshots ?? []).flatMap(\.stores)
+        return all.flatMap { [$0.entry, $0.committedEntry].compactMap(\.self) }
+            + attachments.compactMap(\.entry)
+    }
+}
