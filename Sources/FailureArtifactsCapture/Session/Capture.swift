@@ -17,6 +17,7 @@ final class Capture: Sendable {
         var attachments: [BundleMetadata.Attachment] = []
         var attachmentNames = UniqueNames()
         var warnings: [String] = []
+        var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
         /// The published bundle, and how many failures it tells of.
@@ -68,8 +69,13 @@ final class Capture: Sendable {
     /// Where the bundle is; nil before it is published.
     var bundle: String? { state.withLock(\.bundle) }
 
-    /// Full sentences on what could not be captured as it should be.
-    var warnings: [String] { state.withLock(\.warnings) }
+    /// Full sentences on what could not be captured as it should be, each given out once.
+    func takeWarnings() -> [String] {
+        state.withLock { state in
+            defer { state.saidWarnings = state.warnings.count }
+            return Array(state.warnings.dropFirst(state.saidWarnings))
+        }
+    }
 
     /// Removes what was spooled.
     func discard() {

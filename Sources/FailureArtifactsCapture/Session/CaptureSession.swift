@@ -132,9 +132,9 @@ package final class CaptureSession: Sendable {
     private func publish(_ capture: Capture, of test: RunningTest) throws(CaptureError) {
         let isFirst = capture.bundle == nil
         let bundle = try capture.publish(of: test)
-        if isFirst {
-            say("\(test.identity.suite).\(test.identity.name) failed; its stores are in \(bundle)")
-        }
+        let name = "\(test.identity.suite).\(test.identity.name)"
+        if isFirst { say("\(name) failed; what it left is in \(bundle)") }
+        for warning in capture.takeWarnings() { say("warning: \(name): \(warning)") }
     }
 
     // MARK: Standard error
