@@ -58,13 +58,13 @@ enum ChildProcess {
         #endif
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // The program starts with no signal blocked and none ignored, whatever this one does.
+        // Undoes what Interruption.watch() did. What was ignored before, as nohup has it, stays so.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
         var standard = sigset_t()
         sigemptyset(&standard)
-        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&standard, signal) }
+        sigaddset(&standard, SIGPIPE)
         posix_spawnattr_setsigdefault(&attributes, &standard)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 

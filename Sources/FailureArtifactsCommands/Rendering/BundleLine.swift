@@ -33,7 +33,7 @@ struct BundleLine {
         if let terminal = output.terminal {
             // Least is lost where first the message gives way, then the name, then the test.
             var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - terminal.width
-            shrink(&widths[2], to: 30, by: &excess)
+            shrink(&widths[2], to: 36, by: &excess)
             if excess > 0 {
                 isNameShort = true
                 let short = lines.map { TextWidth.columns(of: $0.shortName) }.max() ?? 0
@@ -45,8 +45,9 @@ struct BundleLine {
                     excess = 0
                 }
             }
-            shrink(&widths[1], to: 24, by: &excess)
-            shrink(&widths[2], to: 12, by: &excess)
+            shrink(&widths[2], to: 24, by: &excess)
+            shrink(&widths[1], to: 20, by: &excess)
+            shrink(&widths[2], to: 8, by: &excess)
         }
         return lines.map { $0.text(widths, isNameShort: isNameShort, output) }
     }
@@ -70,10 +71,6 @@ struct BundleLine {
         ].joined(separator: "  ")
     }
 
-    /// What tells a bundle's name from the others: `…1a2b3c4d.zip`.
-    private var shortName: String {
-        let tail = 12
-        guard name.count > tail + 1 else { return name }
-        return "…" + name.suffix(tail)
-    }
+    /// What tells a bundle's name from the others, and is enough to name it: `1a2b3c4d.zip`.
+    private var shortName: String { String(name.suffix(12)) }
 }

@@ -5,16 +5,13 @@ internal import FailureArtifactsSystem
 enum FailureText {
     /// A message without `XCTAssertEqual failed: ` and the like: what is left differs from test to test.
     static func essence(of message: String) -> String {
-        guard message.hasPrefix("XCT"), let end = message.firstRange(of: " failed: ")?.upperBound,
-            !message[..<end].contains("\n")
-        else {
-            let thrown = "threw error \""
-            guard let start = message.firstRange(of: thrown)?.upperBound, message.hasPrefix("failed: ")
-            else { return message }
-            return String(message[start...])
+        for start in ["threw error ", "failed: caught error: "] where message.hasPrefix(start) {
+            return String(message.dropFirst(start.count))
         }
-        let rest = message[end...]
-        return rest.isEmpty ? message : String(rest)
+        guard message.hasPrefix("XCT"), let end = message.firstRange(of: " failed: ")?.upperBound,
+            end < message.endIndex, !message[..<end].contains(" - ")
+        else { return message }
+        return String(message[end...])
     }
 
     /// `Tests/ShopTests.swift:42`; nil where the file is not known.

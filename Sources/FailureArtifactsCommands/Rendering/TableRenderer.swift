@@ -50,7 +50,7 @@ struct TableRenderer: RowRenderer {
             !sample.isEmpty && sample.allSatisfy { Self.cell($0[column]).isNumber }
         }
         widths = Self.fit(natural, into: width - Self.gap.count * (columns.count - 1))
-        let header = columns.indices.map { output.styled(aligned(columns[$0], $0), .bold) }
+        let header = columns.indices.map { output.styled(cell(columns[$0], $0), .bold) }
         try output.writeLine(header.joined(separator: Self.gap))
         try output.writeLine(
             output.styled(
@@ -60,21 +60,18 @@ struct TableRenderer: RowRenderer {
     }
 
     private func writeLine(of row: [Value]) throws {
-        let last = row.count - 1
         let cells = row.enumerated().map { column, value in
-            let text = Self.cell(value).text
-            // No spaces at the end of a line.
-            let cell =
-                column == last && !isRight[column]
-                ? TextWidth.shortened(text, to: widths[column]) : aligned(text, column)
-            return value == .null ? output.styled(cell, .dim) : cell
+            let text = cell(Self.cell(value).text, column)
+            return value == .null ? output.styled(text, .dim) : text
         }
         try output.writeLine(cells.joined(separator: Self.gap))
     }
 
-    private func aligned(_ text: String, _ column: Int) -> String {
-        TextWidth.padded(
-            TextWidth.shortened(text, to: widths[column]), to: widths[column], right: isRight[column])
+    /// Text cut and aligned to its column; without spaces at the end of a line.
+    private func cell(_ text: String, _ column: Int) -> String {
+        let shortened = TextWidth.shortened(text, to: widths[column])
+        if column == widths.count - 1, !isRight[column] { return shortened }
+        return TextWidth.padded(shortened, to: widths[column], right: isRight[column])
     }
 
     /// Takes from the widest columns until all fit; none gets narrower than a few columns for that.
