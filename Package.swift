@@ -91,5 +91,17 @@ let package = Package(
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsBundleTests",
+            dependencies: ["FailureArtifactsBundle", "FailureArtifactsZip", "FailureArtifactsSystem"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsCommandsTests",
+            // The tool itself is run by these tests.
+            dependencies: [
+                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
     ]
 )

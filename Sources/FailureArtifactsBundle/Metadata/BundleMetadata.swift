@@ -5,7 +5,7 @@ package import FailureArtifactsSystem
 ///
 /// Sizes are in bytes, durations in seconds, times in UTC by ISO 8601. What is unknown is absent.
 package struct BundleMetadata: Codable, Equatable, Sendable {
-    package var formatVersion: String = FormatVersion.current.description
+    package var formatVersion: FormatVersion = .current
     package var test: Test
     package var outcome: Outcome
     /// One failure, recognised across retries, shards and runs; see ``Fingerprint``.
