@@ -32,5 +32,12 @@ let package = Package(
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
+        .testTarget(
+            name: "ExplicitSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
     ]
 )
