@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# Sourced by the scripts: where the checkout is, headings, and what a machine needs.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$root/.build
+# Where both nested packages are built, so that what they share is compiled once.
+# shellcheck disable=SC2034 # Of use to those who source this.
+nested=$build/nested
+
+heading() {
+    if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+        printf '\n\033[1m== %s\033[0m\n' "$*"
+    else
+        printf '\n== %s\n' "$*"
+    fi
+}
+
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# quietly LOG COMMAND…: runs a noisy command, and shows what it said only if it fails.
+quietly() {
+    local log=$1
+    shift
+    mkdir -p "$(dirname "$log")"
+    if "$@" >"$log" 2>&1; then return 0; fi
+    local status=$?
+    cat "$log"
+    printf 'This failed with status %d: %s\n' "$status" "$*" >&2
+    return "$status"
+}
+
+missing=()
+
+# need_command COMMAND PACKAGE
+need_command() {
+    command -v "$1" >/dev/null || missing+=("$2")
+}
+
+# need_header HEADER PACKAGE: macOS has them in its SDK.
+need_header() {
+    [ "$(uname)" = Darwin ] || [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] || missing+=("$2")
+}
+
+# Installs what the calls above found missing, or says how to.
+install_missing() {
+    [ ${#missing[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null || fail "Please install what is missing, and run this again: ${missing[*]}."
+    local install=(apt-get install -y --no-install-recommends "${missing[@]}")
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+            as_root=(sudo)
+        else
+            fail "Packages are missing. Please run this as root, and then this script again:
+    apt-get update && ${install[*]}"
+        fi
+    fi
+    printf 'Installing %s.\n' "${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    quietly "$build/logs/apt-update.log" ${as_root[@]+"${as_root[@]}"} apt-get update
+    quietly "$build/logs/apt-install.log" ${as_root[@]+"${as_root[@]}"} "${install[@]}"
+    missing=()
+}
+
+# What the product and a look into its bundles need.
+set_up() {
+    command -v swift >/dev/null || fail "There is no Swift toolchain in PATH: see https://www.swift.org/install."
+    need_command git git
+    need_header sqlite3.h libsqlite3-dev
+    need_header zlib.h zlib1g-dev
+    need_command sqlite3 sqlite3
+    need_command unzip unzip
+    [ "$(uname)" = Darwin ] || need_command pkg-config pkg-config
+    install_missing
+}
+
+# What the tests need besides; sets `python`, which can import jsonschema.
+set_up_tests() {
+    set_up
+    need_command python3 python3
+    need_command bsdtar libarchive-tools
+    need_command zip zip
+    install_missing
+    python=python3
+    if has_jsonschema; then return; fi
+    python=$build/venv/bin/python3
+    if [ -x "$python" ] && has_jsonschema; then return; fi
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+    install_missing
+    quietly "$build/logs/venv.log" python3 -m venv --clear "$build/venv"
+    quietly "$build/logs/pip.log" "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5'
+}
+
+has_jsonschema() {
+    "$python" -c 'from jsonschema import Draft202012Validator' 2>/dev/null
+}

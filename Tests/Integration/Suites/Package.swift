@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
+
+// Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one
+// and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it.
+let package = Package(
+    name: "integration-suites",
+    platforms: [.macOS(.v13)],
+    dependencies: [
+        // Named, because the folder of a checkout may be called anything.
+        .package(name: "failure-artifacts", path: "../../.."),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSuiteSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        .testTarget(
+            name: "RawSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "GRDBSuite",
+            dependencies: [
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ExplicitSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,74 @@
+import CSuiteSQLite
+import FailureArtifacts
+import Foundation
+import XCTest
+
+/// A fresh directory.
+private func freshDirectory() throws -> URL {
+    let directory = FileManager.default.temporaryDirectory
+        .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    return directory
+}
+
+/// Opens a store with one row, and leaves it open.
+private func open(_ url: URL, fruit: String) {
+    var handle: OpaquePointer?
+    XCTAssertEqual(sqlite3_open(url.path, &handle), SQLITE_OK)
+    let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('\(fruit)')"
+    XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
+}
+
+/// Stores that are named to the product.
+final class RegistrationTests: XCTestCase {
+    /// `registered`: apple, by the name `larder`; `other`: pear, where stores are looked for.
+    func testRegistersOneOfTwo() throws {
+        let directory = try freshDirectory()
+        let registered = directory.appendingPathComponent("registered.sqlite")
+        CurrentTest.register(storeAt: registered, named: "larder")
+        open(registered, fruit: "apple")
+        open(directory.appendingPathComponent("other.sqlite"), fruit: "pear")
+        XCTFail("one of two is registered")
+    }
+}
+
+/// Data and files that go into the bundle.
+final class AttachmentTests: XCTestCase {
+    /// Three attachments; the file with its content at the failure.
+    func testAttaches() throws {
+        try attach()
+        XCTFail("with attachments")
+    }
+
+    /// Nothing.
+    func testAttachesAndPasses() throws {
+        try attach()
+    }
+
+    private func attach() throws {
+        CurrentTest.attach(Data("{}".utf8), named: "request.json")
+        CurrentTest.attach(Data("data".utf8), named: "../outside")
+        let file = try freshDirectory().appendingPathComponent("log.txt")
+        CurrentTest.attach(file)
+        try Data("a file".utf8).write(to: file)
+        open(try freshDirectory().appendingPathComponent("attached.sqlite"), fruit: "apple")
+    }
+}
+
+/// The observer installed by hand, although linking the product did so before.
+final class InstallationTests: XCTestCase {
+    override class func setUp() {
+        super.setUp()
+        var configuration = CaptureConfiguration()
+        guard configuration.mode != .off else { return }
+        configuration.directory = URL(fileURLWithPath: "elsewhere", isDirectory: true)
+        FailureObserver.install(configuration)
+        FailureObserver.install(configuration)
+    }
+
+    /// `installed`: apple; one bundle, in the directory that the code names.
+    func testInstallsTwice() throws {
+        open(try freshDirectory().appendingPathComponent("installed.sqlite"), fruit: "apple")
+        XCTFail("installed by hand")
+    }
+}

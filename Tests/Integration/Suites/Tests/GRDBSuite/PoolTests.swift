@@ -1,0 +1,75 @@
+import Dispatch
+import GRDB
+import XCTest
+
+/// `DatabasePool`: a writer and readers, each on a connection of its own.
+final class PoolTests: XCTestCase {
+    /// `pool`: apple, pear.
+    func testFile() throws {
+        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
+        try pool.plant("apple", "pear")
+        XCTAssertEqual(try pool.read { try Fruit.fetchCount($0) }, 0, "a pool")
+        try pool.write { try Fruit(name: "kiwi").insert($0) }
+    }
+
+    /// `pool`: apple, pear.
+    ///
+    /// Two readers still hold the state before pear.
+    func testConcurrentReaders() throws {
+        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
+        try pool.plant("apple")
+        let started = DispatchSemaphore(value: 0)
+        let finish = DispatchSemaphore(value: 0)
+        let readers = DispatchGroup()
+        for _ in 0..<2 {
+            DispatchQueue.global().async(group: readers) {
+                let counts = try? pool.read { db in
+                    let before = try Fruit.fetchCount(db)
+                    started.signal()
+                    finish.wait()
+                    return [before, try Fruit.fetchCount(db)]
+                }
+                XCTAssertEqual(counts, [1, 1], "a reader saw another state")
+            }
+            started.wait()
+        }
+        try pool.write { try Fruit(name: "pear").insert($0) }
+
+        XCTFail("while two readers read")
+
+        finish.signal()
+        finish.signal()
+        readers.wait()
+        try pool.write { try Fruit(name: "kiwi").insert($0) }
+    }
+
+    /// `pool`: apple, pear; committed: apple.
+    func testAssertionInsideWrite() throws {
+        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
+        try pool.plant("apple")
+        try pool.write { db in
+            try Fruit(name: "pear").insert(db)
+            XCTFail("inside a pool's transaction")
+        }
+    }
+}
+
+/// GRDB's own log of SQLite's errors, which it sets before the first open.
+final class LogTests: XCTestCase {
+    nonisolated(unsafe) private static var messages: [String] = []
+
+    override class func setUp() {
+        super.setUp()
+        Database.logError = { _, message in messages.append(message) }
+    }
+
+    /// `logged`: apple.
+    func testErrorsAreLogged() throws {
+        let queue = try DatabaseQueue(path: try freshPath("logged.sqlite"))
+        try queue.plant("apple")
+        let sql = "INSERT INTO vegetables VALUES ('leek')"
+        XCTAssertThrowsError(try queue.write { try $0.execute(sql: sql) })
+        XCTAssertEqual(Self.messages.count, 1, "GRDB's log heard nothing")
+        XCTFail("logged by GRDB")
+    }
+}

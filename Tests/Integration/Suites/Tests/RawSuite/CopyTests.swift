@@ -1,0 +1,119 @@
+import XCTest
+
+/// Where the rows are when the assertion fails.
+final class CopyTests: XCTestCase {
+    /// `wal`: apple, pear; both were in the WAL only.
+    func testRowsInTheWAL() throws {
+        let path = try freshPath("wal.sqlite")
+        let database = try Database(path, journal: "wal")
+        try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try database.execute("PRAGMA wal_autocheckpoint = 0")
+        let original = size(of: path)
+        try database.add("apple")
+        try database.add("pear")
+        XCTAssertEqual(size(of: path), original)
+        let wal = size(of: path + "-wal")
+
+        XCTFail("two rows in the WAL")
+
+        XCTAssertEqual(size(of: path), original, "the database was checkpointed")
+        XCTAssertEqual(size(of: path + "-wal"), wal, "the WAL changed")
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 2)
+    }
+
+    /// `rollback`: apple.
+    func testRollbackJournal() throws {
+        let path = try freshPath("rollback.sqlite")
+        let database = try Database(path, journal: "delete", fruit: "apple")
+
+        XCTFail("one row, rollback journal")
+
+        XCTAssertNil(size(of: path + "-wal"))
+        XCTAssertNil(size(of: path + "-journal"))
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1)
+    }
+
+    /// One store in memory: apple, kiwi.
+    func testInMemory() throws {
+        let database = try Database(":memory:", journal: "memory", fruit: "apple", "kiwi")
+        XCTFail("two rows in memory")
+        try database.close()
+    }
+
+    /// `orders`: apple; `stock`: pear; one in memory: kiwi.
+    func testSeveralStores() throws {
+        let orders = try Database(try freshPath("orders.sqlite"), journal: "wal", fruit: "apple")
+        let stock = try Database(try freshPath("stock.sqlite"), journal: "delete", fruit: "pear")
+        let cache = try Database(":memory:", journal: "memory", fruit: "kiwi")
+        XCTFail("three stores")
+        for database in [orders, stock, cache] { try database.close() }
+    }
+
+    /// Two stores, both of the file name `orders.sqlite`: apple in one, pear in the other.
+    func testTwoStoresOfOneName() throws {
+        let mine = try Database(try freshPath("orders.sqlite"), journal: "wal", fruit: "apple")
+        let theirs = try Database(try freshPath("orders.sqlite"), journal: "wal", fruit: "pear")
+        XCTFail("two stores of one name")
+        try mine.close()
+        try theirs.close()
+    }
+
+    /// `りんごの 在庫`: apple.
+    ///
+    /// A name in another script, with a space.
+    func testFileNameInJapanese() throws {
+        let path = try freshPath("りんごの 在庫.sqlite")
+        let database = try Database(path, journal: "wal", fruit: "apple")
+        XCTFail("a file name in Japanese")
+        try database.close()
+    }
+
+    /// `empty`: no table, and nothing in the file.
+    func testEmptyStore() throws {
+        let path = try freshPath("empty.sqlite")
+        let database = try Database(path)
+        _ = try database.integer("PRAGMA schema_version")
+        XCTFail("an empty store")
+        try database.close()
+    }
+}
+
+/// A failure while the test's own connection is inside a write transaction.
+final class TransactionTests: XCTestCase {
+    /// `open`: apple, pear; committed: apple.
+    func testOpenInWAL() throws {
+        try failInside(journal: "wal", begin: "BEGIN IMMEDIATE", message: "a transaction, WAL")
+    }
+
+    /// `open`: apple, pear; committed: apple, wherever others can read while this journal mode writes.
+    func testOpenWithRollbackJournal() throws {
+        try failInside(journal: "delete", begin: "BEGIN", message: "a transaction, rollback journal")
+    }
+
+    private func failInside(journal: String, begin: String, message: String) throws {
+        let path = try freshPath("open.sqlite")
+        let database = try Database(path, journal: journal, fruit: "apple")
+        try database.execute(begin)
+        try database.add("pear")
+
+        XCTFail(message)
+
+        XCTAssertNotEqual(try write(from: "sqlite3", to: path), 0, "the write lock was lost")
+        try database.execute("ROLLBACK")
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1)
+        XCTAssertEqual(try write(from: "sqlite3", to: path), 0, "a lock was left behind")
+        try database.close()
+    }
+
+    /// The exit status of another process that adds a row to `path`.
+    private func write(from program: String, to path: String) throws -> Int32 {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [program, path, "INSERT INTO fruit (name) VALUES ('from outside')"]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+}

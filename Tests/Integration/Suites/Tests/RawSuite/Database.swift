@@ -1,0 +1,73 @@
+import CSuiteSQLite
+import Foundation
+
+/// A connection of the C interface, as a test without any library has it: nothing closes it by itself.
+///
+/// SQLite guards the handle with a mutex of its own; the tests open and close it on one thread.
+final class Database: @unchecked Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private(set) var handle: OpaquePointer?
+
+    /// Opens `path`, which may be `:memory:`.
+    init(_ path: String) throws {
+        let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
+        guard code == SQLITE_OK else {
+            let failure = Failure(description: "Cannot open \(path): \(code)")
+            sqlite3_close_v2(handle)
+            throw failure
+        }
+    }
+
+    /// A store with a table `fruit` that has one row for each of `rows`.
+    convenience init(_ path: String, journal: String, fruit rows: String...) throws {
+        try self.init(path)
+        try execute("PRAGMA journal_mode = \(journal)")
+        try execute("CREATE TABLE fruit (name TEXT NOT NULL)")
+        for row in rows { try add(row) }
+    }
+
+    func execute(_ sql: String) throws {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+            throw Failure(description: "\(String(cString: sqlite3_errmsg(handle))): \(sql)")
+        }
+    }
+
+    /// Adds one row to `fruit`.
+    func add(_ fruit: String) throws {
+        try execute("INSERT INTO fruit (name) VALUES ('\(fruit)')")
+    }
+
+    /// The first column of the first row.
+    func integer(_ sql: String) throws -> Int {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW
+        else {
+            throw Failure(description: "\(String(cString: sqlite3_errmsg(handle))): \(sql)")
+        }
+        return Int(sqlite3_column_int64(statement, 0))
+    }
+
+    func close() throws {
+        let code = sqlite3_close(handle)
+        guard code == SQLITE_OK else { throw Failure(description: "Cannot close: \(code)") }
+        handle = nil
+    }
+}
+
+/// A path in a fresh directory.
+func freshPath(_ name: String) throws -> String {
+    let directory = FileManager.default.temporaryDirectory
+        .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    return directory.appendingPathComponent(name).path
+}
+
+/// The size of a file, or nil where there is none.
+func size(of path: String) -> Int? {
+    (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int
+}

@@ -1,0 +1,106 @@
+import XCTest
+
+/// Nothing fails: no bundle, not even a directory.
+final class QuietTests: XCTestCase {
+    /// Nothing.
+    func testPasses() throws {
+        let database = try Database(try freshPath("quiet.sqlite"), journal: "wal", fruit: "apple")
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1)
+        try database.close()
+    }
+
+    /// Nothing.
+    func testSkips() throws {
+        let database = try Database(try freshPath("quiet.sqlite"), journal: "wal", fruit: "apple")
+        defer { XCTAssertNoThrow(try database.close()) }
+        throw XCTSkip("nothing to see")
+    }
+
+    /// A bundle without a store: the failure is worth knowing all the same.
+    func testFailsWithoutAStore() {
+        XCTFail("no store at all")
+    }
+}
+
+/// A store that the whole suite shares, and others that live for one test.
+final class SharedStoreTests: XCTestCase {
+    nonisolated(unsafe) private static var shared: Database?
+
+    /// Nothing.
+    ///
+    /// Opens the shared store, and one that it closes.
+    func test1OpensAndPasses() throws {
+        Self.shared = try Database(try freshPath("shared.sqlite"), journal: "wal", fruit: "apple")
+        let other = try Database(try freshPath("earlier.sqlite"), journal: "wal", fruit: "kiwi")
+        try other.close()
+    }
+
+    /// `shared`: apple, pear; `own`: plum; nothing of `earlier`.
+    func test2FailsLater() throws {
+        let own = try Database(try freshPath("own.sqlite"), journal: "wal", fruit: "plum")
+        try Self.shared?.add("pear")
+        XCTFail("shared, second test")
+        try own.close()
+    }
+
+    /// `shared`: apple, pear, fig; nothing of `own`.
+    func test3FailsAgain() throws {
+        try Self.shared?.add("fig")
+        XCTFail("shared, third test")
+    }
+}
+
+/// Names that file systems, shells and CI services have opinions on.
+final class NameTests: XCTestCase {
+    /// `fruit`: apple.
+    func test_CoreData内の果物を更新できる() throws {
+        try fail()
+    }
+
+    /// `fruit`: apple.
+    ///
+    /// The name is longer than a bundle's may be.
+    func test_とても長い名前のテストはファイル名の長さの限界を超えるので文字の境目で切られそれでも他の名前と区別でき誰が読んでも意味が分かるようにしておくべきである() throws {
+        try fail()
+    }
+
+    private func fail() throws {
+        let database = try Database(try freshPath("fruit.sqlite"), journal: "wal", fruit: "apple")
+        XCTFail("a name")
+        try database.close()
+    }
+}
+
+/// A store whose file is gone.
+final class VanishedTests: XCTestCase {
+    /// `gone`: apple, from the connection that still has the file open.
+    func testDeletedWhileOpen() throws {
+        let path = try freshPath("gone.sqlite")
+        let database = try Database(path, journal: "delete", fruit: "apple")
+        try FileManager.default.removeItem(atPath: path)
+        XCTFail("the file is gone")
+        XCTAssertFalse(FileManager.default.fileExists(atPath: path), "the file came back")
+        try database.close()
+    }
+
+    /// `kept`: pear.
+    ///
+    /// `gone` was closed and deleted before the failure.
+    func testDeletedAfterClosing() throws {
+        let path = try freshPath("gone.sqlite")
+        try Database(path, journal: "delete", fruit: "apple").close()
+        try FileManager.default.removeItem(atPath: path)
+        let kept = try Database(try freshPath("kept.sqlite"), journal: "wal", fruit: "pear")
+        XCTFail("one of two files is gone")
+        XCTAssertFalse(FileManager.default.fileExists(atPath: path), "the file came back")
+        try kept.close()
+    }
+
+    /// `large`, in memory: as many rows as a full disk cannot take.
+    func testLargeStoreInMemory() throws {
+        let database = try Database(":memory:", journal: "memory", fruit: "apple")
+        try database.execute("CREATE TABLE noise AS SELECT randomblob(2000000) AS bytes")
+        XCTFail("two megabytes of noise")
+        try database.close()
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import XCTest
+
+/// What happens after the failure is not in the bundle.
+final class AfterwardsTests: XCTestCase {
+    /// `fruit`: apple.
+    ///
+    /// All three failures are listed.
+    func testSeveralFailures() throws {
+        let database = try Database(try freshPath("fruit.sqlite"), journal: "wal", fruit: "apple")
+        XCTFail("first")
+        try database.add("pear")
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1, "second")
+        try database.add("kiwi")
+        XCTFail("third")
+        try database.close()
+    }
+
+    /// `fruit`: apple, pear.
+    func testRowsDeletedAfterwards() throws {
+        let database = try Database(try freshPath("fruit.sqlite"), journal: "delete", fruit: "apple")
+        try database.add("pear")
+        XCTFail("deleted afterwards")
+        try database.execute("DELETE FROM fruit; VACUUM")
+        try database.close()
+    }
+
+    /// `fruit`: apple.
+    func testRowsWrittenInATeardownBlock() throws {
+        let database = try Database(try freshPath("fruit.sqlite"), journal: "wal", fruit: "apple")
+        addTeardownBlock {
+            XCTAssertNoThrow(try database.add("pear"))
+            XCTAssertNoThrow(try database.close())
+        }
+        XCTFail("written in a teardown block")
+    }
+}
+
+/// `tearDown` closes the store and deletes its file.
+final class DeletingTearDownTests: XCTestCase {
+    private var path = ""
+    private var database: Database?
+
+    override func setUpWithError() throws {
+        path = try freshPath("deleted.sqlite")
+        database = try Database(path, journal: "wal", fruit: "apple")
+    }
+
+    override func tearDownWithError() throws {
+        try database?.execute("DELETE FROM fruit")
+        try database?.close()
+        let directory = (path as NSString).deletingLastPathComponent
+        try FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// `deleted`: apple.
+    func testFileDeletedInTearDown() {
+        XCTFail("deleted in tearDown")
+    }
+}
+
+/// Errors thrown out of the body.
+final class ErrorTests: XCTestCase {
+    /// `thrown`: apple.
+    ///
+    /// The connection is open while the error passes, and closed by nobody.
+    func testThrownWithTheStoreOpen() throws {
+        let database = try Database(try freshPath("thrown.sqlite"), journal: "wal", fruit: "apple")
+        try database.execute("INSERT INTO vegetables VALUES ('leek')")
+    }
+
+    /// `thrown`: apple.
+    ///
+    /// The connection is closed on the way out, and the file is still there.
+    func testThrownWithTheStoreClosed() throws {
+        let database = try Database(try freshPath("thrown.sqlite"), journal: "wal", fruit: "apple")
+        defer { XCTAssertNoThrow(try database.close()) }
+        try database.execute("INSERT INTO vegetables VALUES ('leek')")
+    }
+}
+
+/// `setUpWithError` throws; the body never runs.
+final class SetUpErrorTests: XCTestCase {
+    private var database: Database?
+
+    override func setUpWithError() throws {
+        database = try Database(try freshPath("setup.sqlite"), journal: "wal", fruit: "apple")
+        try database?.execute("CREATE TABLE fruit (name TEXT)")
+    }
+
+    override func tearDownWithError() throws {
+        try database?.execute("DELETE FROM fruit")
+        try database?.close()
+    }
+
+    /// `setup`: apple.
+    func testNeverRuns() throws {
+        try database?.add("the body ran")
+        XCTFail("the body ran")
+    }
+}
+
+/// Failures after the body.
+final class TeardownBlockTests: XCTestCase {
+    /// `block`: apple, pear.
+    func testFailureInATeardownBlock() throws {
+        let database = try Database(try freshPath("block.sqlite"), journal: "wal", fruit: "apple")
+        addTeardownBlock {
+            XCTAssertNoThrow(try database.add("pear"))
+            XCTFail("in a teardown block")
+            XCTAssertNoThrow(try database.add("kiwi"))
+            XCTAssertNoThrow(try database.close())
+        }
+    }
+}
+
+/// A failure in `tearDown`.
+final class TearDownTests: XCTestCase {
+    private var database: Database?
+
+    override func tearDown() {
+        XCTAssertNoThrow(try database?.add("pear"))
+        XCTFail("in tearDown")
+        XCTAssertNoThrow(try database?.add("kiwi"))
+        XCTAssertNoThrow(try database?.close())
+        super.tearDown()
+    }
+
+    /// `late`: apple, pear.
+    func testFailureInTearDown() throws {
+        database = try Database(try freshPath("late.sqlite"), journal: "wal", fruit: "apple")
+    }
+}
+
+/// Failures on other threads than the main one.
+final class ThreadTests: XCTestCase {
+    /// `async`: apple, pear.
+    func testFailureAfterAnAwait() async throws {
+        let database = try Database(try freshPath("async.sqlite"), journal: "wal", fruit: "apple")
+        try await Task.sleep(nanoseconds: 1_000_000)
+        try database.add("pear")
+        XCTFail("after an await")
+        try database.add("kiwi")
+        try database.close()
+    }
+
+    /// `async`: apple.
+    func testErrorAfterAnAwait() async throws {
+        let database = try Database(try freshPath("async.sqlite"), journal: "wal", fruit: "apple")
+        try await Task.sleep(nanoseconds: 1_000_000)
+        try database.execute("INSERT INTO vegetables VALUES ('leek')")
+    }
+
+    /// `thread`: apple.
+    ///
+    /// The thread that fails is not the one that opened the store.
+    func testFailureOnAnotherThread() throws {
+        let database = try Database(try freshPath("thread.sqlite"), journal: "wal", fruit: "apple")
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            XCTFail("on another thread")
+            done.signal()
+        }
+        done.wait()
+        try database.add("pear")
+        try database.close()
+    }
+}
+
+/// The process ends right after the failure is reported: there is no teardown.
+final class StoppingTests: XCTestCase {
+    override var continueAfterFailure: Bool {
+        get { false }
+        set {}
+    }
+
+    /// `stop`: apple.
+    func testStopsAtTheFirstFailure() throws {
+        let database = try Database(try freshPath("stop.sqlite"), journal: "wal", fruit: "apple")
+        XCTFail("stops here")
+        try database.add("pear")
+        XCTFail("never reached")
+    }
+}

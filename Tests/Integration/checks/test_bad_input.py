@@ -1,0 +1,170 @@
+"""What cannot work is said in one sentence, and the test's own result is what it was."""
+
+import contextlib
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from harness import SuiteCase, launch, read, run, without
+
+FAILING = "RawSuite.CopyTests/testRowsInTheWAL"
+LARGE = "RawSuite.VanishedTests/testLargeStoreInMemory"
+
+
+class Places(SuiteCase):
+    """Where nothing can be written."""
+
+    def assertOneSentence(self, found, selection, *words):
+        self.assertUnchanged(found, selection)
+        said = found.errors.removeprefix(without(selection).errors).splitlines()
+        self.assertEqual(len(said), 1, found.errors)
+        for word in words:
+            self.assertIn(word, said[0])
+        self.assertTrue(said[0].endswith("."), said[0])
+
+    def assertNothingHalfWritten(self, artifacts):
+        for path in pathlib.Path(artifacts).rglob("*"):
+            self.assertNotEqual(path.suffix, ".zip", f"{path} was left")
+            if path.is_file():
+                self.assertLess(path.stat().st_size, 4096, f"{path} was left")
+
+    def test_a_file_in_its_place(self):
+        with tempfile.TemporaryDirectory() as name:
+            (pathlib.Path(name) / "failure-artifacts").write_text("mine")
+            found = read(launch(FAILING, pathlib.Path(name), {}), pathlib.Path(name) / "failure-artifacts")
+            self.assertEqual((pathlib.Path(name) / "failure-artifacts").read_text(), "mine")
+        self.assertOneSentence(found, FAILING, "failure-artifacts")
+
+    def test_below_a_file(self):
+        found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": "/etc/hosts/artifacts"})
+        self.assertOneSentence(found, FAILING, "/etc/hosts/artifacts")
+
+    def test_where_nobody_may_write(self):
+        # Root may write anywhere but in a file system without files.
+        place = "/proc/artifacts" if pathlib.Path("/proc/self").exists() else "/System/artifacts"
+        found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
+        self.assertOneSentence(found, FAILING, place)
+
+    def test_full_disk(self):
+        with tempfile.TemporaryDirectory() as name, full_disk(pathlib.Path(name)) as (artifacts, wrapper):
+            process = launch(
+                LARGE, pathlib.Path(name), {"FAILURE_ARTIFACTS_DIR": str(artifacts)}, wrapper=wrapper)
+            found = read(process, artifacts)
+            self.assertEqual(found.bundles, [])
+            self.assertNothingHalfWritten(artifacts)
+        self.assertOneSentence(found, LARGE, str(artifacts))
+
+    def test_limited_file_size(self):
+        """The same on any machine: files end at a size that the capture does not fit in."""
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (262_144, 262_144))
+
+        with tempfile.TemporaryDirectory() as name:
+            artifacts = pathlib.Path(name) / "failure-artifacts"
+            found = read(launch(LARGE, pathlib.Path(name), {}, preexec_fn=limit), artifacts)
+            self.assertEqual(found.bundles, [])
+            self.assertNothingHalfWritten(artifacts)
+        self.assertOneSentence(found, LARGE, str(artifacts))
+
+
+@contextlib.contextmanager
+def full_disk(directory):
+    """A directory on a file system of 256 KiB, and the command to run a program with to have it.
+
+    Root mounts one; anyone else does so in a namespace of their own. Where neither is allowed there is a
+    file-size limit instead, which is the other way to run out of room.
+    """
+    place = directory / "full"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    if shutil.which("mount") and subprocess.run(mount, capture_output=True).returncode == 0:
+        try:
+            yield place / "artifacts", ()
+        finally:
+            subprocess.run(["umount", str(place)], check=True)
+        return
+    inside = 'mount -t tmpfs -o size=256k tmpfs "$1" && shift && exec "$@"'
+    own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", inside, "sh", str(place)]
+    if shutil.which("unshare") and subprocess.run([*own, "true"], capture_output=True).returncode == 0:
+        yield place / "artifacts", own
+        return
+    yield place / "artifacts", ["sh", "-c", 'trap "" XFSZ; ulimit -f 256; exec "$@"', "sh"]
+
+
+class Variables(SuiteCase):
+    """Values that make no sense: a warning each, with what is used instead."""
+
+    def assertWarned(self, name, value, fallback):
+        found = run(FAILING, {name: value})
+        self.assertUnchanged(found, FAILING)
+        lines = found.errors.splitlines()
+        self.assertEqual(len(lines), 1, found.errors)
+        for word in (name, f"'{value}'", fallback):
+            self.assertIn(word, lines[0])
+        self.assertTidy(found, 1)
+        self.check(found.bundles[0])
+        self.assertEqual(found.bundles[0].store("wal").rows(), ["apple", "pear"])
+
+    def test_mode(self):
+        self.assertWarned("FAILURE_ARTIFACTS", "sometimes", "first-failure")
+
+    def test_discovery(self):
+        self.assertWarned("FAILURE_ARTIFACTS_DISCOVERY", "maybe", "on")
+
+    def test_sizes(self):
+        for value in ("1 GB", "-1", "1e9", "99999999999999999999"):
+            with self.subTest(value):
+                self.assertWarned("FAILURE_ARTIFACTS_MAX_STORE_BYTES", value, "1073741824")
+        self.assertWarned("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", "much", "4294967296")
+
+    def test_count(self):
+        self.assertWarned("FAILURE_ARTIFACTS_MAX_BUNDLES", "200.5", "200")
+
+    def test_several_at_once(self):
+        names = ["FAILURE_ARTIFACTS", "FAILURE_ARTIFACTS_MAX_BUNDLES"]
+        found = run(FAILING, {name: "?" for name in names})
+        self.assertEqual(len(found.errors.splitlines()), 2, found.errors)
+
+    def test_no_warning_where_nothing_is_captured(self):
+        found = run(FAILING, {"FAILURE_ARTIFACTS": "off", "FAILURE_ARTIFACTS_MAX_BUNDLES": "?"})
+        self.assertTidy(found, 0)
+        self.assertEqual(found.output.count("FAILURE_ARTIFACTS"), 0)
+
+    def test_listing_is_silent(self):
+        found = run("--list-tests", {"FAILURE_ARTIFACTS": "sometimes"})
+        self.assertEqual(found.errors, "")
+        self.assertTidy(found, 0)
+
+
+class Limits(SuiteCase):
+    """Budgets are kept, and said to be."""
+
+    def test_large_store(self):
+        found = run(FAILING, {"FAILURE_ARTIFACTS_MAX_STORE_BYTES": "1000"})
+        self.assertUnchanged(found, FAILING)
+        self.assertTidy(found, 1)
+        bundle = found.bundles[0]
+        store = bundle.described("wal")
+        self.assertNotIn("entry", store)
+        self.assertEqual(store["capture"]["method"], "described")
+        self.assertEqual(bundle.metadata["capture"]["limitsHit"], ["FAILURE_ARTIFACTS_MAX_STORE_BYTES"])
+
+    def test_number_of_bundles(self):
+        with tempfile.TemporaryDirectory() as name:
+            for _ in range(3):
+                process = launch(FAILING, pathlib.Path(name), {"FAILURE_ARTIFACTS_MAX_BUNDLES": "2"})
+            found = read(process, pathlib.Path(name) / "failure-artifacts")
+        self.assertUnchanged(found, FAILING)
+        self.assertTidy(found, 2)
+        self.assertIn("FAILURE_ARTIFACTS_MAX_BUNDLES", found.errors)
+
+    def test_bytes_of_all_bundles(self):
+        found = run(LARGE, {"FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": "100000"})
+        self.assertUnchanged(found, LARGE)
+        self.assertLessEqual(sum(bundle.size for bundle in found.bundles), 100_000)
+        self.assertIn("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", found.errors)

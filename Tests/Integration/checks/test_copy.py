@@ -1,0 +1,116 @@
+"""The copy is one stand-alone file with the rows that the test's connection saw."""
+
+from harness import SuiteCase
+
+
+class Copying(SuiteCase):
+    def copied(self, selection, message, *more, warnings=0, **stores):
+        suite, name = selection.split("/")
+        bundle = self.leaves(selection)
+        self.assertTest(bundle, suite.split(".")[1], name, message, *more)
+        self.assertStores(bundle, warnings=warnings, **stores)
+        return bundle
+
+
+class CopyOfRaw(Copying):
+    def test_rows_in_the_wal(self):
+        bundle = self.copied(
+            "RawSuite.CopyTests/testRowsInTheWAL", "two rows in the WAL", wal=["apple", "pear"])
+        described = bundle.described("wal")
+        self.assertEqual(described["journalMode"], "wal")
+        self.assertEqual(described["storage"], "file")
+        self.assertIs(described["transactionOpen"], False)
+        self.assertIs(described["capture"]["consistent"], True)
+        self.assertGreater(described["bytes"]["wal"], 0)
+
+    def test_rollback_journal(self):
+        bundle = self.copied(
+            "RawSuite.CopyTests/testRollbackJournal", "one row, rollback journal", rollback=["apple"])
+        self.assertEqual(bundle.described("rollback")["journalMode"], "delete")
+
+    def test_in_memory(self):
+        bundle = self.copied(
+            "RawSuite.CopyTests/testInMemory", "two rows in memory", memory=["apple", "kiwi"])
+        self.assertNotIn("originalPath", bundle.described("memory"))
+
+    def test_several_stores(self):
+        self.copied(
+            "RawSuite.CopyTests/testSeveralStores", "three stores", orders=["apple"], stock=["pear"],
+            memory=["kiwi"])
+
+    def test_two_stores_of_one_name(self):
+        bundle = self.leaves("RawSuite.CopyTests/testTwoStoresOfOneName")
+        names = {store["name"] for store in bundle.metadata["stores"]}
+        self.assertEqual(len(names), 2)
+        entries = [name for name in bundle.names if name.startswith("stores/")]
+        self.assertEqual(len(entries), 2)
+
+    def test_file_name_in_japanese(self):
+        bundle = self.copied(
+            "RawSuite.CopyTests/testFileNameInJapanese", "a file name in Japanese", **{"りんごの 在庫": ["apple"]})
+        entry = bundle.described("りんごの 在庫")["entry"]
+        self.assertIn("りんごの", entry)
+
+    def test_empty_store(self):
+        bundle = self.leaves("RawSuite.CopyTests/testEmptyStore")
+        described = bundle.described("empty")
+        self.assertEqual(described["tables"], [])
+        self.assertEqual(bundle.metadata["warnings"], [])
+
+    def test_open_transaction_in_wal(self):
+        bundle = self.copied(
+            "RawSuite.TransactionTests/testOpenInWAL", "a transaction, WAL", open=["apple", "pear"])
+        self.assertIs(bundle.described("open")["transactionOpen"], True)
+        self.assertEqual(bundle.store("open", "committedEntry").rows(), ["apple"])
+
+    def test_open_transaction_with_rollback_journal(self):
+        bundle = self.copied(
+            "RawSuite.TransactionTests/testOpenWithRollbackJournal", "a transaction, rollback journal",
+            open=["apple", "pear"])
+        self.assertIs(bundle.described("open")["transactionOpen"], True)
+        if "committedEntry" in bundle.described("open"):
+            self.assertEqual(bundle.store("open", "committedEntry").rows(), ["apple"])
+
+
+class CopyOfGRDB(Copying):
+    def test_queue(self):
+        self.copied("GRDBSuite.QueueTests/testFile", "a queue on a file", queue=["apple", "pear"])
+
+    def test_queue_in_memory(self):
+        self.copied("GRDBSuite.QueueTests/testInMemory", "a queue in memory", memory=["apple"])
+
+    def test_assertion_inside_write(self):
+        bundle = self.copied(
+            "GRDBSuite.QueueTests/testAssertionInsideWrite", "inside a transaction", inside=["apple", "pear"])
+        self.assertIs(bundle.described("inside")["transactionOpen"], True)
+
+    def test_assertion_inside_write_in_memory(self):
+        bundle = self.copied(
+            "GRDBSuite.QueueTests/testAssertionInsideWriteInMemory", "inside a transaction in memory",
+            memory=["apple", "pear"])
+        self.assertIs(bundle.described("memory")["transactionOpen"], True)
+
+    def test_error_thrown_out_of_write(self):
+        bundle = self.leaves("GRDBSuite.QueueTests/testErrorThrownOutOfWrite")
+        self.assertTest(
+            bundle, "QueueTests", "testErrorThrownOutOfWrite", "no such table: vegetables", kind="error")
+        self.assertStores(bundle, thrown=["apple"])
+
+    def test_async_write(self):
+        self.copied(
+            "GRDBSuite.QueueTests/testAsyncWriteThenAssertion", "after an asynchronous write",
+            **{"async": ["apple", "pear"]})
+
+    def test_pool(self):
+        self.copied("GRDBSuite.PoolTests/testFile", "a pool", pool=["apple", "pear"])
+
+    def test_pool_with_concurrent_readers(self):
+        bundle = self.copied(
+            "GRDBSuite.PoolTests/testConcurrentReaders", "while two readers read", pool=["apple", "pear"])
+        self.assertIs(bundle.described("pool")["transactionOpen"], False)
+
+    def test_assertion_inside_the_write_of_a_pool(self):
+        bundle = self.copied(
+            "GRDBSuite.PoolTests/testAssertionInsideWrite", "inside a pool's transaction", pool=["apple", "pear"])
+        self.assertIs(bundle.described("pool")["transactionOpen"], True)
+        self.assertEqual(bundle.store("pool", "committedEntry").rows(), ["apple"])

@@ -1,0 +1,100 @@
+"""Stores are found without registration, and nobody's own use of SQLite is disturbed."""
+
+from harness import SuiteCase, label, run
+
+
+class Discovery(SuiteCase):
+    def test_a_shared_store_belongs_to_every_failing_test(self):
+        second, third = self.leaves("RawSuite.SharedStoreTests", count=2)
+        self.assertTest(second, "SharedStoreTests", "test2FailsLater", "shared, second test")
+        self.assertStores(second, shared=["apple", "pear"], own=["plum"])
+        self.assertTest(third, "SharedStoreTests", "test3FailsAgain", "shared, third test")
+        self.assertStores(third, shared=["apple", "pear", "fig"])
+
+    def test_the_file_is_gone(self):
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedWhileOpen")
+        self.assertTest(bundle, "VanishedTests", "testDeletedWhileOpen", "the file is gone")
+        self.assertEqual([label(store) for store in bundle.metadata["stores"]], ["gone"])
+        store = bundle.described("gone")
+        if "entry" in store:
+            self.assertEqual(bundle.store("gone").rows(), ["apple"])
+        else:
+            self.assertEqual(store["capture"]["method"], "described")
+            self.assertTrue(store["capture"]["reason"].endswith("."))
+
+    def test_a_closed_store_is_gone(self):
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing")
+        self.assertTest(bundle, "VanishedTests", "testDeletedAfterClosing", "one of two files is gone")
+        self.assertEqual(bundle.store("kept").rows(), ["pear"])
+        for store in bundle.metadata["stores"]:
+            if label(store) == "gone":
+                self.assertNotIn("entry", store)
+
+    def test_discovery_off(self):
+        bundle = self.leaves("RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})
+        self.assertEqual(bundle.metadata["stores"], [])
+
+    def test_the_application_configures_sqlite(self):
+        name = "testConfiguresAndShutsDownBeforeTheFirstOpen"
+        bundle = self.leaves(f"RawSuite.ApplicationTests/{name}")
+        self.assertTest(bundle, "ApplicationTests", name, "configured by the application")
+        self.assertEqual(bundle.store("configured").rows(), ["apple"])
+
+    def test_the_application_sets_trace_hooks_and_functions(self):
+        name = "testSetsItsOwnTraceHooksAndFunctions"
+        bundle = self.leaves(f"RawSuite.ApplicationTests/{name}")
+        self.assertTest(bundle, "ApplicationTests", name, "hooked by the application")
+        self.assertEqual(bundle.store("hooked").rows(), ["apple", "42"])
+
+    def test_grdb_logs_errors(self):
+        bundle = self.leaves("GRDBSuite.LogTests/testErrorsAreLogged")
+        self.assertTest(bundle, "LogTests", "testErrorsAreLogged", "logged by GRDB")
+        self.assertStores(bundle, logged=["apple"])
+
+
+class Names(SuiteCase):
+    def test_japanese(self):
+        name = "test_CoreData内の果物を更新できる"
+        bundle = self.leaves(f"RawSuite.NameTests/{name}")
+        self.assertTest(bundle, "NameTests", name, "a name")
+        self.assertStores(bundle, fruit=["apple"])
+
+    def test_too_long(self):
+        listed = run("RawSuite.NameTests", {"FAILURE_ARTIFACTS": "off"}).output
+        name = next(word for word in listed.replace("'", " ").split() if "とても長い" in word).split(".")[1]
+        bundle = self.leaves(f"RawSuite.NameTests/{name}")
+        self.assertEqual(bundle.metadata["test"]["name"], name)
+        self.assertTrue(f"NameTests.{name}".startswith(bundle.stem))
+        self.assertGreater(len(bundle.path.name.encode()), 190)
+
+
+class Explicit(SuiteCase):
+    def test_registered_only(self):
+        bundle = self.leaves(
+            "ExplicitSuite.RegistrationTests/testRegistersOneOfTwo",
+            variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})
+        self.assertTest(bundle, "RegistrationTests", "testRegistersOneOfTwo", "one of two is registered")
+        self.assertStores(bundle, registered=["apple"])
+        self.assertEqual(bundle.described("registered")["name"], "larder")
+
+    def test_registered_and_found(self):
+        bundle = self.leaves("ExplicitSuite.RegistrationTests/testRegistersOneOfTwo")
+        self.assertStores(bundle, registered=["apple"], other=["pear"])
+
+    def test_attachments(self):
+        bundle = self.leaves("ExplicitSuite.AttachmentTests/testAttaches")
+        self.assertTest(bundle, "AttachmentTests", "testAttaches", "with attachments")
+        attached = {
+            item["name"]: bundle.contents[item["entry"]].decode() for item in bundle.metadata["attachments"]}
+        self.assertEqual(attached, {"request.json": "{}", "log.txt": "a file", "../outside": "data"})
+        for item in bundle.metadata["attachments"]:
+            self.assertRegex(item["entry"], r"^attachments/[^/]+$")
+
+    def test_attachments_of_a_passing_test(self):
+        self.assertEqual(self.leaves("ExplicitSuite.AttachmentTests/testAttachesAndPasses", count=0), [])
+
+    def test_installed_by_hand(self):
+        selection = "ExplicitSuite.InstallationTests/testInstallsTwice"
+        bundle = self.leaves(selection, at="elsewhere")
+        self.assertTest(bundle, "InstallationTests", "testInstallsTwice", "installed by hand")
+        self.assertStores(bundle, installed=["apple"])

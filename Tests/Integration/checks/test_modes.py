@@ -1,0 +1,164 @@
+"""A user's package that only adds the product, under every way to run its tests."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness import BUILD, ROOT, SuiteCase, clean_environment, read
+
+PLACE = BUILD / "integration" / "a user's packages"
+
+MANIFEST = """// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "{name}",
+    platforms: [.macOS(.v13)],
+    dependencies: [{dependencies}],
+    targets: [
+        .systemLibrary(name: "CUserSQLite"),
+        .testTarget(name: "UserTests", dependencies: ["CUserSQLite", {products}]),
+    ]
+)
+"""
+
+MODULE = """module CUserSQLite [system] {
+    header "shim.h"
+    link "sqlite3"
+    export *
+}
+"""
+
+TESTS = """import CUserSQLite
+import XCTest
+
+final class UserTests: XCTestCase {
+    func testPasses() throws {
+        try fill("passes")
+    }
+
+    func testFails() throws {
+        try fill("fails")
+        XCTFail("one")
+    }
+
+    func testFailsToo() throws {
+        try fill("failsToo")
+        XCTFail("two")
+    }
+
+    private func fill(_ name: String) throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent(name + ".sqlite").path
+        var handle: OpaquePointer?
+        XCTAssertEqual(sqlite3_open(path, &handle), SQLITE_OK)
+        let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('apple')"
+        XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
+    }
+}
+"""
+
+
+class UserPackage:
+    """A package on disk, with the product or without; its build is kept from run to run."""
+
+    def __init__(self, name, dependencies="", products=""):
+        self.path = PLACE / name
+        self.write("Package.swift", MANIFEST.format(name=name, dependencies=dependencies, products=products))
+        self.write("Sources/CUserSQLite/module.modulemap", MODULE)
+        self.write("Sources/CUserSQLite/shim.h", "#include <sqlite3.h>\n")
+        self.write("Tests/UserTests/UserTests.swift", TESTS)
+
+    def write(self, name, text):
+        path = self.path / name
+        if path.is_file() and path.read_text() == text:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def swift(self, *arguments, **variables):
+        """Runs `swift …` in the package, and reads what it leaves."""
+        artifacts = self.path / "failure-artifacts"
+        shutil.rmtree(artifacts, ignore_errors=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            process = subprocess.run(
+                ["swift", *arguments], cwd=self.path, env=clean_environment(scratch, **variables),
+                capture_output=True, text=True, encoding="utf-8")
+        found = read(process, artifacts)
+        shutil.rmtree(artifacts, ignore_errors=True)
+        return found
+
+
+class Modes(SuiteCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.package = UserPackage(
+            "with", f'.package(name: "failure-artifacts", path: "{ROOT}")',
+            '.product(name: "FailureArtifacts", package: "failure-artifacts")')
+        cls.plain = UserPackage("without")
+
+    def assertBundles(self, found, **expected):
+        """A bundle for each failing test, with its store."""
+        self.assertEqual(found.status, 1, found.output + found.errors)
+        self.assertTidy(found, len(expected))
+        names = {bundle.metadata["test"]["name"]: bundle for bundle in found.bundles}
+        self.assertEqual(sorted(names), sorted(expected))
+        for name, store in expected.items():
+            self.check(names[name])
+            self.assertEqual(names[name].stem, f"UserTests.{name}")
+            self.assertStores(names[name], **{store: ["apple"]})
+
+    def test_plain(self):
+        # All tests of this mode share one process, which still has the first test's store open.
+        found = self.package.swift("test", "--filter", "testFails$")
+        self.assertBundles(found, testFails="fails")
+
+    def test_all(self):
+        found = self.package.swift("test")
+        self.assertEqual(found.status, 1, found.output + found.errors)
+        self.assertTidy(found, 2)
+
+    def test_parallel(self):
+        self.assertBundles(
+            self.package.swift("test", "--parallel"), testFails="fails", testFailsToo="failsToo")
+
+    def test_nothing_fails(self):
+        found = self.package.swift("test", "--filter", "testPasses")
+        self.assertEqual(found.status, 0, found.output + found.errors)
+        self.assertTidy(found, 0)
+
+    def test_off(self):
+        found = self.package.swift("test", FAILURE_ARTIFACTS="off")
+        self.assertEqual(found.status, 1)
+        self.assertTidy(found, 0)
+
+    def test_release(self):
+        found = self.package.swift(
+            "test", "-c", "release", "-Xswiftc", "-enable-testing", "--filter", "testFails$")
+        self.assertBundles(found, testFails="fails")
+
+    def test_other_build_system(self):
+        found = self.package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
+        self.assertBundles(found, testFails="fails")
+
+    def test_list(self):
+        for package in (self.package, self.plain):
+            self.assertEqual(package.swift("build", "--build-tests").status, 0)
+        listed = self.package.swift("test", "list", "--skip-build")
+        expected = self.plain.swift("test", "list", "--skip-build")
+        self.assertEqual(expected.status, 0)
+        self.assertIn("UserTests.UserTests/testFails\n", expected.output)
+        self.assertEqual((listed.status, listed.output), (expected.status, expected.output))
+        self.assertEqual(listed.errors, expected.errors)
+        self.assertTidy(listed, 0)
+
+    def test_working_directory(self):
+        """Without a variable, bundles go to the directory that `swift test` runs in."""
+        with tempfile.TemporaryDirectory() as directory:
+            found = self.package.swift("test", "--filter", "testFails$", FAILURE_ARTIFACTS_DIR=directory)
+            self.assertTidy(found, 0)
+            left = [name for name in os.listdir(directory) if not name.startswith(".")]
+            self.assertEqual(len(left), 1, left)
+            self.assertTrue((pathlib.Path(directory) / ".gitignore").is_file())

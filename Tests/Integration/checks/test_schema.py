@@ -1,0 +1,88 @@
+"""The published schema says what `metadata.json` holds, and refuses what it does not hold."""
+
+import copy
+
+from harness import SuiteCase, validator
+
+SELECTIONS = ("RawSuite.CopyTests/testSeveralStores", "ExplicitSuite.AttachmentTests/testAttaches")
+
+
+def paths(value, path=()):
+    """The path of every key in a JSON document."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*path, key)
+            yield from paths(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from paths(inner, (*path, index))
+
+
+def changed(document, path, change):
+    """A copy of the document with `change` made to what holds the path's last key."""
+    result = copy.deepcopy(document)
+    holder = result
+    for key in path[:-1]:
+        holder = holder[key]
+    change(holder, path[-1])
+    return result
+
+
+def replace(holder, key):
+    """Puts a value of another type in place of the one that is there."""
+    holder[key] = "text" if isinstance(holder[key], (dict, list)) else {}
+
+
+class Schema(SuiteCase):
+    def setUp(self):
+        self.documents = [self.leaves(selection).metadata for selection in SELECTIONS]
+
+    def described(self, path):
+        """What the schema says of a path."""
+        schema = validator().schema
+        node = schema
+        for key in path:
+            while "$ref" in node:
+                node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+            node = node["items"] if isinstance(key, int) else node.get("properties", {}).get(key)
+            if node is None:
+                return None
+        return node
+
+    def test_every_key_is_described(self):
+        for document in self.documents:
+            for path in paths(document):
+                if "variables" not in path:
+                    self.assertIsNotNone(self.described(path), path)
+
+    def test_a_value_of_another_type_is_refused(self):
+        for document in self.documents:
+            for path in paths(document):
+                if "variables" in path:
+                    continue
+                with self.subTest(path=path):
+                    wrong = changed(document, path, replace)
+                    self.assertFalse(validator().is_valid(wrong))
+
+    def test_a_missing_key_is_refused(self):
+        required = set(validator().schema["required"])
+        self.assertEqual(required, set(self.documents[0]))
+        for key in required:
+            wrong = changed(self.documents[0], (key,), lambda holder, name: holder.pop(name))
+            self.assertFalse(validator().is_valid(wrong), key)
+
+    def test_unknown_keys_are_allowed(self):
+        document = changed(self.documents[0], ("stores", 0, "colour"), lambda holder, key: holder.__setitem__(key, 1))
+        self.assertTrue(validator().is_valid(document))
+
+    def test_values_that_make_no_sense_are_refused(self):
+        for path, value in [
+            (("formatVersion",), "2.0"), (("formatVersion",), "1"), (("outcome",), "passed"),
+            (("test", "attempt"), 0), (("test", "suite"), ""), (("stores", 0, "entry"), "/etc/passwd"),
+            (("stores", 0, "entry"), "stores/../x.sqlite"), (("stores", 0, "pageSize"), 3),
+            (("stores", 0, "bytes", "copy"), -1), (("capture", "at"), "yesterday"),
+            (("failures", 0, "line"), 0), (("failures",), []),
+        ]:
+            with self.subTest(path=path, value=value):
+                wrong = changed(self.documents[0], path, lambda holder, key: holder.__setitem__(key, value))
+                self.assertFalse(validator().is_valid(wrong))

@@ -1,0 +1,22 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// The books of a shared flat, and tests of them. One test fails: see what it leaves with Scripts/demo.
+let package = Package(
+    name: "ledger",
+    platforms: [.macOS(.v13)],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(name: "failure-artifacts", path: "../.."),
+    ],
+    targets: [
+        .target(name: "Ledger", dependencies: [.product(name: "GRDB", package: "GRDB.swift")]),
+        .testTarget(
+            name: "LedgerTests",
+            dependencies: [
+                "Ledger",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ]),
+    ]
+)
