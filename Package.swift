@@ -92,10 +92,6 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "FailureArtifactsBundleTests",
-            dependencies: ["FailureArtifactsBundle", "FailureArtifactsZip", "FailureArtifactsSystem"],
-            swiftSettings: settings),
-        .testTarget(
             name: "FailureArtifactsCommandsTests",
             // The tool itself is run by these tests.
             dependencies: [

@@ -104,6 +104,34 @@ package struct ZipWriter: ~Copyable {
         }
     }
 
+    /// Adds an entry of another archive as it is there, without decompressing it.
+    ///
+    /// - Parameters:
+    ///   - entry: A file of the archive.
+    ///   - archive: The other archive.
+    /// - Throws: `duplicateName`; what `ZipArchive.read(_:_:)` says of a header that is wrong; or `system` where
+    ///   reading or writing fails. The content's checksum is passed on, not checked.
+    package mutating func addEntry(
+        copying entry: ZipEntry, of archive: ZipArchive
+    ) throws(ZipError) {
+        do throws(ZipError.Reason) {
+            if case .other(let number) = entry.method {
+                throw .unsupported("compression method \(number)")
+            }
+            let start = try contentStart(ofEntryNamed: entry.name, size: entry.size, entry.modified)
+            var end = start
+            try archive.readCompressed(entry) { (piece) throws(ZipError.Reason) in
+                try SystemError.asReason { () throws(SystemError) in try file.write(piece, at: end) }
+                end += UInt64(piece.count)
+            }
+            let content = Content(
+                method: entry.method, crc32: entry.crc32, compressedSize: entry.compressedSize)
+            try complete(entry.name, size: entry.size, entry.modified, content, at: start)
+        } catch {
+            throw ZipError(archive: path, entry: entry.name, reason: error)
+        }
+    }
+
     /// Completes the archive: writes the central directory, has the system put it on the disk and closes it.
     ///
     /// - Throws: `system` where that fails.
@@ -130,20 +158,36 @@ package struct ZipWriter: ~Copyable {
     private mutating func add(
         _ name: String, size: UInt64, _ modified: Timestamp, _ source: Source
     ) throws(ZipError.Reason) {
-        guard EntryName.isWritable(name) else { throw .unsafeName }
-        guard !names.contains(name) else { throw .duplicateName }
-        let bytes = Array(name.utf8)
-        let headerLength = LocalFileHeader.length(
-            nameLength: bytes.count, size: size, modifiedSeconds: modified.seconds)
-        let start = offset + UInt64(headerLength)
-
+        let start = try contentStart(ofEntryNamed: name, size: size, modified)
         var content = try deflateContent(size: size, at: start, source)
         if content == nil { content = try storeContent(size: size, at: start, source) }
-        guard let content else { return }
+        if let content { try complete(name, size: size, modified, content, at: start) }
+    }
 
-        // The header comes last, with the real numbers: its length was known before.
+    /// How the content of an entry was written.
+    private struct Content {
+        let method: ZipEntry.Method
+        let crc32: UInt32
+        let compressedSize: UInt64
+    }
+
+    /// Where the content of the next entry goes: behind its header, whose length is known before the content.
+    private func contentStart(
+        ofEntryNamed name: String, size: UInt64, _ modified: Timestamp
+    ) throws(ZipError.Reason) -> UInt64 {
+        guard EntryName.isWritable(name) else { throw .unsafeName }
+        guard !names.contains(name) else { throw .duplicateName }
+        let headerLength = LocalFileHeader.length(
+            nameLength: name.utf8.count, size: size, modifiedSeconds: modified.seconds)
+        return offset + UInt64(headerLength)
+    }
+
+    /// Writes the header of an entry, with the real numbers, once its content is there.
+    private mutating func complete(
+        _ name: String, size: UInt64, _ modified: Timestamp, _ content: Content, at start: UInt64
+    ) throws(ZipError.Reason) {
         let header = CentralDirectoryHeader(
-            name: bytes, modified: modified, method: content.method, crc32: content.checksum.value,
+            name: Array(name.utf8), modified: modified, method: content.method, crc32: content.crc32,
             compressedSize: content.compressedSize, size: size, localHeaderOffset: offset)
         var writer = LittleEndianWriter()
         LocalFileHeader.append(header, to: &writer)
@@ -151,13 +195,6 @@ package struct ZipWriter: ~Copyable {
         offset = start + content.compressedSize
         names.insert(name)
         headers.append(header)
-    }
-
-    /// How the content of an entry was written.
-    private struct Content {
-        let method: ZipEntry.Method
-        let checksum: Checksum
-        let compressedSize: UInt64
     }
 
     /// Writes compressed content; nil where it does not get smaller, and what was written is of no use.
@@ -185,7 +222,7 @@ package struct ZipWriter: ~Copyable {
             guard compressedSize < size else { return nil }
             position = end
         }
-        return Content(method: .deflated, checksum: checksum, compressedSize: compressedSize)
+        return Content(method: .deflated, crc32: checksum.value, compressedSize: compressedSize)
     }
 
     /// Writes content as it is.
@@ -203,7 +240,7 @@ package struct ZipWriter: ~Copyable {
             }
             position = end
         }
-        return Content(method: .stored, checksum: checksum, compressedSize: size)
+        return Content(method: .stored, crc32: checksum.value, compressedSize: size)
     }
 
     // MARK: The end of the archive

@@ -7,31 +7,28 @@ package enum BundleWriter {
     ///
     /// - Parameters:
     ///   - metadata: Becomes the first entry.
-    ///   - spool: Holds a file for each entry that the metadata names.
+    ///   - spool: Holds a file for each entry that the metadata names and that `earlier` lacks.
+    ///   - earlier: The path of a bundle of the same capture, the entries of which are taken over as they
+    ///     are; nil for the first one.
     ///   - date: The time that the entries get.
     /// - Returns: The bundle's path, inside the spool: complete, on the disk, and without its final name.
     /// - Throws: Why it could not be written; then there is no such file.
     package static func pack(
-        _ metadata: BundleMetadata, from spool: Spool, date: Timestamp
+        _ metadata: BundleMetadata, from spool: Spool, takingOver earlier: String?, date: Timestamp
     ) throws(ZipError) -> String {
         let path = Path.join(spool.path, "bundle.zip.partial")
-        // A spool is packed anew when its metadata has changed.
-        do {
-            try FileSystem.remove(path)
-        } catch {
-            throw ZipError(archive: path, reason: .system(error))
-        }
         do throws(ZipError) {
+            let archive: ZipArchive? = if let earlier { try ZipArchive(path: earlier) } else { nil }
             var zip = try ZipWriter(creating: path)
             try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
-            for entry in metadata.entries {
-                let file: File
-                do {
-                    file = try File(reading: Path.join(spool.path, entry))
-                } catch {
-                    throw ZipError(archive: path, entry: entry, reason: .system(error))
+            for name in metadata.entries {
+                if let archive, let entry = archive.entry(named: name) {
+                    try zip.addEntry(copying: entry, of: archive)
+                } else {
+                    try zip.addEntry(
+                        named: name, contentsOf: try spooledFile(name, in: spool, archive: path),
+                        modified: date)
                 }
-                try zip.addEntry(named: entry, contentsOf: file, modified: date)
             }
             try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
             try zip.finish()
@@ -40,6 +37,16 @@ package enum BundleWriter {
             throw error
         }
         return path
+    }
+
+    private static func spooledFile(
+        _ name: String, in spool: Spool, archive: String
+    ) throws(ZipError) -> File {
+        do {
+            return try File(reading: Path.join(spool.path, name))
+        } catch {
+            throw ZipError(archive: archive, entry: name, reason: .system(error))
+        }
     }
 
     /// How to open a bundle, for somebody who has never heard of it.

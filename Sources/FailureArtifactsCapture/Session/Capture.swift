@@ -9,7 +9,8 @@ struct CaptureError: Error, CustomStringConvertible {
 
 /// The bundle of one failing test in the making: its spooled copies, and what is known about them.
 ///
-/// It spools first and packs then; what is packed can be packed anew when the test had more to tell.
+/// Each time the test has something to tell, it is spooled, packed together with what the bundle holds
+/// already, and published in one step. Between those times nothing but the bundle is on the disk.
 final class Capture: Sendable {
     private struct State {
         var stores: [BundleMetadata.Store] = []
@@ -20,11 +21,9 @@ final class Capture: Sendable {
         var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
-        /// The published bundle, and how many failures it tells of.
+        /// The published bundle, and of how many failures it tells.
         var bundle: String?
         var publishedFailures = 0
-        /// Whether something was spooled since the bundle was published.
-        var isStale = false
         /// How long the test was held up until the bundle was there, in seconds.
         var duration: Double?
     }
@@ -32,7 +31,8 @@ final class Capture: Sendable {
     private let configuration: CaptureConfiguration
     private let registry: ConnectionRegistry
     private let directory: ArtifactsDirectory
-    private let spool: Spool
+    /// Held while a bundle is put together.
+    private let publishing = Lock(())
     private let start = Instant.now
     private let date = Timestamp.now
     /// What the directory may still take, in bytes, when the capture starts.
@@ -56,12 +56,11 @@ final class Capture: Sendable {
                         + "further failures leave none (FAILURE_ARTIFACTS_MAX_BUNDLES).")
             }
             budget = configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
-            spool = try directory.makeSpool()
         } catch let error as CaptureError {
             throw error
         } catch {
             throw CaptureError(
-                description: "no bundle can be written to '\(directory.path)': \(error). "
+                description: "No bundle can be written to '\(directory.path)': \(error). "
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
         }
     }
@@ -77,37 +76,65 @@ final class Capture: Sendable {
         }
     }
 
-    /// Removes what was spooled.
-    func discard() {
-        directory.discard(spool)
+    // MARK: What the test has to tell
+
+    /// Publishes a bundle with the stores that belong to a test, as they are now.
+    ///
+    /// - Parameter test: The test, on whose thread of failure this is to be called.
+    /// - Throws: Why there is no bundle.
+    func captureFailure(of test: RunningTest) throws(CaptureError) {
+        var stores: [BundleMetadata.Store] = []
+        do {
+            try publish(test) { spool in
+                stores = spoolStores(of: test, below: "stores", in: spool)
+                state.withLock { $0.stores = stores }
+            }
+        } catch {
+            // A disk that is too full for the stores may still take their description.
+            try publish(test) { _ in
+                state.withLock { state in
+                    state.stores = stores.map { $0.described(because: error.description) }
+                    state.warnings.append(error.description)
+                }
+            }
+        }
+    }
+
+    /// Adds the stores as they are at a later failure.
+    func captureSnapshot(label: String, at date: Timestamp, of test: RunningTest) throws(CaptureError) {
+        guard bundle != nil else { return }
+        try publish(test) { spool in
+            let stores = spoolStores(of: test, below: "snapshots/\(label)", in: spool)
+            let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
+            state.withLock { $0.snapshots.append(snapshot) }
+        }
+    }
+
+    /// Adds what the test had to tell after the bundle was published, if anything.
+    func complete(_ test: RunningTest) throws(CaptureError) {
+        guard bundle != nil else { return }
+        let (failures, attachments) = test.state.withLock { ($0.failures.count, $0.attachments.count) }
+        let isComplete = state.withLock { state in
+            state.publishedFailures == failures && state.attachments.count == attachments
+        }
+        if !isComplete { try publish(test) { _ in } }
     }
 
     // MARK: Spooling
 
-    /// Copies the stores that belong to a test, as they are now.
-    func captureStores(of test: RunningTest) {
-        let stores = spoolStores(of: test, below: "stores")
-        state.withLock { $0.stores = stores }
-    }
-
-    /// Copies them once more, for a later failure.
-    func addSnapshot(label: String, at date: Timestamp, of test: RunningTest) {
-        let stores = spoolStores(of: test, below: "snapshots/\(label)")
-        state.withLock { state in
-            state.snapshots.append(BundleMetadata.Snapshot(label: label, at: date, stores: stores))
-            state.isStale = true
-        }
-    }
-
-    private func spoolStores(of test: RunningTest, below folder: String) -> [BundleMetadata.Store] {
+    private func spoolStores(
+        of test: RunningTest, below folder: String, in spool: Spool
+    ) -> [BundleMetadata.Store] {
         let found = FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
             artifactsDirectory: directory.path)
         state.withLock { $0.warnings += found.warnings }
-        return found.stores.map { spool($0, below: folder) }
+        return found.stores.map { spoolStore($0, below: folder, in: spool) }
     }
 
-    private func spool(_ found: FoundStores.Store, below folder: String) -> BundleMetadata.Store {
+    private func spoolStore(
+        _ found: FoundStores.Store, below folder: String, in spool: Spool
+    ) -> BundleMetadata.Store {
         let start = Instant.now
         let entry = "\(folder)/\(found.name).sqlite"
         let committedEntry = "\(folder)/\(found.name).committed.sqlite"
@@ -153,7 +180,7 @@ final class Capture: Sendable {
     }
 
     /// Takes what the test has attached since the last time.
-    func captureAttachments(of test: RunningTest) {
+    private func spoolAttachments(of test: RunningTest, in spool: Spool) {
         let done = state.withLock(\.attachments.count)
         for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
             let safeName = SafeName.make(from: name, maximumBytes: 150)
@@ -161,16 +188,14 @@ final class Capture: Sendable {
             let entry = state.withLock { state in
                 state.attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
             }
-            let attachment = spool(source, named: name, entry: "attachments/\(entry)")
-            state.withLock { state in
-                state.attachments.append(attachment)
-                state.isStale = true
-            }
+            let attachment = spoolAttachment(
+                source, named: name, entry: "attachments/\(entry)", in: spool)
+            state.withLock { $0.attachments.append(attachment) }
         }
     }
 
-    private func spool(
-        _ source: RunningTest.AttachmentSource, named name: String, entry: String
+    private func spoolAttachment(
+        _ source: RunningTest.AttachmentSource, named name: String, entry: String, in spool: Spool
     ) -> BundleMetadata.Attachment {
         do {
             let size: UInt64 =
@@ -202,39 +227,47 @@ final class Capture: Sendable {
 
     // MARK: Packing
 
-    /// Whether the test has more to tell than its bundle does.
-    func hasChanged(since test: RunningTest) -> Bool {
-        let failures = test.state.withLock(\.failures.count)
-        return state.withLock { $0.isStale || $0.publishedFailures != failures }
-    }
-
     /// Writes the bundle, or replaces it by one that tells more.
     ///
-    /// - Returns: Its path.
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - spoolStores: Puts copies of stores into the spool.
     /// - Throws: Why it could not be written. A bundle that was there stays.
-    func publish(of test: RunningTest) throws(CaptureError) -> String {
-        let failures = test.state.withLock(\.failures)
-        let metadata = describe(test.identity, failures)
-        do {
-            let packed = try BundleWriter.pack(metadata, from: spool, date: date)
-            let bundle: String
-            if let published = self.bundle {
-                try directory.republish(packed, at: published)
-                bundle = published
-            } else {
-                bundle = try directory.publish(packed, of: test.identity)
+    private func publish(
+        _ test: RunningTest, spoolStores: (Spool) -> Void
+    ) throws(CaptureError) {
+        try publishing.withLock { _ throws(CaptureError) in
+            let before = state.withLock(\.self)
+            do {
+                let spool = try directory.makeSpool()
+                defer { directory.discard(spool) }
+                spoolStores(spool)
+                spoolAttachments(of: test, in: spool)
+                let failures = test.state.withLock(\.failures)
+                let metadata = describe(test.identity, failures)
+                let packed = try BundleWriter.pack(
+                    metadata, from: spool, takingOver: bundle, date: date)
+                let published: String
+                if let bundle {
+                    try directory.republish(packed, at: bundle)
+                    published = bundle
+                } else {
+                    published = try directory.publish(packed, of: test.identity)
+                }
+                state.withLock { state in
+                    state.bundle = published
+                    state.publishedFailures = failures.count
+                }
+            } catch {
+                // What is described must be what the bundle holds.
+                state.withLock { state in
+                    let warnings = state.warnings
+                    state = before
+                    state.warnings = warnings
+                }
+                throw CaptureError(
+                    description: "The bundle of \(test.name) could not be written: \(error)")
             }
-            state.withLock { state in
-                state.bundle = bundle
-                state.publishedFailures = failures.count
-                state.isStale = false
-            }
-            return bundle
-        } catch {
-            throw CaptureError(
-                description:
-                    "the bundle of \(test.identity.suite).\(test.identity.name) could not be written: "
-                    + "\(error).")
         }
     }
 

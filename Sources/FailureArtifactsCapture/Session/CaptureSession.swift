@@ -76,9 +76,11 @@ package final class CaptureSession: Sendable {
             return .further(capture, number: state.failures.count)
         }
         switch role {
-        case .first: makeCapture(of: test, event, configuration)
+        case .first: makeCapture(of: test, configuration)
         case .further(let capture, let number):
-            capture.addSnapshot(label: "failure-\(number)", at: event.date, of: test)
+            update(capture, of: test) { () throws(CaptureError) in
+                try capture.captureSnapshot(label: "failure-\(number)", at: event.date, of: test)
+            }
         case .noted: break
         }
     }
@@ -90,7 +92,9 @@ package final class CaptureSession: Sendable {
 
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
-        if let capture = test.state.withLock(\.capture) { finish(capture, of: test) }
+        if let capture = test.state.withLock(\.capture) {
+            update(capture, of: test) { () throws(CaptureError) in try capture.complete(test) }
+        }
         state.withLock { state in
             if state.current === test { state.current = nil }
         }
@@ -104,37 +108,29 @@ package final class CaptureSession: Sendable {
 
     // MARK: Making bundles
 
-    private func makeCapture(
-        of test: RunningTest, _ event: FailureEvent, _ configuration: CaptureConfiguration
-    ) {
+    private func makeCapture(of test: RunningTest, _ configuration: CaptureConfiguration) {
         do {
             let capture = try Capture(configuration: configuration, registry: registry)
-            capture.captureStores(of: test)
-            capture.captureAttachments(of: test)
-            try publish(capture, of: test)
+            update(capture, of: test) { () throws(CaptureError) in
+                try capture.captureFailure(of: test)
+                say("\(test.name) failed; what it left is in \(capture.bundle ?? "")")
+            }
             test.state.withLock { $0.capture = capture }
         } catch {
             sayOnce("\(error)")
         }
     }
 
-    /// Packs anew what has more to tell than when it was packed, and removes what it was packed from.
-    private func finish(_ capture: Capture, of test: RunningTest) {
+    /// Has a capture write its bundle, and says what went wrong.
+    private func update(
+        _ capture: Capture, of test: RunningTest, _ body: () throws(CaptureError) -> Void
+    ) {
         do {
-            capture.captureAttachments(of: test)
-            if capture.hasChanged(since: test) { try publish(capture, of: test) }
+            try body()
         } catch {
             sayOnce("\(error)")
         }
-        capture.discard()
-    }
-
-    private func publish(_ capture: Capture, of test: RunningTest) throws(CaptureError) {
-        let isFirst = capture.bundle == nil
-        let bundle = try capture.publish(of: test)
-        let name = "\(test.identity.suite).\(test.identity.name)"
-        if isFirst { say("\(name) failed; what it left is in \(bundle)") }
-        for warning in capture.takeWarnings() { say("warning: \(name): \(warning)") }
+        for warning in capture.takeWarnings() { say("warning: \(test.name): \(warning)") }
     }
 
     // MARK: Standard error

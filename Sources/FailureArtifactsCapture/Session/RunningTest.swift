@@ -29,6 +29,9 @@ package final class RunningTest: Sendable {
     let start: ConnectionRegistry.Moment
     let state = Lock(State())
 
+    /// `Suite.test`.
+    var name: String { "\(identity.suite).\(identity.name)" }
+
     init(identity: BundleMetadata.Test, start: ConnectionRegistry.Moment) {
         self.identity = identity
         self.start = start

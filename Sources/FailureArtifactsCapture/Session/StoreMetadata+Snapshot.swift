@@ -37,6 +37,17 @@ extension BundleMetadata.Store {
         inspect(path)
     }
 
+    /// The same store where the copy could not be kept, with what is known of it.
+    func described(because reason: String) -> BundleMetadata.Store {
+        var result = self
+        result.entry = nil
+        result.committedEntry = nil
+        result.capture.method = Snapshot.Method.described.rawValue
+        result.capture.consistent = false
+        result.capture.reason = capture.reason ?? reason
+        return result
+    }
+
     private mutating func inspect(_ path: String) {
         do throws(SQLiteError) {
             let inspection = try StoreInspection(ofFile: path, timeLimit: Self.inspectionTimeLimit)
