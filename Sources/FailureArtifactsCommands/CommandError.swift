@@ -49,7 +49,7 @@ extension BundleError {
 extension ZipError {
     var exitCode: ExitCode {
         switch reason {
-        case .system(let error): error.isNotFound ? .noInput : .inputOutput
+        case .system(let error): error.isNotFound && entry == nil ? .noInput : .inputOutput
         default: .badData
         }
     }

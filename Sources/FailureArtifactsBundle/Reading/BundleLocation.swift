@@ -64,7 +64,8 @@ extension BundleError {
     /// An archive's error, where a missing file and the system's failures are told apart.
     init(_ path: String, zip error: ZipError) {
         switch error.reason {
-        case .system(let failure) where failure.isNotFound: self.init(path, .notFound)
+        case .system(let failure) where failure.isNotFound && error.entry == nil:
+            self.init(path, .notFound)
         case .system(let failure): self.init(path, .system(failure))
         default: self.init(path, .archive(error))
         }

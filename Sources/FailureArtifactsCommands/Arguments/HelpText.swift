@@ -70,18 +70,7 @@ enum HelpText {
 
     /// Breaks a paragraph into lines.
     private static func wrapped(_ text: String, indent: Int, firstIndent: Int? = nil) -> String {
-        var lines: [String] = []
-        var line = String(repeating: " ", count: firstIndent ?? indent)
-        var isEmpty = true
-        for word in text.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
-            if !isEmpty, TextWidth.columns(of: line) + 1 + TextWidth.columns(of: String(word)) > width {
-                lines.append(line)
-                line = String(repeating: " ", count: indent)
-                isEmpty = true
-            }
-            line += (isEmpty ? "" : " ") + word
-            isEmpty = false
-        }
-        return (lines + [line]).joined(separator: "\n")
+        TextWrap.lines(of: text, width: width, indent: indent, firstIndent: firstIndent)
+            .joined(separator: "\n")
     }
 }

@@ -50,8 +50,15 @@ package struct Console {
     /// Runs `body` with a new directory that is removed afterwards, even where a signal ends the tool.
     func withScratchDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
         let given = environment["TMPDIR", default: ""]
-        let directory = try FileSystem.createUniqueDirectory(
-            in: Path.absolute(given.isEmpty ? "/tmp" : given), prefix: "failure-artifacts-")
+        let directory: String
+        do {
+            directory = try FileSystem.createUniqueDirectory(
+                in: Path.absolute(given.isEmpty ? "/tmp" : given), prefix: "failure-artifacts-")
+        } catch {
+            throw CommandError(
+                .inputOutput,
+                CommandError.sentence("\(error)") + " Set TMPDIR to a directory that can be written to.")
+        }
         interruption.add(directory: directory)
         defer {
             try? FileSystem.remove(directory)

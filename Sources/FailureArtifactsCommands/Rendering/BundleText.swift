@@ -46,7 +46,7 @@ struct BundleText {
         for failure in metadata.failures {
             let place = FailureText.place(of: failure).map(SafeText.line)
             lines.append("  " + (place ?? "at an unknown place"))
-            lines += SafeText.lines(failure.message).map { "    " + $0 }
+            lines += TextWrap.message(failure.message, indent: 4, for: output)
         }
         return lines
     }

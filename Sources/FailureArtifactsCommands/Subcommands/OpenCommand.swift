@@ -57,7 +57,7 @@ struct OpenCommand: Command {
         ]
         if let failure = metadata.failures.first {
             if let place = FailureText.place(of: failure) { lines.append("  " + SafeText.line(place)) }
-            lines += SafeText.lines(failure.message).map { "  " + $0 }
+            lines += TextWrap.message(failure.message, indent: 2, for: output)
         }
         let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
         var seen = ""

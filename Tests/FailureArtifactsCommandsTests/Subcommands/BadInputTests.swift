@@ -109,7 +109,8 @@ import Testing
         #expect(outcome.status == 74)
         #expect(
             outcome.error
-                == "error: Cannot create a directory in '/nowhere/at/all': No such file or directory.\n")
+                == "error: Cannot create a directory in '/nowhere/at/all': No such file or directory. Set TMPDIR to a directory that can be written to.\n"
+        )
     }
 
     @Test func aFullDisk() throws {
