@@ -1,4 +1,6 @@
-/// An archive's bytes, and where the numbers in it are. The first entry has a name of four bytes.
+/// An archive's bytes, and where the numbers in it are.
+///
+/// The first entry has a name of four bytes.
 struct Forgery: Sendable {
     var bytes: [UInt8]
     /// Where the central directory starts.

@@ -4,7 +4,7 @@ import Testing
 @testable import FailureArtifactsZip
 
 @Suite struct NameTests {
-    static let unsafe = [
+    static let dangerous = [
         "", "/", "/etc/passwd", "..", "../a", "a/../b", "a/..", "a\\b", "\\a", "a\0b", "C:a", "c:/a",
         "C:",
     ]
@@ -14,7 +14,7 @@ import Testing
 
     static let fine = ["a", "..a", "a..", "...", "a/..b", "C", ":C", "あ:", "a b/c", "-", "~", "😀/😀"]
 
-    @Test(arguments: unsafe + sloppy + [String(repeating: "a", count: 65_536)])
+    @Test(arguments: dangerous + sloppy + [String(repeating: "a", count: 65_536)])
     func theWriterRefuses(name: String) throws {
         try withTemporaryDirectory { directory in
             var writer = try ZipWriter(creating: directory + "/a.zip")
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test(arguments: unsafe) func theReaderRefuses(name: String) throws {
+    @Test(arguments: dangerous) func theReaderRefuses(name: String) throws {
         try withTemporaryDirectory { directory in
             let path = try Self.archive(in: directory, name: Array(name.utf8), isUTF8: true)
             let error = #expect(throws: ZipError.self) { _ = try ZipArchive(path: path) }
@@ -82,7 +82,7 @@ import Testing
         ([0x83, 0x5c], false, nil),
     ]
 
-    @Test(arguments: encodings.indices) func encodings(index: Int) throws {
+    @Test(arguments: encodings.indices) func encodingIsRecognised(index: Int) throws {
         let example = Self.encodings[index]
         try withTemporaryDirectory { directory in
             let path = try Self.archive(in: directory, name: example.bytes, isUTF8: example.isUTF8)
