@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// About 10,000 archives; a few seconds.
+    /// About 10,000 archives, in about a second.
     @Test func everyFlippedBitIsNoticedOrHarmless() throws {
         try withTemporaryDirectory { directory in
             for sample in try Self.samples(in: directory) {
