@@ -59,7 +59,7 @@ enum CentralDirectory {
         if header.flags & (EntryAttributes.isEncrypted | EntryAttributes.isMasked) != 0 {
             return .unsupported("encryption")
         }
-        if EntryAttributes.isSpecialFile(header.externalAttributes) { return .notARegularFile }
+        if EntryAttributes.isLink(header.externalAttributes) { return .symbolicLink }
         if entry.isDirectory, entry.size != 0 {
             return .inconsistent("it is a directory and yet has content")
         }

@@ -20,7 +20,7 @@ struct DOSTime: Equatable {
         let seconds = min(max(timestamp.seconds, 315_532_800), 4_354_819_198)
         let days = seconds / 86_400
         let clock = seconds % 86_400
-        time = UInt16(clock / 3_600 << 11 | clock / 60 % 60 << 5 | clock % 60 / 2)
+        time = UInt16((clock / 3_600) << 11 | (clock / 60 % 60) << 5 | (clock % 60) / 2)
 
         // Years counted from 1 March, so that the leap day is the last of its year; valid for 1980 to 2107,
         // where only 2100 is an exception to a leap year every fourth year.

@@ -16,8 +16,8 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
         case unsafeName
         /// Two entries have the same name.
         case duplicateName
-        /// The entry is a symbolic link or a device.
-        case notARegularFile
+        /// The entry is a symbolic link.
+        case symbolicLink
         /// There is no such entry, or it is a directory and so has no content.
         case noSuchEntry
         /// The content's CRC-32 is not the recorded one.
@@ -63,8 +63,8 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
                 + "lead out of the directory it is extracted into."
         case .duplicateName:
             "\(place) is there twice: the names of entries have to differ."
-        case .notARegularFile:
-            "\(place) is a symbolic link or a device: only files and directories are accepted."
+        case .symbolicLink:
+            "\(place) is a symbolic link: only files and directories are accepted."
         case .noSuchEntry:
             "\(place) does not exist or is a directory, so there is no content to read."
         case .badChecksum:

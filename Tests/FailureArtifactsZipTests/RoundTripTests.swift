@@ -135,9 +135,13 @@ import Testing
     }
 
     @Test func everyDayIsConvertedAndBack() {
-        for day in Int64(3_652)...50_402 {
-            let time = Timestamp(seconds: day * 86_400 + day % 43_200 * 2)
-            #expect(DOSTime(time).timestamp == time)
+        let wrong = (Int64(3_652)...50_402).filter { day in
+            let time = Timestamp(seconds: day * 86_400 + day * 7_919 % 43_200 * 2)
+            return DOSTime(time).timestamp != time
         }
+        #expect(wrong == [])
+        // 2024-02-29 23:58:58, and 2107-12-31 23:59:58, the last there is.
+        #expect(DOSTime(Timestamp(seconds: 1_709_251_138)) == DOSTime(time: 0xbf5d, date: 0x585d))
+        #expect(DOSTime(Timestamp(seconds: .max)) == DOSTime(time: 0xbf7d, date: 0xff9f))
     }
 }

@@ -22,6 +22,8 @@ struct Finished {
 /// - Parameters:
 ///   - arguments: The program, looked up in `PATH`, and its arguments.
 ///   - directory: Its working directory.
+/// - Returns: How it ended.
+/// - Throws: Where it cannot be started.
 func run(_ arguments: [String], in directory: String = "/") throws -> Finished {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -17,15 +17,12 @@ enum EntryAttributes {
     /// External attributes (APPNOTE 4.4.15) of a file that only its owner reads and writes.
     static let ownersFile: UInt32 = 0o100_600 << 16
 
-    /// Whether external attributes are of a link, device, pipe or socket.
+    /// Whether external attributes are of a symbolic link.
     ///
-    /// The file type is in the uppermost four bits, which systems other than unix leave zero.
-    static func isSpecialFile(_ attributes: UInt32) -> Bool {
-        let type = attributes >> 28
-        let none: UInt32 = 0
-        let directory: UInt32 = 0o4
-        let regular: UInt32 = 0o10
-        return type != none && type != directory && type != regular
+    /// The file type is in the uppermost four bits, which systems other than unix leave zero. Other types are
+    /// no reason to refuse an entry: Info-ZIP records that standard input was a pipe.
+    static func isLink(_ attributes: UInt32) -> Bool {
+        attributes >> 28 == 0o12
     }
 }
 

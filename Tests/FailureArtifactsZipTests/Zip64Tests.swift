@@ -1,0 +1,117 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsZip
+
+/// Archives beyond the sizes and counts of the original format.
+@Suite struct Zip64Tests {
+    /// 0xFFFF entries need no ZIP64 record for other readers, but the writer adds one from there on.
+    @Test(arguments: [65_534, 65_535, 70_000]) func manyEntries(count: Int) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.zip"
+            var writer = try ZipWriter(creating: path)
+            for index in 0..<count {
+                try writer.addEntry(named: "\(index)", bytes: [], modified: someTime)
+            }
+            try writer.finish()
+            #expect(try ZipArchive(path: path).entries.count == count)
+            let program = "import sys, zipfile; print(len(zipfile.ZipFile(sys.argv[1]).namelist()))"
+            #expect(try run(["python3", "-c", program, path]).output == "\(count)\n")
+            let size = Int(try File(reading: path).size())
+            let locator = try bytes(of: path, at: size - 42, count: 4)
+            #expect((locator == [0x50, 0x4b, 6, 7]) == (count >= 65_535))
+            if count == 70_000 { #expect(try run(["unzip", "-tq", path]).status == 0) }
+        }
+    }
+
+    /// Costs 20 to 40 seconds, by far the most of all tests here, and no room on the disk: the input is a hole.
+    @Test func aFileOverFourGiB() throws {
+        try withTemporaryDirectory { directory in
+            let size: UInt64 = 4_402_341_478
+            let input = try File(creating: directory + "/sparse")
+            try [1].withBytes { (buffer) throws(SystemError) in try input.write(buffer, at: size - 1) }
+            let path = directory + "/a.zip"
+            var writer = try ZipWriter(creating: path)
+            try writer.addEntry(named: "large", contentsOf: input, modified: someTime)
+            try writer.addEntry(named: "small", bytes: [1, 2, 3], modified: someTime)
+            try writer.finish()
+
+            let archive = try ZipArchive(path: path)
+            let large = try #require(archive.entry(named: "large"))
+            #expect(large.size == size)
+            #expect(large.compressedSize < 30_000_000)
+            var read: UInt64 = 0
+            try archive.read(large) { read += UInt64($0.count) }
+            #expect(read == size)
+            let small = try #require(archive.entry(named: "small"))
+            #expect(try archive.contents(of: small, limit: 3) == [1, 2, 3])
+
+            let program = """
+                import sys, zipfile
+                for i in zipfile.ZipFile(sys.argv[1]).infolist(): print(i.file_size, i.extract_version)
+                """
+            #expect(try run(["python3", "-c", program, path]).output == "\(size) 45\n3 20\n")
+            let listing = try run(["bsdtar", "-tvf", path]).output
+            #expect(listing.contains(" \(size) "))
+        }
+    }
+
+    /// Offsets of more than 32 bits, at no cost: the archive starts behind a hole.
+    @Test(arguments: [4_294_967_294, 4_294_967_295, 5_000_000_000] as [UInt64])
+    func offsetsOverFourGiB(start: UInt64) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.zip"
+            var writer = try ZipWriter(creating: path, startingAt: start)
+            let content = [UInt8](repeating: 7, count: 1_000)
+            try writer.addEntry(named: "a", bytes: content, modified: someTime)
+            try writer.addEntry(named: "b", bytes: noise(100), modified: someTime)
+            try writer.finish()
+            #expect(try readArchive(path) == ["a": content, "b": noise(100)])
+            let program = """
+                import sys, zipfile
+                z = zipfile.ZipFile(sys.argv[1])
+                print(z.testzip(), [(i.header_offset, i.extract_version) for i in z.infolist()])
+                """
+            let firstVersion = start >= 0xffff_ffff ? 45 : 20
+            let first = try #require(try ZipArchive(path: path).entry(named: "a"))
+            let second = start + 30 + 1 + 9 + first.compressedSize
+            let finished = try run(["python3", "-c", program, path])
+            #expect(
+                finished.output == "None [(\(start), \(firstVersion)), (\(second), 45)]\n")
+            #expect(try run(["bsdtar", "-xOf", path, "a"]).status == 0)
+        }
+    }
+
+    /// Both records around the sentinel, where off-by-one errors live.
+    @Test(arguments: [0, 1, 0xffff_fffe, 0xffff_ffff, 0x1_0000_0000, UInt64.max] as [UInt64])
+    func headersKeepEveryValue(value: UInt64) throws {
+        let header = CentralDirectoryHeader(
+            name: Array("n".utf8), modified: someTime, method: .deflated, crc32: 9,
+            compressedSize: value,
+            size: value, localHeaderOffset: value)
+        var writer = LittleEndianWriter()
+        header.append(to: &writer)
+        var reader = LittleEndianReader(writer.bytes)
+        let copy = try CentralDirectoryHeader(&reader)
+        #expect(reader.remaining == 0)
+        #expect(copy.size == value && copy.compressedSize == value && copy.localHeaderOffset == value)
+        #expect(writer.bytes[6] == (value >= 0xffff_ffff ? 45 : 20))
+
+        writer.removeAll()
+        LocalFileHeader.append(header, to: &writer)
+        let length = LocalFileHeader.length(
+            nameLength: 1, size: value, modifiedSeconds: someTime.seconds)
+        #expect(writer.bytes.count == length)
+        #expect(length == (value >= 0xffff_ffff ? 60 : 40))
+    }
+}
+
+/// Some bytes of a file.
+func bytes(of path: String, at offset: Int, count: Int) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let file = try File(reading: path)
+    let done = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+        try file.read(into: buffer, at: UInt64(offset))
+    }
+    return Array(bytes[..<done])
+}
