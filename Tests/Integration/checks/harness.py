@@ -22,7 +22,9 @@ SCRATCH = BUILD / "nested"
 EXECUTABLE = SCRATCH / "debug" / "integration-suitesPackageTests.xctest"
 SCHEMA = ROOT / "Sources/FailureArtifactsBundle/Documentation.docc/metadata.schema.json"
 
-TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|\d+\.\d+(?= seconds)|\(\d+\.\d+\)(?= seconds)")
+TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
+OURS = "failure-artifacts: "
+WARNING = OURS + "warning: "
 BUNDLE_NAME = re.compile(r"(?P<stem>.+)-[0-9a-f]{8}\.zip")
 
 
@@ -119,6 +121,20 @@ class Run:
     ignored: str
     bundles: list
 
+    @property
+    def said(self):
+        """The lines on standard error that are the product's."""
+        return [line for line in self.errors.splitlines() if line.startswith(OURS)]
+
+    @property
+    def warnings(self):
+        return [line.removeprefix(WARNING) for line in self.said if line.startswith(WARNING)]
+
+    @property
+    def others(self):
+        """The lines on standard error that are not."""
+        return [line for line in self.errors.splitlines() if not line.startswith(OURS)]
+
 
 def launch(selection, directory, variables, wrapper=(), **options):
     """Runs the selected tests in `directory`."""
@@ -198,9 +214,11 @@ class SuiteCase(unittest.TestCase):
         """
         with_capture = run(selection, variables, **options)
         self.assertUnchanged(with_capture, selection)
-        self.assertEqual(with_capture.errors, without(selection).errors, "standard error")
         self.assertTidy(with_capture, count)
+        # A line that says where the bundle is, and nothing else.
+        self.assertEqual(len(with_capture.said), count, with_capture.said)
         for bundle in with_capture.bundles:
+            self.assertEqual(sum(bundle.path.name in line for line in with_capture.said), 1)
             self.check(bundle)
         return with_capture.bundles[0] if count == 1 else with_capture.bundles
 
@@ -208,6 +226,7 @@ class SuiteCase(unittest.TestCase):
         yardstick = without(selection)
         self.assertEqual(with_capture.status, yardstick.status, with_capture.errors)
         self.assertEqual(timeless(with_capture.output), timeless(yardstick.output))
+        self.assertEqual(with_capture.others, yardstick.others)
 
     def assertTidy(self, found, count):
         """Only bundles under names that are theirs, and what keeps git away from them."""
