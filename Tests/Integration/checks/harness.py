@@ -259,14 +259,15 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(metadata["test"]["framework"], "XCTest")
         self.assertEqual(metadata["outcome"], "failed")
         self.assertLess(metadata["capture"]["duration"], 5)
-        mentioned = [store[key] for store in metadata["stores"] for key in ("entry", "committedEntry") if key in store]
-        self.assertEqual(sorted(mentioned), sorted(name for name in bundle.names if name.startswith("stores/")))
+        mentioned = []
         for store in metadata["stores"]:
-            for key in ("entry", "committedEntry"):
-                if key in store:
-                    self.check_store(bundle.contents[store[key]])
+            mentioned += [store[key] for key in ("entry", "committedEntry") if key in store]
             if "entry" in store:
                 self.check_numbers(store, bundle.contents[store["entry"]])
+        for entry in mentioned:
+            self.check_store(bundle.contents[entry])
+        copies = [name for name in bundle.names if name.startswith("stores/")]
+        self.assertEqual(sorted(mentioned), sorted(copies))
 
     def check_store(self, content):
         """One file that opens anywhere, with nothing beside it."""
@@ -306,7 +307,8 @@ class SuiteCase(unittest.TestCase):
 
     def assertStores(self, bundle, *, warnings=0, **expected):
         """Exactly these stores, by their files' names, each with exactly these rows."""
-        found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in bundle.metadata["stores"]}
+        stores = bundle.metadata["stores"]
+        found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in stores}
         self.assertEqual(found, expected)
-        self.assertEqual(len(bundle.metadata["stores"]), len(expected))
+        self.assertEqual(len(stores), len(expected))
         self.assertEqual(len(bundle.metadata["warnings"]), warnings, bundle.metadata["warnings"])

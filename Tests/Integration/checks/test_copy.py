@@ -47,7 +47,8 @@ class CopyOfRaw(Copying):
 
     def test_file_name_in_japanese(self):
         bundle = self.copied(
-            "RawSuite.CopyTests/testFileNameInJapanese", "a file name in Japanese", **{"りんごの 在庫": ["apple"]})
+            "RawSuite.CopyTests/testFileNameInJapanese", "a file name in Japanese",
+            **{"りんごの 在庫": ["apple"]})
         entry = bundle.described("りんごの 在庫")["entry"]
         self.assertIn("りんごの", entry)
 
@@ -111,6 +112,7 @@ class CopyOfGRDB(Copying):
 
     def test_assertion_inside_the_write_of_a_pool(self):
         bundle = self.copied(
-            "GRDBSuite.PoolTests/testAssertionInsideWrite", "inside a pool's transaction", pool=["apple", "pear"])
+            "GRDBSuite.PoolTests/testAssertionInsideWrite", "inside a pool's transaction",
+            pool=["apple", "pear"])
         self.assertIs(bundle.described("pool")["transactionOpen"], True)
         self.assertEqual(bundle.store("pool", "committedEntry").rows(), ["apple"])

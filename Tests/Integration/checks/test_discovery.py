@@ -31,7 +31,8 @@ class Discovery(SuiteCase):
                 self.assertNotIn("entry", store)
 
     def test_discovery_off(self):
-        bundle = self.leaves("RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})
+        bundle = self.leaves(
+            "RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})
         self.assertEqual(bundle.metadata["stores"], [])
 
     def test_the_application_configures_sqlite(self):
