@@ -77,7 +77,27 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsZipTests",
-            dependencies: ["FailureArtifactsZip", "FailureArtifactsSystem"],
+            dependencies: ["FailureArtifactsZip", "FailureArtifactsSystem"], swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsBundleTests",
+            dependencies: ["FailureArtifactsBundle", "FailureArtifactsSystem", "FailureArtifactsZip"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsCaptureTests",
+            dependencies: ["FailureArtifactsCapture", "FailureArtifactsBundle"], swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsSQLiteTests",
+            dependencies: [
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsCommandsTests",
+            // The tool itself is run by these tests.
+            dependencies: [
+                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
             swiftSettings: settings),
     ]
 )

@@ -1,7 +1,166 @@
 #include "discovery.h"
 
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static failure_artifacts_discovery_events events;
+static atomic_bool installed;
+static _Atomic(uint64_t) opened_connections;
+static _Atomic(uint64_t) traced_statements;
 static _Thread_local int pauses;
 
 void failure_artifacts_discovery_pause(void) { pauses += 1; }
 void failure_artifacts_discovery_resume(void) { pauses -= 1; }
-bool failure_artifacts_discovery_is_paused(void) { return pauses > 0; }
+
+uintptr_t failure_artifacts_current_thread(void) { return (uintptr_t)pthread_self(); }
+
+uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
+}
+
+uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
+}
+
+void failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
+    atomic_store(&connection->lent_to, failure_artifacts_current_thread());
+}
+
+void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
+    atomic_store(&connection->lent_to, 0);
+}
+
+// MARK: - One connection
+
+// SQLITE_TRACE_STMT: a statement starts. An application that sets a trace of its own replaces this one, which
+// is as it should be; what is lost is only the knowledge which thread used the connection last.
+static int statement_starts(unsigned event, void *context, void *statement, void *sql) {
+    failure_artifacts_connection *connection = context;
+    (void)event, (void)statement, (void)sql;
+    if (pauses > 0) return 0;
+    // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
+    for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) usleep(100);
+    atomic_store_explicit(
+        &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,
+        memory_order_relaxed);
+    atomic_store_explicit(
+        &connection->last_thread, failure_artifacts_current_thread(), memory_order_release);
+    return 0;
+}
+
+#define MARKER_FUNCTION "failure_artifacts_connection"
+
+static void marker_function(sqlite3_context *context, int count, sqlite3_value **values) {
+    failure_artifacts_connection *connection = sqlite3_user_data(context);
+    (void)count, (void)values;
+    if (connection->restored_code == SQLITE_OK) {
+        sqlite3_result_null(context);
+        return;
+    }
+    sqlite3_result_error(context, connection->restored_message, -1);
+    sqlite3_result_error_code(context, connection->restored_code);
+}
+
+// SQLite has no call that sets the error of a connection (before 3.51), but a function that fails does it.
+void failure_artifacts_restore_error(
+    failure_artifacts_connection *connection, int code, const char *message) {
+    connection->restored_code = code;
+    connection->restored_message = message;
+    sqlite3_exec(connection->handle, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
+    connection->restored_code = SQLITE_OK;
+    connection->restored_message = NULL;
+}
+
+// The destructor of an SQL function runs once, at the connection's real end: also for a connection that was
+// closed while statements were left (a "zombie"), and whatever the application does with traces and hooks.
+static void connection_ends(void *context) {
+    failure_artifacts_connection *connection = context;
+    if (connection->serial) events.closed(connection);
+    free(connection);
+}
+
+// An automatic extension: called at the end of each sqlite3_open. It returns 0 always, since anything else
+// would fail the application's open.
+static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
+    (void)message, (void)api;
+    if (pauses > 0) return 0;
+    failure_artifacts_connection *connection = calloc(1, sizeof *connection);
+    if (!connection) return 0;
+    connection->handle = handle;
+    int code = sqlite3_create_function_v2(
+        handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
+        marker_function, NULL, NULL, connection_ends);
+    // On failure SQLite has called the destructor already; serial 0 kept it from reporting an end.
+    if (code != SQLITE_OK) return 0;
+    connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
+    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT, statement_starts, connection);
+    events.opened(connection);
+    return 0;
+}
+
+static void register_extension(void) {
+    sqlite3_auto_extension((void (*)(void))connection_opens);
+}
+
+// MARK: - Getting in before the first open
+
+// sqlite3_auto_extension() initialises SQLite, after which the application's own sqlite3_config() is refused.
+// So nothing is registered until the application opens its first database: the page cache's methods, which
+// SQLite lets one replace *before* it is initialised, are wrapped, and the first cache that is created inside
+// that first open registers the extension. Auto-extensions are loaded after that, so this very open is seen.
+// sqlite3_shutdown() forgets the extensions; the next initialisation calls xInit, which arms the trap again.
+// (Registering from xInit itself would deadlock on SQLite's start-up mutex.)
+static sqlite3_pcache_methods2 original_cache;
+static atomic_bool armed;
+static atomic_bool initialized;
+
+static int cache_initializes(void *argument) {
+    atomic_store(&armed, true);
+    atomic_store(&initialized, true);
+    return original_cache.xInit(argument);
+}
+
+static void cache_shuts_down(void *argument) {
+    atomic_store(&initialized, false);
+    if (original_cache.xShutdown) original_cache.xShutdown(argument);
+}
+
+static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeable) {
+    if (atomic_exchange(&armed, false)) register_extension();
+    return original_cache.xCreate(page_size, extra_size, purgeable);
+}
+
+void failure_artifacts_discovery_ensure(void) {
+    if (!atomic_load(&installed)) return;
+    if (atomic_load(&initialized)) {
+        // The application may have called sqlite3_reset_auto_extension(). Registering twice is harmless.
+        register_extension();
+        return;
+    }
+    sqlite3_pcache_methods2 current;
+    if (sqlite3_config(SQLITE_CONFIG_GETPCACHE2, &current) != SQLITE_OK) {
+        // SQLite was initialised with a cache of the application's own. It logs this call as a misuse, so
+        // it is not made again.
+        atomic_store(&initialized, true);
+        register_extension();
+        return;
+    }
+    // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
+    // set a cache of its own.
+    if (current.xCreate == cache_creates) return;
+    original_cache = current;
+    current.xInit = cache_initializes;
+    current.xShutdown = cache_shuts_down;
+    current.xCreate = cache_creates;
+    sqlite3_config(SQLITE_CONFIG_PCACHE2, &current);
+}
+
+void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers) {
+    static atomic_flag claimed = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&claimed)) return;
+    events = handlers;
+    atomic_store(&installed, true);
+    failure_artifacts_discovery_ensure();
+}

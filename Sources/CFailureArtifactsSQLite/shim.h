@@ -5,14 +5,6 @@
 
 // Swift imports neither variadic functions nor the cast behind SQLITE_TRANSIENT.
 
-static inline int failure_artifacts_config_get_pcache2(sqlite3_pcache_methods2 *methods) {
-    return sqlite3_config(SQLITE_CONFIG_GETPCACHE2, methods);
-}
-
-static inline int failure_artifacts_config_set_pcache2(const sqlite3_pcache_methods2 *methods) {
-    return sqlite3_config(SQLITE_CONFIG_PCACHE2, methods);
-}
-
 // Switches one of the boolean options of sqlite3_db_config().
 static inline int failure_artifacts_db_config(sqlite3 *db, int option, int on) {
     return sqlite3_db_config(db, option, on, (int *)0);

@@ -19,6 +19,7 @@ package struct File: ~Copyable, Sendable {
     package let path: String
     // −1 once closed. (`discard self` cannot do this: it takes trivial members only.)
     private var descriptor: CInt
+    private let isOwned: Bool
 
     private init(path: String, flags: CInt, permissions: mode_t, operation: String) throws(SystemError) {
         self.path = path
@@ -28,11 +29,33 @@ package struct File: ~Copyable, Sendable {
         } while result < 0 && errno == EINTR
         guard result >= 0 else { throw .last(operation, path) }
         descriptor = result
+        isOwned = true
+    }
+
+    private init(path: String, borrowing descriptor: CInt) {
+        self.path = path
+        self.descriptor = descriptor
+        isOwned = false
     }
 
     /// Opens an existing file for reading.
     package init(reading path: String) throws(SystemError) {
         try self.init(path: path, flags: O_RDONLY, permissions: 0, operation: "open")
+    }
+
+    /// Reads an existing file in a way that drops no POSIX lock which this process has on it.
+    ///
+    /// Where the process has the file open already, by whatever library, that descriptor is read and nothing
+    /// is opened or closed. If its owner closes it meanwhile, reading fails or gives another file's bytes:
+    /// compare ``status()`` afterwards.
+    package init(sharing path: String) throws(SystemError) {
+        if let identity = try FileSystem.status(of: path)?.identity,
+            let descriptor = FileSystem.descriptor(of: identity)
+        {
+            self.init(path: path, borrowing: descriptor)
+        } else {
+            try self.init(reading: path)
+        }
     }
 
     /// Opens an existing file for reading and writing.
@@ -53,13 +76,14 @@ package struct File: ~Copyable, Sendable {
     }
 
     deinit {
-        if descriptor >= 0 { _ = systemClose(descriptor) }
+        if isOwned && descriptor >= 0 { _ = systemClose(descriptor) }
     }
 
     /// Closes the file and reports what a delayed write may only say now.
     package consuming func close() throws(SystemError) {
         let closing = descriptor
         descriptor = -1
+        guard isOwned else { return }
         // After EINTR the descriptor's state is unspecified by POSIX and closed on Linux: never close twice.
         guard systemClose(closing) == 0 || errno == EINTR else { throw .last("close", path) }
     }

@@ -17,6 +17,18 @@ package enum FileSystem {
         throw error
     }
 
+    /// A descriptor by which this process has a file open; nil where it has none.
+    package static func descriptor(of identity: FileStatus.Identity) -> CInt? {
+        // /dev/fd is the process's own table on Linux and on Apple's systems.
+        guard let names = try? contents(ofDirectory: "/dev/fd") else { return nil }
+        for descriptor in names.compactMap({ CInt($0) }) {
+            var information = stat()
+            guard fstat(descriptor, &information) == 0 else { continue }
+            if FileStatus(information).identity == identity { return descriptor }
+        }
+        return nil
+    }
+
     /// Creates a directory and those above it that are missing; one that exists already is left as it is.
     ///
     /// - Parameters:
@@ -140,6 +152,51 @@ package enum FileSystem {
         }
         bytes.removeLast(bytes.count - count)
         return bytes
+    }
+
+    /// The start of a file whose size the system does not tell, such as those in `/proc`: at most 4 KiB.
+    package static func contents(ofSpecialFile path: String) throws(SystemError) -> [UInt8] {
+        let file = try File(reading: path)
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        return Array(bytes[..<count])
+    }
+
+    /// What a symbolic link says.
+    package static func destination(ofLink path: String) throws(SystemError) -> String {
+        var bytes = [CChar](repeating: 0, count: 4096)
+        let count = readlink(path, &bytes, bytes.count)
+        guard count >= 0 else { throw .last("read link", path) }
+        return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Copies a file's bytes.
+    ///
+    /// - Parameters:
+    ///   - source: An existing file; this process may have it open as a database.
+    ///   - target: The copy, which must not exist.
+    /// - Throws: The failure of a system call; what was copied until then stays.
+    package static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
+        let input = try File(sharing: source)
+        let identity = try input.status().identity
+        let output = try File(creating: target)
+        var block = [UInt8](repeating: 0, count: 1 << 20)
+        var offset: UInt64 = 0
+        while true {
+            let count = try block.withMutableBytes { (buffer) throws(SystemError) in
+                let count = try input.read(into: buffer, at: offset)
+                try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+                return count
+            }
+            offset += UInt64(count)
+            if count < block.count { break }
+        }
+        guard try input.status().identity == identity else {
+            throw SystemError("read", source, code: EBADF)
+        }
+        try output.close()
     }
 
     /// Creates a file with the given content.

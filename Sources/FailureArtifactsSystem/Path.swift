@@ -33,11 +33,15 @@ package enum Path {
         return String(name[..<dot])
     }
 
+    /// The process's working directory; `.` where it has none any more.
+    package static var currentDirectory: String {
+        guard let current = getcwd(nil, 0) else { return "." }
+        defer { free(current) }
+        return String(cString: current)
+    }
+
     /// A path that no later change of the working directory can alter.
     package static func absolute(_ path: String) -> String {
-        if path.hasPrefix("/") { return path }
-        guard let current = getcwd(nil, 0) else { return path }
-        defer { free(current) }
-        return join(String(cString: current), path)
+        path.hasPrefix("/") ? path : join(currentDirectory, path)
     }
 }

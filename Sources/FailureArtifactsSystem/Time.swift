@@ -76,9 +76,14 @@ package struct Instant: Comparable, Sendable {
         Instant(nanoseconds: nanoseconds &+ UInt64(max(0, seconds) * 1_000_000_000))
     }
 
+    /// Seconds from this moment to a later one; 0 for an earlier one.
+    package func seconds(until other: Instant) -> Double {
+        other < self ? 0 : Double(other.nanoseconds - nanoseconds) / 1_000_000_000
+    }
+
     /// Seconds from this moment until now.
     package var elapsed: Double {
-        Double(Instant.now.nanoseconds - nanoseconds) / 1_000_000_000
+        seconds(until: .now)
     }
 }
 

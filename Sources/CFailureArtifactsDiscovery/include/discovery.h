@@ -1,11 +1,64 @@
 #ifndef CFAILUREARTIFACTS_DISCOVERY_H
 #define CFAILUREARTIFACTS_DISCOVERY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sqlite3.h>
 
-// Connections that this thread opens between the two calls are not reported to discovery: our own.
+// How SQLite tells of every connection that the process opens, and of its end.
+//
+// In C because SQLite calls it on every statement and every open, and because a debug build, which is what
+// `swift test` makes of a dependency, would spend longer in Swift than in the statement.
+
+// One connection that somebody else opened. Lives from its open until SQLite has freed it.
+typedef struct failure_artifacts_connection {
+    sqlite3 *handle;
+    // Counts opens in the process, from 1: a connection's identity, which an address is not.
+    uint64_t serial;
+    // The thread (pthread_self) that ran the last statement, 0 before the first one.
+    _Atomic(uintptr_t) last_thread;
+    // Counts statements over all connections: which of two was used later.
+    _Atomic(uint64_t) last_use;
+    // The thread of ours that uses the connection now, 0 where there is none.
+    _Atomic(uintptr_t) lent_to;
+    // The error that the marker function raises next; see failure_artifacts_restore_error().
+    int restored_code;
+    const char *restored_message;
+} failure_artifacts_connection;
+
+typedef struct failure_artifacts_discovery_events {
+    // On the opening thread, inside sqlite3_open.
+    void (*opened)(failure_artifacts_connection *connection);
+    // On the closing thread, when the connection's files are closed and before its memory is freed.
+    void (*closed)(failure_artifacts_connection *connection);
+} failure_artifacts_discovery_events;
+
+// Has the handlers called for each connection opened from now on. A second call changes nothing.
+void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers);
+
+// Makes sure that discovery is still in place, whatever the application did to SQLite's configuration since.
+// Cheap enough to be called before each test.
+void failure_artifacts_discovery_ensure(void);
+
+// Connections that this thread opens between the two calls are not reported, and statements that it runs on
+// any connection do not count as a use of it: they are our own.
 void failure_artifacts_discovery_pause(void);
 void failure_artifacts_discovery_resume(void);
-bool failure_artifacts_discovery_is_paused(void);
+
+// This thread, in the form that `last_thread` has.
+uintptr_t failure_artifacts_current_thread(void);
+uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
+uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
+
+// Between the two calls, a statement that another thread starts on the connection waits. For a connection
+// without a mutex this is what comes closest to one.
+void failure_artifacts_lending_begins(failure_artifacts_connection *connection);
+void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
+
+// Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
+// sqlite3_extended_errcode() answer with `code` and `message` again. The caller must own the connection.
+void failure_artifacts_restore_error(
+    failure_artifacts_connection *connection, int code, const char *message);
 
 #endif

@@ -5,7 +5,7 @@ package import FailureArtifactsSystem
 ///
 /// Sizes are in bytes, durations in seconds, times in UTC by ISO 8601. What is unknown is absent.
 package struct BundleMetadata: Codable, Equatable, Sendable {
-    package var formatVersion: String = FormatVersion.current.description
+    package var formatVersion: FormatVersion = .current
     package var test: Test
     package var outcome: Outcome
     /// One failure, recognised across retries, shards and runs; see ``Fingerprint``.
@@ -13,6 +13,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     /// In the order they happened; the stores are those of the first.
     package var failures: [Failure]
     package var stores: [Store]
+    /// Further copies, by the moments they were made; absent where there are none.
+    package var snapshots: [Snapshot]?
     package var attachments: [Attachment]
     package var environment: Environment
     package var capture: Capture
@@ -21,13 +23,15 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     package init(
         test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
-        attachments: [Attachment], environment: Environment, capture: Capture, warnings: [String]
+        snapshots: [Snapshot]? = nil, attachments: [Attachment], environment: Environment,
+        capture: Capture, warnings: [String]
     ) {
         self.test = test
         self.outcome = outcome
         self.fingerprint = fingerprint
         self.failures = failures
         self.stores = stores
+        self.snapshots = snapshots
         self.attachments = attachments
         self.environment = environment
         self.capture = capture
@@ -87,6 +91,20 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.line = line
             self.kind = kind
             self.at = at.description
+        }
+    }
+
+    /// The stores at another moment than the first failure.
+    package struct Snapshot: Codable, Equatable, Sendable {
+        /// The folder under `snapshots/`, such as `failure-2`.
+        package var label: String
+        package var at: String
+        package var stores: [Store]
+
+        package init(label: String, at: Timestamp, stores: [Store]) {
+            self.label = label
+            self.at = at.description
+            self.stores = stores
         }
     }
 

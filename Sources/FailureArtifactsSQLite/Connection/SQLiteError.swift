@@ -28,6 +28,11 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether somebody else held a lock for longer than was waited.
     package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
 
+    /// Whether the file is at fault: it is damaged, or no database at all.
+    package var isDatabaseDamaged: Bool {
+        primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB
+    }
+
     /// Whether a progress handler, that is a time limit, ended the work.
     package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
 

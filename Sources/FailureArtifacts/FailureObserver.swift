@@ -1,0 +1,47 @@
+@_exported public import FailureArtifactsCapture
+internal import XCTest
+
+#if canImport(ObjectiveC)
+/// Leaves a bundle for each failing XCTest.
+///
+/// Linking the product `FailureArtifacts` to a test target installs it before the first test. It can also be
+/// named as the principal class of a test bundle (`NSPrincipalClass`), or be installed by hand.
+public final class FailureObserver: NSObject {
+    /// Installs the observer; what XCTest does with a principal class.
+    override public init() {
+        super.init()
+        Self.install()
+    }
+}
+#else
+/// Leaves a bundle for each failing XCTest.
+///
+/// Linking the product `FailureArtifacts` to a test target installs it before the first test.
+public enum FailureObserver {}
+#endif
+
+extension FailureObserver {
+    // Written on the main thread only, see `install`.
+    nonisolated(unsafe) private static var observation: TestObservation?
+
+    /// Starts to observe, or goes on with another configuration.
+    ///
+    /// Calling it again adds no second observer. It is to be called on the main thread, between tests or in
+    /// a test's set-up: XCTest's observers are not synchronised.
+    ///
+    /// - Parameter configuration: What is captured from now on, whatever the environment says.
+    public static func install(_ configuration: CaptureConfiguration = CaptureConfiguration()) {
+        CaptureSession.shared.configure(configuration)
+        guard configuration.mode != .off, observation == nil else { return }
+        let observation = TestObservation()
+        self.observation = observation
+        XCTestObservationCenter.shared.addTestObserver(observation)
+    }
+}
+
+/// Called by C when the process starts.
+@_cdecl("failure_artifacts_install")
+func installAtProcessStart() {
+    let configuration = CaptureConfiguration()
+    if configuration.mode != .off { FailureObserver.install(configuration) }
+}

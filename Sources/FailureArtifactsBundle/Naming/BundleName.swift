@@ -1,0 +1,22 @@
+/// The file name of a bundle: `<Suite>.<test>[-<suffix>]-<8 random hex>.zip`, at most 200 bytes of UTF-8.
+package struct BundleName: Equatable, Sendable, CustomStringConvertible {
+    private static let maximumBytes = 200
+
+    package let description: String
+
+    /// Makes a name that is told apart from others of the same test by its random part.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - suffix: What else to say, such as the case of a parameterised test.
+    ///   - random: The random part.
+    package init(
+        test: BundleMetadata.Test, suffix: String? = nil, random: UInt32 = .random(in: 0 ... .max)
+    ) {
+        let digits = String(random, radix: 16)
+        let ending = "-" + String(repeating: "0", count: 8 - digits.count) + digits + ".zip"
+        let stem = test.suite + "." + test.name + (suffix.map { "-" + $0 } ?? "")
+        description =
+            SafeName.make(from: stem, maximumBytes: Self.maximumBytes - ending.utf8.count - 1) + ending
+    }
+}

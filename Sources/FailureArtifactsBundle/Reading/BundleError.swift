@@ -1,0 +1,87 @@
+package import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// A bundle that cannot be found or read.
+package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What went wrong.
+    package enum Reason: Equatable, Sendable {
+        /// Nothing has that path.
+        case notFound
+        /// The directory, or the archive of bundles, holds none.
+        case noBundles
+        /// There are several bundles, by these paths, where one is needed.
+        case ambiguous([String])
+        /// The archive has no `metadata.json`.
+        case noMetadata
+        /// `metadata.json` is not what it should be; the text is a clause that says why.
+        case badMetadata(String)
+        /// The bundle has a newer form.
+        case newerVersion(FormatVersion)
+        /// The bundle holds no store at all.
+        case noStores
+        /// There is no store of that name; the second value names those there are.
+        case noSuchStore(String, [String])
+        /// The store was described, not copied; the text is the reason, as a full sentence.
+        case storeNotCaptured(String, String?)
+        /// The metadata names an entry that the archive does not have.
+        case missingEntry(String)
+        case archive(ZipError)
+        case system(SystemError)
+    }
+
+    /// The path of the bundle, the directory or the archive of bundles.
+    package let path: String
+    package let reason: Reason
+
+    package init(_ path: String, _ reason: Reason) {
+        self.path = path
+        self.reason = reason
+    }
+
+    package var description: String {
+        switch reason {
+        case .notFound:
+            "There is nothing at '\(path)'. Give the path of a bundle, of a directory of bundles, or of a "
+                + "zip of bundles."
+        case .noBundles:
+            "'\(path)' holds no bundles: there is no .zip file with a metadata.json in it."
+        case .ambiguous(let paths):
+            "'\(path)' stands for \(paths.count) bundles, and this takes one: choose "
+                + Self.enumeration(paths.map { "'\($0)'" }, last: "or") + "."
+        case .noMetadata:
+            "'\(path)' is no bundle: it is a zip, but has no metadata.json and no bundles in it."
+        case .badMetadata(let clause):
+            "The metadata.json of '\(path)' cannot be read: \(clause)."
+        case .newerVersion(let version):
+            "'\(path)' has format version \(version), and this tool reads versions up to "
+                + "\(FormatVersion.current.major).x: use a newer failure-artifacts."
+        case .noStores:
+            "'\(path)' holds no stores: the test had no SQLite database open when it failed."
+        case .noSuchStore(let name, let names):
+            names.isEmpty
+                ? "'\(path)' holds no stores, so there is no store '\(name)'."
+                : "'\(path)' has no store '\(name)': choose "
+                    + Self.enumeration(names.map { "'\($0)'" }, last: "or") + "."
+        case .storeNotCaptured(let name, let reason):
+            "'\(path)' describes the store '\(name)', but has no copy of it"
+                + (reason.map { ": \($0)" } ?? ".")
+        case .missingEntry(let entry):
+            "'\(path)' is incomplete: its metadata names '\(entry)', and the zip has no such entry."
+        case .archive(let error):
+            error.description
+        case .system(let error):
+            "The system failed: \(error)."
+        }
+    }
+
+    /// `a, b or c`; a long list is cut.
+    private static func enumeration(_ items: [String], last: String) -> String {
+        let limit = 12
+        guard items.count > 1, let final = items.last else { return items.first ?? "" }
+        guard items.count > limit else {
+            return items.dropLast().joined(separator: ", ") + " \(last) " + final
+        }
+        return items.prefix(limit).joined(separator: ", ")
+            + " \(last) one of \(items.count - limit) more"
+    }
+}

@@ -1,0 +1,70 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension BundleMetadata {
+    /// Reads the bytes of a `metadata.json`; keys it does not know are passed over.
+    ///
+    /// - Parameters:
+    ///   - json: The whole file.
+    ///   - bundle: The bundle's path, for the error.
+    /// - Throws: That the form is newer than this code, or what is wrong with it and where.
+    package init(json: [UInt8], of bundle: String) throws(BundleError) {
+        let data = Data(json)
+        let decoder = JSONDecoder()
+        // The version first: of a newer form nothing else can be expected to fit.
+        let version = try Self.decode(VersionOnly.self, from: data, of: bundle, with: decoder)
+            .formatVersion
+        guard version.isReadable else { throw BundleError(bundle, .newerVersion(version)) }
+        self = try Self.decode(BundleMetadata.self, from: data, of: bundle, with: decoder)
+    }
+
+    /// The one key that every version has.
+    private struct VersionOnly: Decodable {
+        var formatVersion: FormatVersion
+    }
+
+    private static func decode<Form: Decodable>(
+        _ form: Form.Type, from data: Data, of bundle: String, with decoder: JSONDecoder
+    ) throws(BundleError) -> Form {
+        do {
+            return try decoder.decode(form, from: data)
+        } catch let error as DecodingError {
+            throw BundleError(bundle, .badMetadata(Self.clause(for: error)))
+        } catch {
+            throw BundleError(bundle, .badMetadata("\(error)"))
+        }
+    }
+
+    /// What is wrong, and where, without the names of Swift's types.
+    private static func clause(for error: DecodingError) -> String {
+        switch error {
+        case .keyNotFound(let key, let context):
+            return "\(place(context.codingPath)) has no '\(key.stringValue)'"
+        case .typeMismatch(_, let context):
+            return "\(place(context.codingPath)) has another type than it should"
+        case .valueNotFound(_, let context):
+            return "\(place(context.codingPath)) is null"
+        case .dataCorrupted(let context):
+            if context.codingPath.isEmpty { return "it is not valid JSON" }
+            return "\(place(context.codingPath)) has a value that is not known"
+        @unknown default:
+            return "it is not what it should be"
+        }
+    }
+
+    /// `stores[0].capture`, or `it` for the whole.
+    private static func place(_ path: [any CodingKey]) -> String {
+        var result = ""
+        for key in path {
+            if let index = key.intValue {
+                result += "[\(index)]"
+            } else {
+                result += result.isEmpty ? key.stringValue : "." + key.stringValue
+            }
+        }
+        return result.isEmpty ? "it" : "'\(result)'"
+    }
+}

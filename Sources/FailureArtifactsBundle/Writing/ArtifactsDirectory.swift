@@ -1,0 +1,99 @@
+package import FailureArtifactsSystem
+
+/// The directory that bundles go to, shared by all processes of a run.
+///
+/// Nothing is created before the first failure. Bundles in the making are in a hidden sub-directory, so that
+/// uploads and readers see whole bundles only.
+package struct ArtifactsDirectory: Sendable {
+    /// What the directory holds.
+    package struct Usage: Equatable, Sendable {
+        package var bundles = 0
+        /// Of the bundles' files.
+        package var bytes: UInt64 = 0
+    }
+
+    /// Absolute.
+    package let path: String
+
+    package init(path: String) {
+        self.path = Path.absolute(path)
+    }
+
+    private var inFlight: String { Path.join(path, ".in-flight") }
+
+    /// Creates the directory where it is missing, and has git ignore what is in it.
+    package func prepare() throws(SystemError) {
+        try FileSystem.createDirectory(path)
+        do {
+            try FileSystem.write(Array("*\n".utf8), toNewFile: Path.join(path, ".gitignore"))
+        } catch  where error.isAlreadyExists {
+            // Another failure was first.
+        }
+    }
+
+    /// How many bundles there are now, of all processes, and how large they are.
+    package func usage() throws(SystemError) -> Usage {
+        var usage = Usage()
+        for name in try FileSystem.contents(ofDirectory: path) where name.hasSuffix(".zip") {
+            usage.bundles += 1
+            // A bundle that somebody has just removed takes no place.
+            usage.bytes += try FileSystem.status(of: Path.join(path, name))?.size ?? 0
+        }
+        return usage
+    }
+
+    /// Creates a hidden directory in which one capture is put together.
+    package func makeSpool() throws(SystemError) -> Spool {
+        try FileSystem.createDirectory(inFlight)
+        return Spool(path: try FileSystem.createUniqueDirectory(in: inFlight, prefix: "capture-"))
+    }
+
+    /// Gives a finished bundle its name, in one step.
+    ///
+    /// - Parameters:
+    ///   - file: The bundle, synced, somewhere in the hidden directory.
+    ///   - test: The test whose bundle it is.
+    ///   - suffix: What else its name says.
+    /// - Returns: The bundle's path.
+    /// - Throws: The failure to rename it; it then stays where it is.
+    package func publish(
+        _ file: String, of test: BundleMetadata.Test, suffix: String? = nil
+    ) throws(SystemError) -> String {
+        while true {
+            let target = Path.join(path, BundleName(test: test, suffix: suffix).description)
+            do {
+                try FileSystem.renameExclusively(file, to: target)
+            } catch  where error.isAlreadyExists {
+                // One in four thousand million times, or where somebody prepared it: another random part.
+                continue
+            }
+            try FileSystem.synchronizeDirectory(path)
+            return target
+        }
+    }
+
+    /// Replaces a bundle by a newer form of itself, in one step.
+    package func republish(_ file: String, at bundle: String) throws(SystemError) {
+        try FileSystem.rename(file, to: bundle)
+        try FileSystem.synchronizeDirectory(path)
+    }
+
+    /// Removes a spool, and the hidden directory with the last of them.
+    package func discard(_ spool: Spool) {
+        try? FileSystem.remove(spool.path)
+        // Fails where other captures are under way, as it should.
+        try? FileSystem.removeEmptyDirectory(inFlight)
+    }
+}
+
+/// The files of one capture, before they are packed: each has the path that its entry will have.
+package struct Spool: Sendable {
+    package let path: String
+
+    /// Where the content of an entry is put; the directory above it exists.
+    package func path(ofEntry entry: String) throws(SystemError) -> String {
+        let path = Path.join(path, entry)
+        try FileSystem.createDirectory(Path.directory(of: path))
+        return path
+    }
+}

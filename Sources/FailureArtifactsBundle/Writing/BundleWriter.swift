@@ -1,0 +1,73 @@
+package import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// Packs a spool into a bundle.
+package enum BundleWriter {
+    /// Writes a bundle.
+    ///
+    /// - Parameters:
+    ///   - metadata: Becomes the first entry.
+    ///   - spool: Holds a file for each entry that the metadata names and that `earlier` lacks.
+    ///   - earlier: The path of a bundle of the same capture, the entries of which are taken over as they
+    ///     are; nil for the first one.
+    ///   - date: The time that the entries get.
+    /// - Returns: The bundle's path, inside the spool: complete, on the disk, and without its final name.
+    /// - Throws: Why it could not be written; then there is no such file.
+    package static func pack(
+        _ metadata: BundleMetadata, from spool: Spool, takingOver earlier: String?, date: Timestamp
+    ) throws(ZipError) -> String {
+        let path = Path.join(spool.path, "bundle.zip.partial")
+        do throws(ZipError) {
+            let archive: ZipArchive? = if let earlier { try ZipArchive(path: earlier) } else { nil }
+            var zip = try ZipWriter(creating: path)
+            try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
+            for name in metadata.entries {
+                if let archive, let entry = archive.entry(named: name) {
+                    try zip.addEntry(copying: entry, of: archive)
+                } else {
+                    try zip.addEntry(
+                        named: name, contentsOf: try spooledFile(name, in: spool, archive: path),
+                        modified: date)
+                }
+            }
+            try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
+            try zip.finish()
+        } catch {
+            try? FileSystem.remove(path)
+            throw error
+        }
+        return path
+    }
+
+    private static func spooledFile(
+        _ name: String, in spool: Spool, archive: String
+    ) throws(ZipError) -> File {
+        do {
+            return try File(reading: Path.join(spool.path, name))
+        } catch {
+            throw ZipError(archive: archive, entry: name, reason: .system(error))
+        }
+    }
+
+    /// How to open a bundle, for somebody who has never heard of it.
+    private static func readMe(_ metadata: BundleMetadata) -> String {
+        let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
+        return """
+            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were when it failed.
+            What happened, and what each file is: metadata.json.
+            Open a store with any SQLite tool: unzip the bundle, then: sqlite3 \(store)
+            Each file in stores/ stands alone: nothing has to lie beside it. NAME.committed.sqlite, where there is one,
+            lacks what the test's open transaction had not committed yet. More: failure-artifacts show <this file>.
+
+            """
+    }
+}
+
+extension BundleMetadata {
+    /// The entries that the metadata names, in the order of the archive.
+    package var entries: [String] {
+        let all = stores + (snapshots ?? []).flatMap(\.stores)
+        return all.flatMap { [$0.entry, $0.committedEntry].compactMap(\.self) }
+            + attachments.compactMap(\.entry)
+    }
+}

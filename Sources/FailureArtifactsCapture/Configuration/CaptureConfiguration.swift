@@ -1,0 +1,57 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+internal import FailureArtifactsSystem
+
+/// What is captured, and where it goes.
+///
+/// A new configuration has the values of the environment variables `FAILURE_ARTIFACTS…`, read once per
+/// process, and the defaults where a variable is not set; what is then assigned wins.
+public struct CaptureConfiguration: Sendable, Equatable {
+    /// Which failures of a test have its stores captured.
+    public enum Mode: String, Sendable, CaseIterable {
+        /// The first one.
+        case firstFailure = "first-failure"
+        /// Each one: those after the first go to `snapshots/failure-<n>/`.
+        case everyFailure = "every-failure"
+        /// None; nothing is watched.
+        case off
+    }
+
+    /// Which failures have the stores captured: `FAILURE_ARTIFACTS`, by default the first one.
+    public var mode: Mode
+    /// Where bundles go: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the directory that the
+    /// process was started in.
+    ///
+    /// It is created when the first test fails.
+    public var directory: URL
+    /// Larger stores are described, not copied: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
+    public var maximumStoreBytes: UInt64
+    /// How many bytes the directory's bundles may have, over all processes of a run:
+    /// `FAILURE_ARTIFACTS_MAX_TOTAL_BYTES`, by default 4 GiB.
+    public var maximumTotalBytes: UInt64
+    /// How many bundles the directory may have: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
+    public var maximumBundles: Int
+    /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
+    public var discoversStores: Bool
+    /// Seconds that the capture of one store may wait for locks and for other threads; by default 2.
+    public var timeLimitPerStore: Double = 2
+
+    /// The values of the process's environment.
+    public init() {
+        self = Self.environment.configuration
+    }
+
+    /// ``directory`` as a path, without a slash at its end.
+    var directoryPath: String {
+        let path = Path.absolute(directory.path(percentEncoded: false))
+        return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+
+    /// The configuration that the process's environment gives, with full sentences on variables that could
+    /// not be read.
+    package static let environment = parse(
+        ProcessEnvironment.variables, workingDirectory: Path.currentDirectory)
+}

@@ -1,0 +1,90 @@
+package import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Describes the machine and the run, from an allow-list of variables.
+package enum RunEnvironment {
+    /// A CI service: the variable that tells it, and those that identify a run.
+    private struct Service {
+        let name: String
+        let marker: String
+        let identity: [String]
+    }
+
+    private static let services = [
+        Service(
+            name: "GitHub Actions", marker: "GITHUB_ACTIONS",
+            identity: [
+                "GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB", "GITHUB_SHA", "GITHUB_REPOSITORY",
+                "GITHUB_SERVER_URL",
+            ]),
+        Service(
+            name: "GitLab CI", marker: "GITLAB_CI",
+            identity: ["CI_PIPELINE_ID", "CI_JOB_ID", "CI_JOB_URL", "CI_COMMIT_SHA"]),
+        Service(
+            name: "Buildkite", marker: "BUILDKITE",
+            identity: [
+                "BUILDKITE_BUILD_URL", "BUILDKITE_JOB_ID", "BUILDKITE_PARALLEL_JOB",
+                "BUILDKITE_RETRY_COUNT",
+                "BUILDKITE_COMMIT",
+            ]),
+        Service(
+            name: "CircleCI", marker: "CIRCLECI",
+            identity: ["CIRCLE_WORKFLOW_ID", "CIRCLE_BUILD_URL", "CIRCLE_NODE_INDEX", "CIRCLE_SHA1"]),
+        Service(
+            name: "Jenkins", marker: "JENKINS_URL", identity: ["BUILD_TAG", "BUILD_URL", "GIT_COMMIT"]),
+        Service(
+            name: "Azure Pipelines", marker: "TF_BUILD",
+            identity: ["BUILD_BUILDID", "SYSTEM_JOBID", "BUILD_SOURCEVERSION"]),
+        Service(
+            name: "Bitrise", marker: "BITRISE_IO",
+            identity: ["BITRISE_BUILD_SLUG", "BITRISE_BUILD_URL", "BITRISE_GIT_COMMIT"]),
+        Service(
+            name: "Xcode Cloud", marker: "CI_WORKSPACE",
+            identity: ["CI_BUILD_ID", "CI_BUILD_NUMBER", "CI_WORKFLOW", "CI_COMMIT"]),
+    ]
+
+    /// The environment of this process.
+    ///
+    /// - Parameter variables: Its environment variables, of which only the run's identity is kept.
+    /// - Returns: What `metadata.json` says of it.
+    package static func describe(variables: [String: String]) -> BundleMetadata.Environment {
+        BundleMetadata.Environment(
+            operatingSystem: ProcessEnvironment.operatingSystem,
+            architecture: ProcessEnvironment.architecture,
+            swift: swiftVersion, sqlite: sqliteVersion, processID: ProcessEnvironment.processID,
+            ci: run(variables: variables))
+    }
+
+    /// The run of a CI service; nil outside CI.
+    static func run(variables: [String: String]) -> BundleMetadata.ContinuousIntegration? {
+        let service = services.first { !(variables[$0.marker] ?? "").isEmpty }
+        guard let service else { return nil }
+        var identity: [String: String] = [:]
+        for name in service.identity {
+            if let value = variables[name], !value.isEmpty { identity[name] = withoutCredentials(value) }
+        }
+        return BundleMetadata.ContinuousIntegration(service: service.name, variables: identity)
+    }
+
+    /// A URL without user and password; any other text as it is.
+    static func withoutCredentials(_ text: String) -> String {
+        guard let scheme = text.firstRange(of: "://") else { return text }
+        let authority = text[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        guard let at = authority.lastIndex(of: "@") else { return text }
+        return String(text[..<scheme.upperBound] + text[text.index(after: at)...])
+    }
+
+    /// The version of the compiler that made this, to the minor version: what the language lets one ask.
+    private static var swiftVersion: String {
+        #if compiler(>=6.5)
+        "6.5 or later"
+        #elseif compiler(>=6.4)
+        "6.4"
+        #elseif compiler(>=6.3)
+        "6.3"
+        #else
+        "6.2"
+        #endif
+    }
+}

@@ -1,0 +1,50 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+internal import FailureArtifactsSystem
+
+/// The test that is running: what it wants to have in its bundle should it fail.
+///
+/// All of it may be called from any thread, costs next to nothing while a test passes, and does nothing
+/// between tests or where capturing is off.
+public enum CurrentTest {
+    /// Has a store captured that is not found by itself, or gives a name to one that is.
+    ///
+    /// - Parameters:
+    ///   - url: The database file, which need not exist yet.
+    ///   - name: The store's name in the bundle; without one, the file's name.
+    public static func register(storeAt url: URL, named name: String? = nil) {
+        let path = Path.absolute(url.path(percentEncoded: false))
+        CaptureSession.shared.currentTest?.state.withLock { $0.registered.append((path, name)) }
+    }
+
+    /// Puts data into the bundle.
+    ///
+    /// - Parameters:
+    ///   - data: The content, kept in memory until the test ends.
+    ///   - name: The file's name below `attachments/`; what file systems do not take in it is replaced.
+    public static func attach(_ data: Data, named name: String) {
+        attach(.bytes(Array(data)), name)
+    }
+
+    /// Puts a file into the bundle.
+    ///
+    /// - Parameters:
+    ///   - file: A file. It is read when the test fails, not before.
+    ///   - name: The name below `attachments/`; without one, the file's name.
+    public static func attach(_ file: URL, named name: String? = nil) {
+        let path = Path.absolute(file.path(percentEncoded: false))
+        attach(.file(path), name ?? Path.name(of: path))
+    }
+
+    private static func attach(_ source: RunningTest.AttachmentSource, _ name: String) {
+        CaptureSession.shared.currentTest?.state.withLock { $0.attachments.append((name, source)) }
+    }
+}
+
+extension CaptureSession {
+    /// The session of this process, which every adapter reports to.
+    package static let shared = CaptureSession(configuration: CaptureConfiguration())
+}

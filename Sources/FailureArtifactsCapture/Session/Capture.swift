@@ -1,0 +1,291 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Why there is no bundle, as a full sentence.
+struct CaptureError: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// The bundle of one failing test in the making: its spooled copies, and what is known about them.
+///
+/// Each time the test has something to tell, it is spooled, packed together with what the bundle holds
+/// already, and published in one step. Between those times nothing but the bundle is on the disk.
+final class Capture: Sendable {
+    private struct State {
+        var stores: [BundleMetadata.Store] = []
+        var snapshots: [BundleMetadata.Snapshot] = []
+        var attachments: [BundleMetadata.Attachment] = []
+        var attachmentNames = UniqueNames()
+        var warnings: [String] = []
+        var saidWarnings = 0
+        var limitsHit: Set<String> = []
+        var spooledBytes: UInt64 = 0
+        /// The published bundle, and of how many failures it tells.
+        var bundle: String?
+        var publishedFailures = 0
+        /// How long the test was held up until the bundle was there, in seconds.
+        var duration: Double?
+    }
+
+    private let configuration: CaptureConfiguration
+    private let registry: ConnectionRegistry
+    private let directory: ArtifactsDirectory
+    /// Held while a bundle is put together.
+    private let publishing = Lock(())
+    private let start = Instant.now
+    private let date = Timestamp.now
+    /// What the directory may still take, in bytes, when the capture starts.
+    private let budget: UInt64
+    private let state = Lock(State())
+
+    /// Prepares the directory.
+    ///
+    /// - Throws: That it can't be written to, or holds as many bundles as it may.
+    init(configuration: CaptureConfiguration, registry: ConnectionRegistry) throws(CaptureError) {
+        self.configuration = configuration
+        self.registry = registry
+        directory = ArtifactsDirectory(path: configuration.directoryPath)
+        do {
+            try directory.prepare()
+            let usage = try directory.usage()
+            guard usage.bundles < configuration.maximumBundles else {
+                throw CaptureError(
+                    description:
+                        "'\(directory.path)' holds \(usage.bundles) bundles, as many as it may; "
+                        + "further failures leave none (FAILURE_ARTIFACTS_MAX_BUNDLES).")
+            }
+            budget = configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
+        } catch let error as CaptureError {
+            throw error
+        } catch {
+            throw CaptureError(
+                description: "No bundle can be written to '\(directory.path)': \(error). "
+                    + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
+        }
+    }
+
+    /// Where the bundle is; nil before it is published.
+    var bundle: String? { state.withLock(\.bundle) }
+
+    /// Full sentences on what could not be captured as it should be, each given out once.
+    func takeWarnings() -> [String] {
+        state.withLock { state in
+            defer { state.saidWarnings = state.warnings.count }
+            return Array(state.warnings.dropFirst(state.saidWarnings))
+        }
+    }
+
+    // MARK: What the test has to tell
+
+    /// Publishes a bundle with the stores that belong to a test, as they are now.
+    ///
+    /// - Parameter test: The test, on whose thread of failure this is to be called.
+    /// - Throws: Why there is no bundle.
+    func captureFailure(of test: RunningTest) throws(CaptureError) {
+        var stores: [BundleMetadata.Store] = []
+        do {
+            try publish(test) { spool in
+                stores = spoolStores(of: test, below: "stores", in: spool)
+                state.withLock { $0.stores = stores }
+            }
+        } catch {
+            // A disk that is too full for the stores may still take their description.
+            try publish(test) { _ in
+                state.withLock { state in
+                    state.stores = stores.map { $0.described(because: error.description) }
+                    state.warnings.append(error.description)
+                }
+            }
+        }
+    }
+
+    /// Adds the stores as they are at a later failure.
+    func captureSnapshot(label: String, at date: Timestamp, of test: RunningTest) throws(CaptureError) {
+        guard bundle != nil else { return }
+        try publish(test) { spool in
+            let stores = spoolStores(of: test, below: "snapshots/\(label)", in: spool)
+            let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
+            state.withLock { $0.snapshots.append(snapshot) }
+        }
+    }
+
+    /// Adds what the test had to tell after the bundle was published, if anything.
+    func complete(_ test: RunningTest) throws(CaptureError) {
+        guard bundle != nil else { return }
+        let (failures, attachments) = test.state.withLock { ($0.failures.count, $0.attachments.count) }
+        let isComplete = state.withLock { state in
+            state.publishedFailures == failures && state.attachments.count == attachments
+        }
+        if !isComplete { try publish(test) { _ in } }
+    }
+
+    // MARK: Spooling
+
+    private func spoolStores(
+        of test: RunningTest, below folder: String, in spool: Spool
+    ) -> [BundleMetadata.Store] {
+        let found = FoundStores(
+            test: test, registry: registry, discovers: configuration.discoversStores,
+            artifactsDirectory: directory.path)
+        state.withLock { $0.warnings += found.warnings }
+        return found.stores.map { spoolStore($0, below: folder, in: spool) }
+    }
+
+    private func spoolStore(
+        _ found: FoundStores.Store, below folder: String, in spool: Spool
+    ) -> BundleMetadata.Store {
+        let start = Instant.now
+        let entry = "\(folder)/\(found.name).sqlite"
+        let committedEntry = "\(folder)/\(found.name).committed.sqlite"
+        do {
+            let path = try spool.path(ofEntry: entry)
+            let committedPath = try spool.path(ofEntry: committedEntry)
+            let snapshotter = Snapshotter(
+                timeLimit: configuration.timeLimitPerStore,
+                maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
+            let snapshot = snapshotter.capture(found.store, to: path, committedTo: committedPath)
+            note(snapshot, of: found)
+            return BundleMetadata.Store(
+                snapshot, of: found, entry: entry, path: path, committedEntry: committedEntry,
+                duration: start.elapsed
+            ) { bytes in state.withLock { $0.spooledBytes += bytes } }
+        } catch {
+            var snapshot = Snapshot(storage: found.store.path == nil ? .memory : .file)
+            snapshot.reason = "\(error)."
+            note(snapshot, of: found)
+            return BundleMetadata.Store(
+                snapshot, of: found, entry: entry, path: "", committedEntry: committedEntry,
+                duration: start.elapsed
+            ) { _ in }
+        }
+    }
+
+    private var remainingBytes: UInt64 {
+        let spooled = state.withLock(\.spooledBytes)
+        return budget - min(spooled, budget)
+    }
+
+    private func note(_ snapshot: Snapshot, of found: FoundStores.Store) {
+        state.withLock { state in
+            if let reason = snapshot.reason {
+                state.warnings.append("The store '\(found.name)' was not copied. \(reason)")
+            }
+            state.warnings += snapshot.warnings
+            guard snapshot.exceedsSizeLimit else { return }
+            let isOwnLimit = (snapshot.originalBytes ?? .max) > configuration.maximumStoreBytes
+            state.limitsHit.insert(
+                isOwnLimit ? "FAILURE_ARTIFACTS_MAX_STORE_BYTES" : "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES")
+        }
+    }
+
+    /// Takes what the test has attached since the last time.
+    private func spoolAttachments(of test: RunningTest, in spool: Spool) {
+        let done = state.withLock(\.attachments.count)
+        for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
+            let safeName = SafeName.make(from: name, maximumBytes: 150)
+            let stem = Path.stem(of: safeName)
+            let entry = state.withLock { state in
+                state.attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
+            }
+            let attachment = spoolAttachment(
+                source, named: name, entry: "attachments/\(entry)", in: spool)
+            state.withLock { $0.attachments.append(attachment) }
+        }
+    }
+
+    private func spoolAttachment(
+        _ source: RunningTest.AttachmentSource, named name: String, entry: String, in spool: Spool
+    ) -> BundleMetadata.Attachment {
+        do {
+            let size: UInt64 =
+                switch source {
+                case .bytes(let bytes): UInt64(bytes.count)
+                case .file(let path): try File(sharing: path).size()
+                }
+            guard size <= remainingBytes else {
+                state.withLock { state in
+                    state.limitsHit.insert("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES")
+                    state.warnings.append(
+                        "The attachment '\(name)' has \(size) bytes, more than the directory may still take."
+                    )
+                }
+                return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
+            }
+            let target = try spool.path(ofEntry: entry)
+            switch source {
+            case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
+            case .file(let path): try FileSystem.copy(path, toNewFile: target)
+            }
+            state.withLock { $0.spooledBytes += size }
+            return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
+        } catch {
+            state.withLock { $0.warnings.append("The attachment '\(name)' was not kept: \(error).") }
+            return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)
+        }
+    }
+
+    // MARK: Packing
+
+    /// Writes the bundle, or replaces it by one that tells more.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - spoolStores: Puts copies of stores into the spool.
+    /// - Throws: Why it could not be written. A bundle that was there stays.
+    private func publish(
+        _ test: RunningTest, spoolStores: (Spool) -> Void
+    ) throws(CaptureError) {
+        try publishing.withLock { _ throws(CaptureError) in
+            let before = state.withLock(\.self)
+            do {
+                let spool = try directory.makeSpool()
+                defer { directory.discard(spool) }
+                spoolStores(spool)
+                spoolAttachments(of: test, in: spool)
+                let failures = test.state.withLock(\.failures)
+                let metadata = describe(test.identity, failures)
+                let packed = try BundleWriter.pack(
+                    metadata, from: spool, takingOver: bundle, date: date)
+                let published: String
+                if let bundle {
+                    try directory.republish(packed, at: bundle)
+                    published = bundle
+                } else {
+                    published = try directory.publish(packed, of: test.identity)
+                }
+                state.withLock { state in
+                    state.bundle = published
+                    state.publishedFailures = failures.count
+                }
+            } catch {
+                // What is described must be what the bundle holds.
+                state.withLock { state in
+                    let warnings = state.warnings
+                    state = before
+                    state.warnings = warnings
+                }
+                throw CaptureError(
+                    description: "The bundle of \(test.name) could not be written: \(error)")
+            }
+        }
+    }
+
+    private func describe(_ test: BundleMetadata.Test, _ failures: [FailureEvent]) -> BundleMetadata {
+        let failures = failures.map(\.metadata)
+        return state.withLock { state in
+            let duration = state.duration ?? start.elapsed
+            state.duration = duration
+            return BundleMetadata(
+                test: test, outcome: .failed,
+                fingerprint: Fingerprint.make(test: test, outcome: .failed, first: failures.first),
+                failures: failures, stores: state.stores,
+                snapshots: state.snapshots.isEmpty ? nil : state.snapshots,
+                attachments: state.attachments,
+                environment: RunEnvironment.describe(variables: ProcessEnvironment.variables),
+                capture: BundleMetadata.Capture(
+                    at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
+                warnings: state.warnings)
+        }
+    }
+}

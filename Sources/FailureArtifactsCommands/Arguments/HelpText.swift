@@ -1,0 +1,87 @@
+/// The text of `--help`.
+enum HelpText {
+    /// Columns the text is wrapped at.
+    private static let width = 79
+
+    /// The help of one command.
+    static func text(for syntax: Syntax) -> String {
+        var usage = "failure-artifacts \(syntax.command)"
+        for positional in syntax.positionals {
+            usage += " " + positional.name + (positional.isRepeated ? "…" : "")
+        }
+        for option in syntax.options where option.name != "--help" {
+            usage += " [\(option.short ?? option.name)\(option.value.map { " " + $0 } ?? "")]"
+        }
+        if let rest = syntax.rest { usage += " [-- \(rest.name)…]" }
+        var sections = [
+            wrapped("Usage: " + usage, indent: 7, firstIndent: 0),
+            wrapped(syntax.summary + ".", indent: 0),
+        ]
+        var arguments = syntax.positionals.map { ($0.name, $0.help) }
+        if let rest = syntax.rest { arguments.append((rest.name, rest.help)) }
+        sections.append("Arguments:\n" + definitions(arguments))
+        sections.append("Options:\n" + definitions(syntax.options.map { (label(of: $0), $0.help) }))
+        sections += syntax.discussion.split(separator: "\n\n").map { wrapped(String($0), indent: 0) }
+        return sections.joined(separator: "\n\n") + "\n"
+    }
+
+    /// The help of the tool itself.
+    static func text(for commands: [Syntax]) -> String {
+        let list = definitions(commands.map { ($0.command, $0.summary + ".") })
+        return """
+            Usage: failure-artifacts COMMAND …
+
+            Reads the bundles that failing tests leave: the SQLite stores as they were at the
+            failure, in a zip that any unzip opens.
+
+            Commands:
+            \(list)
+
+            Options:
+            \(definitions([("-h, --help", "Show this."), ("--version", "Show the version.")]))
+
+            'failure-artifacts COMMAND --help' says more. Results go to standard output, all
+            else to standard error.
+
+            Exit status: 0 done, 1 the check found something, 64 usage, 65 a file that is not
+            what it should be, 66 no such file, 74 input/output.
+
+            """
+    }
+
+    private static func label(of option: Syntax.Option) -> String {
+        let name = option.short.map { "\($0), \(option.name)" } ?? option.name
+        return name + (option.value.map { " " + $0 } ?? "")
+    }
+
+    /// Two columns, the second wrapped.
+    private static func definitions(_ items: [(String, String)]) -> String {
+        let longest = items.map { TextWidth.columns(of: $0.0) }.max() ?? 0
+        let indent = min(longest, 18) + 4
+        return items.map { label, help in
+            let text = wrapped(help, indent: indent)
+            let start = "  " + label
+            let columns = TextWidth.columns(of: start)
+            // A label that is too long gets a line of its own.
+            guard columns + 2 <= indent else { return start + "\n" + text }
+            return start + String(repeating: " ", count: indent - columns) + text.dropFirst(indent)
+        }.joined(separator: "\n")
+    }
+
+    /// Breaks a paragraph into lines.
+    private static func wrapped(_ text: String, indent: Int, firstIndent: Int? = nil) -> String {
+        var lines: [String] = []
+        var line = String(repeating: " ", count: firstIndent ?? indent)
+        var isEmpty = true
+        for word in text.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
+            if !isEmpty, TextWidth.columns(of: line) + 1 + TextWidth.columns(of: String(word)) > width {
+                lines.append(line)
+                line = String(repeating: " ", count: indent)
+                isEmpty = true
+            }
+            line += (isEmpty ? "" : " ") + word
+            isEmpty = false
+        }
+        return (lines + [line]).joined(separator: "\n")
+    }
+}

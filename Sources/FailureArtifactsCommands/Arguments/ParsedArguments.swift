@@ -1,0 +1,89 @@
+/// The arguments of a command, sorted by its ``Syntax``.
+package struct ParsedArguments: Equatable, Sendable {
+    /// By the options' full names; an option without a value has an empty one.
+    package var options: [String: String] = [:]
+    package var positionals: [String] = []
+    /// What follows `--`, for a command that passes it on.
+    package var rest: [String] = []
+
+    /// Whether `option` was given.
+    func has(_ option: String) -> Bool { options[option] != nil }
+
+    /// The last value `option` was given.
+    func value(of option: String) -> String? { options[option] }
+}
+
+extension Syntax {
+    /// Sorts the arguments that follow the command's name.
+    ///
+    /// `--name value` and `--name=value` are the same, and a value may start with a dash unless it is
+    /// another option of this command. `--` ends the options. Where `--help` is given nothing has to be
+    /// complete.
+    ///
+    /// - Throws: What the command does not take, or what is missing.
+    package func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
+        var result = ParsedArguments()
+        var remaining = arguments[...]
+        while let argument = remaining.popFirst() {
+            if argument == "--" {
+                if rest == nil {
+                    result.positionals += remaining
+                } else {
+                    result.rest = Array(remaining)
+                }
+                break
+            }
+            guard argument.hasPrefix("-"), argument != "-" else {
+                result.positionals.append(argument)
+                continue
+            }
+            let (name, attached) = Self.split(argument)
+            guard let option = option(named: name) else {
+                throw usageError("'\(command)' has no option '\(name)'.")
+            }
+            result.options[option.name] = try value(of: option, attached: attached, from: &remaining)
+        }
+        if !result.has("--help") { try checkPositionals(result.positionals) }
+        return result
+    }
+
+    /// `("--store", "a=b")` for `--store=a=b`.
+    private static func split(_ argument: String) -> (name: String, value: String?) {
+        guard argument.hasPrefix("--"), let equals = argument.firstIndex(of: "=") else {
+            return (argument, nil)
+        }
+        return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
+    }
+
+    private func value(
+        of option: Option, attached: String?, from remaining: inout ArraySlice<String>
+    ) throws(CommandError) -> String {
+        guard let name = option.value else {
+            guard attached == nil else { throw usageError("'\(option.name)' takes no value.") }
+            return ""
+        }
+        if let attached { return attached }
+        guard let next = remaining.first, next != "--", self.option(named: Self.split(next).name) == nil
+        else { throw usageError("'\(option.name)' needs a value: \(option.name) \(name).") }
+        remaining.removeFirst()
+        return next
+    }
+
+    private func checkPositionals(_ given: [String]) throws(CommandError) {
+        if given.count < positionals.count {
+            throw usageError("'\(command)' needs \(positionals[given.count].name).")
+        }
+        let takesMore = positionals.last?.isRepeated ?? false
+        if given.count > positionals.count, !takesMore {
+            throw usageError("'\(command)' has no use for '\(given[positionals.count])'.")
+        }
+        if let empty = zip(given, positionals).first(where: { $0.0.isEmpty }) {
+            throw usageError("\(empty.1.name) is empty.")
+        }
+    }
+
+    /// A usage error, with the way to the help.
+    func usageError(_ sentence: String) -> CommandError {
+        CommandError(.usage, "\(sentence) See 'failure-artifacts \(command) --help'.")
+    }
+}

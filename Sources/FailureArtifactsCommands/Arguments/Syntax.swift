@@ -1,0 +1,83 @@
+/// What a command takes: its arguments are parsed by it, and its `--help` is made of it.
+package struct Syntax: Sendable {
+    /// An option: `--json`, `--store NAME`.
+    package struct Option: Sendable {
+        /// With two dashes.
+        package let name: String
+        /// With one dash; nil where there is none.
+        package let short: String?
+        /// What `--help` calls the value; nil for an option that takes none.
+        package let value: String?
+        package let help: String
+
+        package init(_ name: String, short: String? = nil, value: String? = nil, help: String) {
+            self.name = name
+            self.short = short
+            self.value = value
+            self.help = help
+        }
+    }
+
+    /// An argument that is no option.
+    package struct Positional: Sendable {
+        package let name: String
+        /// Whether there may be several; only the last positional can.
+        package let isRepeated: Bool
+        package let help: String
+
+        package init(_ name: String, isRepeated: Bool = false, help: String) {
+            self.name = name
+            self.isRepeated = isRepeated
+            self.help = help
+        }
+    }
+
+    package let command: String
+    /// One line, without a full stop.
+    package let summary: String
+    package let positionals: [Positional]
+    package let options: [Option]
+    /// What the arguments after `--` are called; nil where `--` only ends the options.
+    package let rest: Positional?
+    /// Paragraphs for the end of `--help`.
+    package let discussion: String
+
+    package init(
+        command: String, summary: String, positionals: [Positional], options: [Option] = [],
+        rest: Positional? = nil, discussion: String = ""
+    ) {
+        self.command = command
+        self.summary = summary
+        self.positionals = positionals
+        self.options = options + [Option("--help", short: "-h", help: "Show this.")]
+        self.rest = rest
+        self.discussion = discussion
+    }
+
+    /// The option that is written `name`.
+    func option(named name: String) -> Option? {
+        options.first { $0.name == name || $0.short == name }
+    }
+}
+
+extension Syntax.Option {
+    /// Results as JSON.
+    static func json(_ help: String) -> Syntax.Option { Syntax.Option("--json", help: help) }
+
+    static let store = Syntax.Option(
+        "--store", value: "NAME",
+        help:
+            "The store: its name, NAME.committed for what was committed where a transaction was open, or "
+            + "the name of an entry. By default the first.")
+}
+
+extension Syntax.Positional {
+    static let bundle = Syntax.Positional(
+        "BUNDLE",
+        help:
+            "A bundle, or a directory or a zip that holds exactly one. DIR/PART and OUTER.zip/PART name "
+            + "one of several, where PART is a part of its name that no other has.")
+
+    static let paths = Syntax.Positional(
+        "PATH", isRepeated: true, help: "A bundle, a directory of bundles, or a zip of bundles.")
+}

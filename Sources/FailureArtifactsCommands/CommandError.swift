@@ -1,0 +1,56 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// The end of a command that cannot do what it was asked to.
+package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
+    package let exitCode: ExitCode
+    /// One or more full sentences.
+    package let description: String
+
+    package init(_ exitCode: ExitCode, _ description: String) {
+        self.exitCode = exitCode
+        self.description = description
+    }
+
+    /// The same for an error of any of the parts.
+    init(_ error: any Error) {
+        switch error {
+        case let error as CommandError: self = error
+        case let error as BundleError: self.init(error.exitCode, error.description)
+        case let error as ZipError: self.init(error.exitCode, error.description)
+        case let error as OutputError: self.init(error.error)
+        case let error as SystemError: self.init(.inputOutput, Self.sentence("\(error)"))
+        case let error as SQLiteError: self.init(.badData, Self.sentence("\(error)"))
+        default: self.init(.inputOutput, Self.sentence("\(error)"))
+        }
+    }
+
+    /// `Cannot … .` for `cannot …`.
+    static func sentence(_ clause: String) -> String {
+        let text = clause.prefix(1).uppercased() + clause.dropFirst()
+        return text.hasSuffix(".") ? text : text + "."
+    }
+}
+
+extension BundleError {
+    var exitCode: ExitCode {
+        switch reason {
+        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured: .noInput
+        case .ambiguous: .usage
+        case .noMetadata, .badMetadata, .newerVersion, .missingEntry: .badData
+        case .archive(let error): error.exitCode
+        case .system: .inputOutput
+        }
+    }
+}
+
+extension ZipError {
+    var exitCode: ExitCode {
+        switch reason {
+        case .system(let error): error.isNotFound ? .noInput : .inputOutput
+        default: .badData
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/// The command-line tool, from its arguments to its exit status.
+package enum CommandLineTool {
+    package static let version = "0.1.0"
+
+    /// In the order of `--help`.
+    static var commands: [any Command.Type] {
+        [
+            ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
+            ExtractCommand.self, VerifyCommand.self,
+        ]
+    }
+
+    /// Runs the command that the arguments name.
+    ///
+    /// - Parameters:
+    ///   - arguments: Without the tool's own name.
+    ///   - console: Where results and errors go.
+    /// - Returns: The process's exit status.
+    package static func run(_ arguments: [String], console: Console) -> ExitCode {
+        do {
+            let code = try dispatch(arguments, console: console)
+            try console.output.flush()
+            return code
+        } catch let error as OutputError where error.isBrokenPipe {
+            return .done
+        } catch {
+            let failure = CommandError(error)
+            console.report(failure)
+            return failure.exitCode
+        }
+    }
+
+    private static func dispatch(_ arguments: [String], console: Console) throws -> ExitCode {
+        guard let name = arguments.first else {
+            console.say(HelpText.text(for: commands.map { $0.syntax }))
+            throw CommandError(.usage, "A command is missing.")
+        }
+        switch name {
+        case "--help", "-h", "help":
+            return try help(Array(arguments.dropFirst()), console: console)
+        case "--version":
+            try console.output.writeLine("failure-artifacts \(version)")
+            return .done
+        default: break
+        }
+        let command = try command(named: name)
+        let parsed = try command.syntax.parse(Array(arguments.dropFirst()))
+        if parsed.has("--help") {
+            try console.output.write(HelpText.text(for: command.syntax))
+            return .done
+        }
+        return try command.init(parsed).run(console)
+    }
+
+    /// `help`, or `help COMMAND`.
+    private static func help(_ arguments: [String], console: Console) throws -> ExitCode {
+        if let name = arguments.first {
+            try console.output.write(HelpText.text(for: command(named: name).syntax))
+        } else {
+            try console.output.write(HelpText.text(for: commands.map { $0.syntax }))
+        }
+        return .done
+    }
+
+    private static func command(named name: String) throws(CommandError) -> any Command.Type {
+        if let command = commands.first(where: { $0.syntax.command == name }) { return command }
+        let kind = name.hasPrefix("-") ? "option" : "command"
+        throw CommandError(.usage, "There is no \(kind) '\(name)'. See 'failure-artifacts --help'.")
+    }
+}

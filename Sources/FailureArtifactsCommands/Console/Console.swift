@@ -1,0 +1,62 @@
+internal import FailureArtifactsSystem
+
+/// What a command has to do with the world outside: outputs, environment, scratch space.
+package struct Console {
+    /// Results, and nothing else.
+    let output: TextOutput
+    /// Errors, warnings, headers.
+    let error: TextOutput
+    let environment: [String: String]
+    /// What is undone when a signal ends the tool.
+    package let interruption: Interruption
+
+    init(
+        output: TextOutput, error: TextOutput, environment: [String: String],
+        interruption: Interruption = Interruption()
+    ) {
+        self.output = output
+        self.error = error
+        self.environment = environment
+        self.interruption = interruption
+    }
+
+    /// That of this process.
+    package static func process() -> Console {
+        let environment = ProcessEnvironment.variables
+        return Console(
+            output: TextOutput(descriptor: 1, name: "standard output", environment: environment),
+            error: TextOutput(descriptor: 2, name: "standard error", environment: environment),
+            environment: environment)
+    }
+
+    /// Says that something is not as it should be, on standard error and after the results so far.
+    func warn(_ sentence: String) throws {
+        try output.flush()
+        say(error.styled("warning:", .yellow) + " " + SafeText.line(sentence))
+    }
+
+    /// Says why the command ends.
+    func report(_ failure: CommandError) {
+        try? output.flush()
+        say(error.styled("error:", .red) + " " + SafeText.line(failure.description))
+    }
+
+    /// Writes a line to standard error; nothing can be done where nobody listens.
+    func say(_ line: String) {
+        try? error.writeLine(line)
+        try? error.flush()
+    }
+
+    /// Runs `body` with a new directory that is removed afterwards, even where a signal ends the tool.
+    func withScratchDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
+        let given = environment["TMPDIR", default: ""]
+        let directory = try FileSystem.createUniqueDirectory(
+            in: Path.absolute(given.isEmpty ? "/tmp" : given), prefix: "failure-artifacts-")
+        interruption.add(directory: directory)
+        defer {
+            try? FileSystem.remove(directory)
+            interruption.remove(directory: directory)
+        }
+        return try body(directory)
+    }
+}

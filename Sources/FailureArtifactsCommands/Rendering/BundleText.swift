@@ -1,0 +1,84 @@
+internal import FailureArtifactsBundle
+
+/// A bundle's description for people: what `show` prints.
+struct BundleText {
+    private let output: TextOutput
+
+    init(output: TextOutput) {
+        self.output = output
+    }
+
+    /// All lines.
+    ///
+    /// - Parameters:
+    ///   - metadata: The bundle's.
+    ///   - schemas: By the name of the store.
+    ///   - bundle: The bundle's path.
+    /// - Returns: Text without line ends.
+    func lines(
+        _ metadata: BundleMetadata, _ schemas: [String: [Schema.Object]], bundle: String
+    ) -> [String] {
+        var sections = [heading(metadata, bundle: bundle), failures(metadata)]
+        for store in metadata.stores {
+            sections.append(
+                StoreText(output: output).lines(store, schema: schemas[store.name]))
+        }
+        sections.append(attachments(metadata))
+        sections.append(warnings(metadata))
+        sections.append(environment(metadata))
+        return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
+    }
+
+    private func heading(_ metadata: BundleMetadata, bundle: String) -> [String] {
+        let test = metadata.test
+        var facts = "\(test.framework), \(metadata.capture.at)"
+        if test.attempt > 1 { facts += ", attempt \(test.attempt)" }
+        return [
+            output.styled(SafeText.line(test.title), .bold) + " "
+                + output.styled(metadata.outcome.label, .red),
+            SafeText.line(facts), output.styled(SafeText.line(bundle), .dim),
+        ]
+    }
+
+    private func failures(_ metadata: BundleMetadata) -> [String] {
+        guard !metadata.failures.isEmpty else { return [] }
+        var lines = [output.styled(metadata.failures.count == 1 ? "Failure" : "Failures", .heading)]
+        for failure in metadata.failures {
+            let place = FailureText.place(of: failure).map(SafeText.line)
+            lines.append("  " + (place ?? "at an unknown place"))
+            lines += SafeText.lines(failure.message).map { "    " + $0 }
+        }
+        return lines
+    }
+
+    private func attachments(_ metadata: BundleMetadata) -> [String] {
+        guard !metadata.attachments.isEmpty else { return [] }
+        return [output.styled("Attachments", .heading)]
+            + metadata.attachments.map { attachment in
+                "  "
+                    + SafeText.line(
+                        "\(attachment.entry ?? attachment.name) (\(Counted.bytes(attachment.bytes)))"
+                            + (attachment.entry == nil ? ", not kept" : ""))
+            }
+    }
+
+    private func warnings(_ metadata: BundleMetadata) -> [String] {
+        guard !metadata.warnings.isEmpty else { return [] }
+        return [output.styled("Warnings", .heading)]
+            + metadata.warnings.map { output.styled("  " + SafeText.line($0), .yellow) }
+    }
+
+    private func environment(_ metadata: BundleMetadata) -> [String] {
+        let environment = metadata.environment
+        var lines = [
+            output.styled("Environment", .heading),
+            "  \(environment.operatingSystem), \(environment.architecture)",
+            "  Swift \(environment.swift), SQLite \(environment.sqlite), process \(environment.processID)",
+        ]
+        if let ci = environment.ci {
+            lines.append("  " + ci.service)
+            lines += ci.variables.sorted { $0.key < $1.key }.map { "    \($0.key)=\($0.value)" }
+        }
+        return [lines[0]] + lines.dropFirst().map(SafeText.line)
+    }
+}

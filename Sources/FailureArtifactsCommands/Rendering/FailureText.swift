@@ -1,0 +1,43 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// Failures for people.
+enum FailureText {
+    /// A message without `XCTAssertEqual failed: ` and the like: what is left differs from test to test.
+    static func essence(of message: String) -> String {
+        for start in ["threw error ", "failed: caught error: "] where message.hasPrefix(start) {
+            return String(message.dropFirst(start.count))
+        }
+        guard message.hasPrefix("XCT"), let end = message.firstRange(of: " failed: ")?.upperBound,
+            end < message.endIndex, !message[..<end].contains(" - ")
+        else { return message }
+        return String(message[end...])
+    }
+
+    /// `Tests/ShopTests.swift:42`; nil where the file is not known.
+    static func place(of failure: BundleMetadata.Failure) -> String? {
+        guard let file = failure.file else { return nil }
+        return failure.line.map { "\(file):\($0)" } ?? file
+    }
+}
+
+extension BundleMetadata.Test {
+    /// `ShopTests.testCheckout`, with the arguments of a parameterised test.
+    var title: String {
+        let name = suite.isEmpty ? self.name : suite + "." + self.name
+        guard let arguments, !arguments.isEmpty else { return name }
+        return name + "(" + arguments.joined(separator: ", ") + ")"
+    }
+}
+
+extension BundleMetadata.Outcome {
+    /// For people.
+    var label: String {
+        switch self {
+        case .failed: "failed"
+        case .crashed: "crashed"
+        case .timedOut: "timed out"
+        case .terminated: "terminated"
+        }
+    }
+}

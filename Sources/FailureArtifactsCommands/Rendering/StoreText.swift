@@ -1,0 +1,96 @@
+internal import FailureArtifactsBundle
+
+/// A store's description for people.
+struct StoreText {
+    private let output: TextOutput
+
+    init(output: TextOutput) {
+        self.output = output
+    }
+
+    /// The lines of `show`: state, tables with their row counts, schema.
+    ///
+    /// - Parameters:
+    ///   - store: Its metadata.
+    ///   - schema: What was read from the copy; nil where there is none.
+    /// - Returns: Text without line ends.
+    func lines(_ store: BundleMetadata.Store, schema: [Schema.Object]?) -> [String] {
+        var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
+        lines += Self.state(of: store).map { "  " + SafeText.line($0) }
+        if let tables = store.tables, !tables.isEmpty {
+            lines += ["", "  " + output.styled("Tables", .bold)]
+            lines += Self.rows(of: tables).map { "    " + $0 }
+        }
+        if let schema, !schema.isEmpty {
+            lines += ["", "  " + output.styled("Schema", .bold)]
+            for object in schema {
+                var sql = SafeText.lines(object.sql)
+                sql[sql.count - 1] += ";"
+                lines += sql.map { "    " + $0 }
+            }
+        }
+        return lines
+    }
+
+    /// A sentence or so a line.
+    private static func state(of store: BundleMetadata.Store) -> [String] {
+        var lines: [String] = []
+        if let entry = store.entry {
+            lines.append("\(entry)\(size(store.bytes.copy)), what the test's connection saw")
+        } else {
+            lines.append("Described only. \(store.capture.reason ?? "")")
+        }
+        if let entry = store.committedEntry { lines.append("\(entry), what everyone else saw") }
+        switch store.storage {
+        case .file: lines.append("was \(store.originalPath ?? "a file")\(size(store.bytes.original))")
+        case .memory: lines.append("was in memory")
+        case .temporary: lines.append("was a temporary database")
+        }
+        var facts: [String] = []
+        if let mode = store.journalMode { facts.append("journal mode \(mode)") }
+        if let wal = store.bytes.wal { facts.append("\(Counted.bytes(wal)) in the WAL") }
+        if let isOpen = store.transactionOpen {
+            facts.append(isOpen ? "a transaction was open" : "no transaction open")
+        }
+        if let version = store.userVersion, version != 0 { facts.append("user_version \(version)") }
+        if let identifier = store.applicationID, identifier != 0 {
+            facts.append("application_id \(identifier)")
+        }
+        if !facts.isEmpty { lines.append(facts.joined(separator: ", ")) }
+        if store.entry != nil, !store.capture.consistent {
+            lines.append("The copy may mix several states: it could not be made at one moment.")
+        }
+        if let integrity = store.integrity, integrity != "ok" {
+            lines.append(
+                integrity == "notChecked" ? "integrity not checked" : "integrity: \(integrity)")
+        }
+        return lines
+    }
+
+    /// `account  3 rows`, the numbers below each other.
+    private static func rows(of tables: [BundleMetadata.Store.Table]) -> [String] {
+        let names = tables.map { TextWidth.shortened(SafeText.line($0.name), to: 48) }
+        let counts = tables.map { ($0.exact ? "" : "≥ ") + String($0.rows) }
+        let nameWidth = names.map { TextWidth.columns(of: $0) }.max() ?? 0
+        let countWidth = counts.map { TextWidth.columns(of: $0) }.max() ?? 0
+        return tables.indices.map { index in
+            TextWidth.padded(names[index], to: nameWidth) + "  "
+                + TextWidth.padded(counts[index], to: countWidth, right: true)
+                + (tables[index].rows == 1 ? " row" : " rows")
+        }
+    }
+
+    /// `account (3 rows), entry (7 rows)`.
+    static func summary(of tables: [BundleMetadata.Store.Table]) -> String {
+        let limit = 12
+        let named = tables.prefix(limit).map { table in
+            "\(SafeText.line(table.name)) (\(table.exact ? "" : "≥ ")\(Counted.items(table.rows, "row")))"
+        }
+        let rest = tables.count - named.count
+        return (named + (rest > 0 ? ["\(rest) more"] : [])).joined(separator: ", ")
+    }
+
+    private static func size(_ bytes: UInt64?) -> String {
+        bytes.map { " (\(Counted.bytes($0)))" } ?? ""
+    }
+}

@@ -1,0 +1,54 @@
+internal import FailureArtifactsBundle
+
+/// `list`: a line for each bundle.
+struct ListCommand: Command {
+    static let syntax = Syntax(
+        command: "list", summary: "List bundles, one a line", positionals: [.paths],
+        options: [.json("One object a line: bundle, bytes, metadata.")],
+        discussion: """
+            A line has the outcome, the test, its first failure, how many stores there are, the bundle's \
+            size and its name. On a terminal the line is cut to fit. The eight digits at the end of a name \
+            are enough to name a bundle: failure-artifacts show DIR/1a2b3c4d
+
+            In a directory, a zip that has no metadata.json and no bundles in it is passed over with a \
+            warning.
+            """)
+
+    private let paths: [String]
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        paths = arguments.positionals
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        var lines: [BundleLine] = []
+        let code = try console.withScratchDirectory { scratch in
+            try console.forEachBundle(at: paths, scratch: scratch) { location, archive in
+                let bundle = try BundleReader(location, archive: archive())
+                if isJSON {
+                    let entry = Entry(
+                        bundle: location.description, bytes: try location.size(),
+                        metadata: bundle.metadata)
+                    try console.output.writeLine(JSONText.line(entry))
+                } else {
+                    lines.append(
+                        BundleLine(bundle.metadata, location: location, bytes: try location.size()))
+                }
+                return .done
+            }
+        }
+        for line in BundleLine.text(of: lines, for: console.output) {
+            try console.output.writeLine(line)
+        }
+        return code
+    }
+
+    /// The JSON form of a line.
+    private struct Entry: Encodable {
+        var bundle: String
+        var bytes: UInt64
+        var metadata: BundleMetadata
+    }
+}

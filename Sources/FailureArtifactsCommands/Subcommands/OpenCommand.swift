@@ -1,0 +1,81 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// `open`: SQLite's own shell on a scratch copy of a store.
+struct OpenCommand: Command {
+    static let syntax = Syntax(
+        command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
+        options: [.store],
+        rest: Syntax.Positional(
+            "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
+        discussion: """
+            The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
+            it is. The exit status is that of sqlite3.
+
+            To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
+            needs no sqlite3.
+            """)
+
+    private let path: String
+    private let store: String?
+    private let passedOn: [String]
+
+    init(_ arguments: ParsedArguments) {
+        path = arguments.positionals[0]
+        store = arguments.value(of: "--store")
+        passedOn = arguments.rest
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            guard
+                let shell = ChildProcess.executable(named: "sqlite3", environment: console.environment)
+            else {
+                throw CommandError(
+                    .noInput,
+                    "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install "
+                        + "sqlite', or use 'failure-artifacts query'.")
+            }
+            let file = try bundle.extract(choice, intoDirectory: scratch)
+            let size = try FileSystem.status(of: file)?.size ?? 0
+            for line in header(bundle.metadata, choice, size: size, console.error) { console.say(line) }
+            let status = try ChildProcess.run(
+                shell, arguments: [file] + passedOn, environment: console.environment,
+                interruption: console.interruption)
+            return ExitCode(rawValue: status)
+        }
+    }
+
+    /// What one is looking at.
+    private func header(
+        _ metadata: BundleMetadata, _ choice: StoreChoice, size: UInt64, _ output: TextOutput
+    ) -> [String] {
+        var lines = [
+            output.styled(SafeText.line(metadata.test.title), .bold) + " "
+                + output.styled(metadata.outcome.label, .red)
+        ]
+        if let failure = metadata.failures.first {
+            if let place = FailureText.place(of: failure) { lines.append("  " + SafeText.line(place)) }
+            lines += SafeText.lines(failure.message).map { "  " + $0 }
+        }
+        let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
+        var seen = ""
+        if choice.isCommitted {
+            seen = ", what was committed"
+        } else if choice.store.transactionOpen == true {
+            seen = ", inside the open transaction"
+        }
+        lines.append(
+            output.styled("Store \(SafeText.line(choice.name))", .heading)
+                + " (\(Counted.bytes(size)))\(seen)")
+        if let tables = choice.store.tables, !choice.isCommitted, !tables.isEmpty {
+            lines.append("  " + StoreText.summary(of: tables))
+        }
+        if !others.isEmpty {
+            lines.append("  There are also: " + others.map(SafeText.line).joined(separator: ", "))
+        }
+        lines.append(output.styled("This is a scratch copy: changes to it are lost.", .dim))
+        return lines
+    }
+}

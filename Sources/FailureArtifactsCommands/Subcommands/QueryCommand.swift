@@ -1,0 +1,106 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+
+/// `query`: one statement on a store, reading only.
+struct QueryCommand: Command {
+    static let syntax = Syntax(
+        command: "query", summary: "Run one statement on a store, reading only",
+        positionals: [
+            .bundle, Syntax.Positional("SQL", help: "A statement that changes nothing."),
+        ],
+        options: [
+            .store,
+            Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
+            .json("An array of objects, a row a line."),
+        ],
+        discussion: """
+            The rows are a table on a terminal, where what does not fit is cut, and CSV elsewhere.
+
+            In CSV NULL is an empty field, empty text is "", and a BLOB is X'0A1B'. In JSON a BLOB is \
+            {"base64": "Chs="}, integers are exact, infinities are 1e999, and columns of the same name get \
+            a number: id, id_2.
+
+            A statement that starts with a comment goes after --: \
+            failure-artifacts query BUNDLE -- '-- all of it …'
+            """)
+
+    private let path: String
+    private let sql: String
+    private let store: String?
+    private let isCSV: Bool
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        path = arguments.positionals[0]
+        sql = arguments.positionals[1]
+        store = arguments.value(of: "--store")
+        isCSV = arguments.has("--csv")
+        isJSON = arguments.has("--json")
+        guard !(isCSV && isJSON) else {
+            throw Self.syntax.usageError("'--csv' and '--json' exclude each other.")
+        }
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            let file = try bundle.extract(choice, intoDirectory: scratch)
+            do {
+                let connection = try Connection(path: file, mode: .immutable)
+                try connection.distrustSchema()
+                let statement = try connection.prepare(sql)
+                guard statement.isReadOnly else {
+                    throw CommandError(
+                        .usage,
+                        "'\(sql)' is not run: it changes the store, and 'query' only reads. 'failure-artifacts "
+                            + "open' starts sqlite3 on a copy that may be changed.")
+                }
+                try write(statement, with: renderer(for: console.output))
+            } catch let error as SQLiteError {
+                throw CommandError(error, sql: sql, store: choice, bundle: bundle.location)
+            }
+            return .done
+        }
+    }
+
+    private func renderer(for output: TextOutput) -> any RowRenderer {
+        if isJSON { return JSONRowRenderer(output: output) }
+        if !isCSV, let terminal = output.terminal {
+            return TableRenderer(output: output, width: terminal.width)
+        }
+        return CSVRenderer(output: output)
+    }
+
+    private func write(_ statement: borrowing Statement, with renderer: any RowRenderer) throws {
+        var renderer = renderer
+        let columns = statement.columnNames
+        // The first row before the header: a statement that fails at once leaves nothing.
+        var hasRow = try statement.step()
+        try renderer.begin(columns: columns)
+        while hasRow {
+            try renderer.write(row: columns.indices.map { statement.value(at: $0) })
+            hasRow = try statement.step()
+        }
+        try renderer.end()
+    }
+}
+
+extension CommandError {
+    /// A statement of the user's that fails: mostly the statement is wrong, sometimes the store.
+    fileprivate init(
+        _ error: SQLiteError, sql: String, store: StoreChoice, bundle: BundleLocation
+    ) {
+        let isStoreBad = error.isDatabaseDamaged
+        guard !isStoreBad else {
+            self.init(
+                .badData, "The store '\(store.name)' of '\(bundle)' is damaged: \(error.message).")
+            return
+        }
+        var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
+        if error.message.hasPrefix("no such table"), let tables = store.store.tables, !tables.isEmpty {
+            sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")
+            sentence += tables.count > 20 ? " and \(tables.count - 20) more." : "."
+        }
+        self.init(.usage, sentence)
+    }
+}

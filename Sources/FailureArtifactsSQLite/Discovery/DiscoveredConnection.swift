@@ -1,0 +1,48 @@
+internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsSQLite
+package import FailureArtifactsSystem
+
+/// A connection that somebody else opened.
+///
+/// A value to remember and compare; the connection behind it may end at any time, so that its handle is used
+/// only through ``ConnectionRegistry``.
+package struct DiscoveredConnection: Sendable {
+    /// Counts the process's opens, from 1.
+    package let serial: UInt64
+    /// The database file, absolute; nil for a store in memory or a temporary one.
+    package let path: String?
+    /// Which file that path named when it was opened; nil where there is none.
+    package let identity: FileStatus.Identity?
+
+    nonisolated(unsafe) let handle: OpaquePointer
+    nonisolated(unsafe) let record: UnsafeMutablePointer<failure_artifacts_connection>
+
+    /// Describes a connection that is being opened; only to be called inside that open.
+    init(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        self.record = record
+        serial = record.pointee.serial
+        handle = record.pointee.handle
+        let name = sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
+        path = name.isEmpty ? nil : name
+        identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
+    }
+
+    /// When and where a connection was used.
+    package struct Use: Sendable {
+        /// Whether the thread that asks ran the last statement.
+        package let isOnThisThread: Bool
+        /// Counts the process's statements: larger is later, 0 is never.
+        package let order: UInt64
+    }
+
+    /// The last use of the connection; nil where it has ended.
+    package var lastUse: Use? {
+        // The record is freed after the registry has heard of the end.
+        ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+            Use(
+                isOnThisThread: failure_artifacts_last_thread(record)
+                    == failure_artifacts_current_thread(),
+                order: failure_artifacts_last_use(record))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Why a connection of the application could not be used.
+enum LendingRefusal: Error {
+    /// It was closed meanwhile.
+    case ended
+    /// Another thread was inside a call on it until the deadline.
+    case busy
+    /// It was opened without a mutex, and another thread used it last: that thread may be inside it now.
+    case belongsToOtherThread
+}
+
+/// A connection of the application, for the time it may be used.
+struct LentHandle {
+    let handle: OpaquePointer
+    /// Whether statements may be run on it.
+    ///
+    /// Where another thread might come in between, only those calls are made that touch nothing that
+    /// compiling a statement does: the backup API.
+    let mayRunStatements: Bool
+}
+
+extension DiscoveredConnection {
+    /// Uses a connection of the application, from this thread, if that is safe.
+    ///
+    /// A connection with a mutex is used with that mutex held. One without
+    /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this very thread ran its last statement:
+    /// then the application either is inside a synchronous block on this thread, or has left it. If it
+    /// belongs to a store without a file, to which there is no other way, it is also used while every other
+    /// thread of the process sleeps and no statement is under way, as after the `await` of an access.
+    ///
+    /// - Parameters:
+    ///   - deadline: Until when to wait for another thread to leave the connection.
+    ///   - body: Uses the handle. What it runs counts as no use of the connection by the application.
+    /// - Returns: What `body` returns.
+    /// - Throws: Why the connection can't be used.
+    func lend<Result>(
+        until deadline: Instant, _ body: (LentHandle) -> Result
+    ) throws(LendingRefusal) -> Result {
+        failure_artifacts_discovery_pause()
+        defer { failure_artifacts_discovery_resume() }
+        while true {
+            // Looking at the mutex needs the connection to exist, which only the registry's lock grants.
+            let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
+                guard let mutex = sqlite3_db_mutex(handle) else { return Attempt.noMutex }
+                return sqlite3_mutex_try(mutex) == SQLITE_OK ? .entered(mutex) : .busy
+            }
+            switch attempt {
+            case nil: throw .ended
+            case .noMutex:
+                failure_artifacts_lending_begins(record)
+                defer { failure_artifacts_lending_ends(record) }
+                let isOnThisThread = lastUse?.isOnThisThread == true
+                guard isOnThisThread || (path == nil && isAtRest()) else { throw .belongsToOtherThread }
+                return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
+            case .entered(let mutex):
+                defer { sqlite3_mutex_leave(mutex) }
+                return body(LentHandle(handle: handle, mayRunStatements: true))
+            case .busy:
+                guard Instant.now < deadline else { throw .busy }
+                sleep(microseconds: 200)
+            }
+        }
+    }
+
+    /// Whether nobody is using the connection: over a while all other threads sleep, none has run a
+    /// statement on it, and none has gone to sleep inside one.
+    private func isAtRest() -> Bool {
+        let order = lastUse?.order
+        for _ in 0..<3 {
+            guard Threads.othersSleep() else { return false }
+            sleep(microseconds: 300)
+        }
+        guard lastUse?.order == order else { return false }
+        var statement = sqlite3_next_stmt(handle, nil)
+        while let current = statement {
+            if sqlite3_stmt_busy(current) != 0 { return false }
+            statement = sqlite3_next_stmt(handle, current)
+        }
+        return true
+    }
+
+    private enum Attempt {
+        case noMutex, busy
+        case entered(OpaquePointer)
+    }
+
+    /// Runs statements on a lent connection and gives it back with the error state it had.
+    ///
+    /// - Parameter body: Uses the handle.
+    /// - Returns: What `body` returns.
+    func withErrorStateKept<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        let code = sqlite3_extended_errcode(handle)
+        // After success SQLITE_ROW and SQLITE_DONE stand there too, and what then is said is "undefined".
+        let isError = code != SQLITE_OK && code & 0xff != SQLITE_ROW && code & 0xff != SQLITE_DONE
+        guard isError else { return body(handle) }
+        let message = String(cString: sqlite3_errmsg(handle))
+        let result = body(handle)
+        message.withCString { failure_artifacts_restore_error(record, code, $0) }
+        return result
+    }
+
+    /// The first value a statement gives on a lent connection, as text; nil where it fails.
+    func text(of sql: String, on handle: OpaquePointer) -> String? {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW, let text = sqlite3_column_text(statement, 0)
+        else { return nil }
+        return String(cString: text)
+    }
+}

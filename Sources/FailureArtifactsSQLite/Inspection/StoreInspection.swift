@@ -1,0 +1,101 @@
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// What SQLite says of a stand-alone database file.
+package struct StoreInspection: Sendable, Equatable {
+    /// A table with its number of rows.
+    package struct Table: Sendable, Equatable {
+        package let name: String
+        package let rows: Int64
+        /// Whether ``rows`` is the number of rows; otherwise it is a lower bound.
+        package let isExact: Bool
+    }
+
+    /// In bytes.
+    package var pageSize: Int64 = 0
+    package var pageCount: Int64 = 0
+    package var freePageCount: Int64 = 0
+    package var userVersion: Int64 = 0
+    package var applicationID: Int64 = 0
+    /// `ok`, what `PRAGMA quick_check` found first, or `notChecked` where its time was up.
+    package var integrity = "notChecked"
+    /// By name; without SQLite's internal ones.
+    package var tables: [Table] = []
+
+    /// Looks at a database that nobody uses.
+    ///
+    /// - Parameters:
+    ///   - path: A database file that needs no journal.
+    ///   - timeLimit: Seconds for the check, and again for counting rows.
+    /// - Throws: Why the file is no database that SQLite reads.
+    package init(ofFile path: String, timeLimit: Double) throws(SQLiteError) {
+        let connection = try Connection(path: path, mode: .immutable)
+        try connection.distrustSchema()
+        pageSize = try connection.integer(of: "PRAGMA page_size")
+        pageCount = try connection.integer(of: "PRAGMA page_count")
+        freePageCount = try connection.integer(of: "PRAGMA freelist_count")
+        userVersion = try connection.integer(of: "PRAGMA user_version")
+        applicationID = try connection.integer(of: "PRAGMA application_id")
+
+        connection.setDeadline(Instant.now.advanced(bySeconds: timeLimit))
+        integrity = Self.integrity(of: connection)
+        let deadline = Instant.now.advanced(bySeconds: timeLimit)
+        connection.setDeadline(deadline)
+        for name in try Self.tableNames(of: connection) {
+            tables.append(Self.countRows(of: name, in: connection, until: deadline))
+        }
+    }
+
+    private static func integrity(of connection: borrowing Connection) -> String {
+        do {
+            guard case .text(let result) = try connection.value(of: "PRAGMA quick_check(1)") else {
+                return "notChecked"
+            }
+            return result
+        } catch {
+            return error.isInterrupted ? "notChecked" : error.message
+        }
+    }
+
+    private static func tableNames(of connection: borrowing Connection) throws(SQLiteError) -> [String] {
+        let statement = try connection.prepare(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                + "ORDER BY name")
+        var names: [String] = []
+        while try statement.step() {
+            if case .text(let name) = statement.value(at: 0) { names.append(name) }
+        }
+        return names
+    }
+
+    /// How many rows a table has, or at least has.
+    private static func countRows(
+        of name: String, in connection: borrowing Connection, until deadline: Instant
+    ) -> Table {
+        let table = quotedIdentifier(name)
+        if Instant.now < deadline,
+            let rows = try? connection.integer(of: "SELECT count(*) FROM \(table)")
+        {
+            return Table(name: name, rows: rows, isExact: true)
+        }
+        // A few rows are counted even when the time is up, or a progress handler would stop at none.
+        connection.setDeadline(Instant.now.advanced(bySeconds: 0.05))
+        defer { connection.setDeadline(deadline) }
+        let rows = try? connection.integer(
+            of: "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1000)")
+        return Table(name: name, rows: rows ?? 0, isExact: false)
+    }
+}
+
+/// A name as an SQL identifier, whatever it holds.
+package func quotedIdentifier(_ name: String) -> String {
+    var result = "\""
+    for character in name.unicodeScalars {
+        if character == "\"" { result.unicodeScalars.append("\"") }
+        result.unicodeScalars.append(character)
+    }
+    return result + "\""
+}
+
+/// The version of the SQLite library in this process, such as `3.40.1`.
+package var sqliteVersion: String { String(cString: sqlite3_libversion()) }

@@ -1,0 +1,48 @@
+/// What came of the attempt to copy a store.
+package struct Snapshot: Sendable {
+    /// The ways to read a store, in the words of the metadata.
+    package enum Method: String, Sendable {
+        /// `sqlite3_serialize` on the test's own connection: with what it has not committed.
+        case serialize
+        /// The backup API, from the test's own connection.
+        case ownConnection
+        /// The backup API, from a connection of ours to the same file.
+        case secondConnection
+        /// The files' bytes, the journal's first; only for a store that nobody in the process has open.
+        case fileCopy
+        /// No copy.
+        case described
+    }
+
+    /// Where a store lives.
+    package enum Storage: String, Sendable {
+        case file, memory, temporary
+    }
+
+    package var method: Method = .described
+    package var storage: Storage
+    /// Whether the copy is one state that the store really had.
+    package var isConsistent = false
+    /// Of the original, by SQLite's names; nil where it could not be learnt.
+    package var journalMode: String?
+    /// Whether the test's connection was inside a write transaction; nil where it could not be asked.
+    package var isTransactionOpen: Bool?
+    /// Whether there is a second copy, of the committed state.
+    package var hasCommittedCopy = false
+    /// Whether the copy itself had a journal that was folded into it.
+    package var foldedJournal = false
+    /// Why there is no copy, as a full sentence; nil where there is one.
+    package var reason: String?
+    /// Full sentences on what else is not as it should be.
+    package var warnings: [String] = []
+    /// Whether the size limit was the reason.
+    package var exceedsSizeLimit = false
+    /// The size of the database file at the time, in bytes; nil where there is none.
+    package var originalBytes: UInt64?
+    /// The size of the WAL beside it.
+    package var walBytes: UInt64?
+
+    package init(storage: Storage) {
+        self.storage = storage
+    }
+}

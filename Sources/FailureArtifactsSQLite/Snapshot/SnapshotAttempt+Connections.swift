@@ -1,0 +1,197 @@
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+// The rungs that read a store through SQLite.
+extension SnapshotAttempt {
+    /// Copies through the test's own connection, if that is safe and, but as the last resort, better than a
+    /// connection of our own.
+    ///
+    /// - Parameter isLastResort: Whether nothing else is left.
+    /// - Returns: How the copy was made; nil where a connection of our own is to be preferred.
+    /// - Throws: Why it could not be made.
+    mutating func copyThroughOwnConnection(
+        isLastResort: Bool
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let connection = store.connections.first else { return nil }
+        do {
+            let result = try connection.lend(until: deadline) { lent in
+                Result { () throws(SnapshotFailure) in
+                    try copy(connection, lent, isLastResort: isLastResort)
+                }
+            }
+            return try result.get()
+        } catch let refusal as LendingRefusal {
+            if isLastResort || !fileIsInPlace { throw SnapshotFailure(refusal) }
+            return nil
+        } catch let failure as SnapshotFailure {
+            throw failure
+        } catch {
+            throw SnapshotFailure("\(error)")
+        }
+    }
+
+    private mutating func copy(
+        _ connection: DiscoveredConnection, _ lent: LentHandle, isLastResort: Bool
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        let handle = lent.handle
+        let transaction = sqlite3_txn_state(handle, "main")
+        snapshot.isTransactionOpen = transaction == SQLITE_TXN_WRITE
+        let lockingMode = lent.mayRunStatements ? learnModes(of: connection, handle) : nil
+        if store.path == nil && lent.mayRunStatements {
+            try checkSize(of: connection.withErrorStateKept { Self.contentSize(of: $0, connection) })
+        }
+        if transaction == SQLITE_TXN_WRITE {
+            // The backup API refuses a source that writes.
+            try connection.withErrorStateKept { handle in
+                Result { () throws(SnapshotFailure) in try serialize(handle) }
+            }.get()
+            return .serialize
+        }
+        if !isLastResort, transaction == SQLITE_TXN_NONE, lockingMode != "exclusive", fileIsInPlace {
+            // Without a mutex nothing keeps another thread from starting to use the connection now.
+            if sqlite3_db_mutex(handle) == nil { return nil }
+            if snapshot.journalMode != "wal" { try waitForReadLock() }
+        }
+        try backUp(from: handle, to: path)
+        return .ownConnection
+    }
+
+    /// Learns the journal mode, and the storage of a store without a file.
+    ///
+    /// - Returns: The locking mode; nil where it was not asked.
+    private mutating func learnModes(
+        of connection: DiscoveredConnection, _ handle: OpaquePointer
+    ) -> String? {
+        // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
+        guard store.path == nil || (connection.lastUse?.order ?? 0) > 0 else { return nil }
+        return connection.withErrorStateKept { handle in
+            snapshot.journalMode = connection.text(of: "PRAGMA main.journal_mode", on: handle)
+            // A store in memory can only have its journal in memory, or none.
+            let isMemory = snapshot.journalMode == "memory" || snapshot.journalMode == "off"
+            if store.path == nil { snapshot.storage = isMemory ? .memory : .temporary }
+            return connection.text(of: "PRAGMA main.locking_mode", on: handle)
+        }
+    }
+
+    private static func contentSize(of handle: OpaquePointer, _ connection: DiscoveredConnection)
+        -> UInt64?
+    {
+        let count = connection.text(of: "PRAGMA main.page_count", on: handle).flatMap { UInt64($0) }
+        let size = connection.text(of: "PRAGMA main.page_size", on: handle).flatMap { UInt64($0) }
+        guard let count, let size else { return nil }
+        return count * size
+    }
+
+    /// Writes what `sqlite3_serialize` gives: the pages as the connection sees them, with what it has not
+    /// committed.
+    ///
+    /// The image is as large as the store, and in memory.
+    private func serialize(_ handle: OpaquePointer) throws(SnapshotFailure) {
+        var size: sqlite3_int64 = 0
+        // With NOCOPY it only measures.
+        _ = sqlite3_serialize(handle, "main", &size, CUnsignedInt(SQLITE_SERIALIZE_NOCOPY))
+        guard size <= limits.maximumMemory else {
+            throw SnapshotFailure(
+                "A transaction was open, and the store has \(size) bytes, more than the "
+                    + "\(limits.maximumMemory) that may be copied through memory.")
+        }
+        let image = sqlite3_serialize(handle, "main", &size, 0)
+        defer { sqlite3_free(image) }
+        guard image != nil || size == 0 else {
+            throw SnapshotFailure(SQLiteError("copy a store inside a transaction", handle: handle))
+        }
+        do {
+            let file = try File(creating: path)
+            try file.write(UnsafeRawBufferPointer(start: image, count: Int(size)), at: 0)
+            try file.close()
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
+    /// Copies through a connection of our own, which sees what is committed.
+    ///
+    /// - Parameters:
+    ///   - target: The copy's file.
+    ///   - deadline: Until when to wait for a lock.
+    /// - Returns: How the copy was made; nil where there is no file to open.
+    /// - Throws: Why it could not be made.
+    mutating func copyThroughSecondConnection(
+        to target: String, until deadline: Instant
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let original = store.path, fileIsInPlace else { return nil }
+        do {
+            let source = try Connection(
+                path: original, mode: .readOnly, busyTimeout: Instant.now.seconds(until: deadline))
+            if snapshot.journalMode == nil,
+                case .text(let mode) = try source.value(of: "PRAGMA journal_mode")
+            {
+                snapshot.journalMode = mode
+            }
+            try backUp(from: source.handle, to: target)
+            return .secondConnection
+        } catch let error as SQLiteError {
+            throw SnapshotFailure(error)
+        } catch let failure as SnapshotFailure {
+            throw failure
+        } catch {
+            throw SnapshotFailure("\(error)")
+        }
+    }
+
+    /// Waits until a reader gets its lock, with a connection of our own: the backup itself would wait by the
+    /// rules of the test's connection, whose busy handler may wait for ever.
+    private func waitForReadLock() throws(SnapshotFailure) {
+        guard let original = store.path else { return }
+        do {
+            let probe = try Connection(
+                path: original, mode: .readOnly, busyTimeout: Instant.now.seconds(until: deadline))
+            _ = try probe.value(of: "SELECT 1 FROM sqlite_master")
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
+    /// Copies all pages in one step: in several, each write to the source would start the copy anew.
+    private func backUp(from source: OpaquePointer, to target: String) throws(SnapshotFailure) {
+        do {
+            try File(creating: target).close()
+            let copy = try Connection(path: target, mode: .readWrite)
+            // Nobody else uses the copy, and half a copy is thrown away: neither locks nor a journal nor
+            // waiting for the disk would be of use.
+            try copy.execute(
+                "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")
+            try copy.replaceContent(withMainOf: source, until: deadline)
+        } catch let error as SQLiteError {
+            throw SnapshotFailure(error)
+        } catch let error as SystemError {
+            throw SnapshotFailure(error)
+        } catch {
+            throw SnapshotFailure("\(error)")
+        }
+    }
+}
+
+extension Connection {
+    /// Makes this database a copy of another connection's main database, by the backup API
+    /// (<https://www.sqlite.org/c3ref/backup_finish.html>).
+    ///
+    /// - Parameters:
+    ///   - source: The handle to read from, which must not be inside a write transaction.
+    ///   - deadline: Until when to try again where a lock is held.
+    /// - Throws: Why it could not be copied as a whole.
+    fileprivate borrowing func replaceContent(
+        withMainOf source: OpaquePointer, until deadline: Instant
+    ) throws(SQLiteError) {
+        guard let backup = sqlite3_backup_init(handle, "main", source, "main") else {
+            throw SQLiteError("copy the store", handle: handle)
+        }
+        var code = sqlite3_backup_step(backup, -1)
+        while code == SQLITE_BUSY || code == SQLITE_LOCKED, Instant.now < deadline {
+            sleep(microseconds: 1000)
+            code = sqlite3_backup_step(backup, -1)
+        }
+        sqlite3_backup_finish(backup)
+        guard code == SQLITE_DONE else { throw SQLiteError("copy the store", code: code) }
+    }
+}

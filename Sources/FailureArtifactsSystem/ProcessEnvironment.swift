@@ -1,0 +1,57 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
+/// What the process was given and is.
+package enum ProcessEnvironment {
+    /// The environment variables, as they are now.
+    package static var variables: [String: String] {
+        var result: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let parts = String(cString: text).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { result[String(parts[0])] = String(parts[1]) }
+            entry += 1
+        }
+        return result
+    }
+
+    package static var processID: Int { Int(getpid()) }
+
+    /// The operating system and its version, such as `Linux 6.1.0 (Debian GNU/Linux 12)`.
+    package static var operatingSystem: String {
+        var name = utsname()
+        uname(&name)
+        let system = string(name.sysname) + " " + string(name.release)
+        return distribution.map { "\(system) (\($0))" } ?? system
+    }
+
+    /// Such as `x86_64` or `arm64`.
+    package static var architecture: String {
+        var name = utsname()
+        uname(&name)
+        return string(name.machine)
+    }
+
+    /// What a Linux distribution calls itself.
+    private static var distribution: String? {
+        guard let bytes = try? FileSystem.contents(ofFile: "/etc/os-release", limit: 64 << 10) else {
+            return nil
+        }
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        where line.hasPrefix("PRETTY_NAME=") {
+            return line.dropFirst("PRETTY_NAME=".count).filter { $0 != "\"" }
+        }
+        return nil
+    }
+
+    /// A C array of characters, which Swift sees as a tuple.
+    private static func string<Characters>(_ characters: Characters) -> String {
+        withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,49 @@
+internal import FailureArtifactsSystem
+
+/// The date and time of an entry in MS-DOS form (APPNOTE 4.4.6): 1980 to 2107, in steps of two seconds.
+///
+/// The format does not say in which time zone; this module writes and reads UTC.
+struct DOSTime: Equatable {
+    /// Bits 0–4 seconds divided by two, 5–10 minutes, 11–15 hours.
+    let time: UInt16
+    /// Bits 0–4 day from 1, 5–8 month from 1, 9–15 years since 1980.
+    let date: UInt16
+
+    init(time: UInt16, date: UInt16) {
+        self.time = time
+        self.date = date
+    }
+
+    /// The last representable moment that is not after `timestamp`, or the first one there is.
+    init(_ timestamp: Timestamp) {
+        // 1980-01-01T00:00:00Z and 2107-12-31T23:59:58Z.
+        let seconds = min(max(timestamp.seconds, 315_532_800), 4_354_819_198)
+        let days = seconds / 86_400
+        let clock = seconds % 86_400
+        time = UInt16(clock / 3_600 << 11 | clock / 60 % 60 << 5 | clock % 60 / 2)
+
+        // Years counted from 1 March, so that the leap day is the last of its year; valid for 1980 to 2107,
+        // where only 2100 is an exception to a leap year every fourth year.
+        let sinceMarch1900 = days + 25_508 + (days >= 47_541 ? 1 : 0)
+        let year = (4 * sinceMarch1900 + 3) / 1_461
+        let dayOfYear = sinceMarch1900 - year * 1_461 / 4
+        let month = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * month + 2) / 5 + 1
+        let calendarYear = 1900 + year + (month >= 10 ? 1 : 0)
+        let calendarMonth = month >= 10 ? month - 9 : month + 3
+        date = UInt16((calendarYear - 1980) << 9 | calendarMonth << 5 | day)
+    }
+
+    /// The moment; fields outside their range, such as month 0, carry over as they would in a sum.
+    var timestamp: Timestamp {
+        let year = Int64(date >> 9) + 1980
+        let month = Int64(date >> 5 & 15)
+        let day = Int64(date & 31)
+        let shiftedYear = year - (month <= 2 ? 1 : 0) - 1900
+        let shiftedMonth = month <= 2 ? month + 9 : month - 3
+        let sinceMarch1900 = shiftedYear * 1_461 / 4 + (153 * shiftedMonth + 2) / 5 + day - 1
+        let days = sinceMarch1900 - 25_508 - (sinceMarch1900 >= 73_050 ? 1 : 0)
+        let clock = Int64(time >> 11) * 3_600 + Int64(time >> 5 & 63) * 60 + Int64(time & 31) * 2
+        return Timestamp(seconds: days * 86_400 + clock)
+    }
+}

@@ -1,0 +1,69 @@
+internal import CFailureArtifactsZlib
+internal import FailureArtifactsSystem
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
+/// zlib's compressor for raw deflate data (RFC 1951), as ZIP has it.
+struct Deflater: ~Copyable {
+    // zlib refers back to the structure by its address, so it may not move.
+    private let stream: UnsafeMutablePointer<z_stream>
+    private let output: UnsafeMutableRawBufferPointer
+
+    /// - Parameter level: 1, the fastest, to 9, the smallest.
+    /// - Throws: `system` with `ENOMEM`.
+    init(level: Int) throws(ZipError.Reason) {
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        output = .allocate(byteCount: blockSize, alignment: 16)
+        let clamped = CInt(min(max(level, 1), 9))
+        // Negative window bits: no zlib header or trailer. 8 is zlib's default for its memory.
+        let result = failure_artifacts_deflate_init(stream, clamped, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY)
+        guard result == Z_OK else { throw .system(SystemError("compress", "", code: ENOMEM)) }
+    }
+
+    deinit {
+        deflateEnd(stream)
+        stream.deallocate()
+        output.deallocate()
+    }
+
+    /// Forgets all earlier input and begins a new stream.
+    mutating func restart() {
+        deflateReset(stream)
+    }
+
+    /// Compresses a block.
+    ///
+    /// - Parameters:
+    ///   - input: The block, less than 4 GiB.
+    ///   - isLast: Whether the stream ends with this block.
+    ///   - body: Called with each piece of compressed data there is so far; possibly never.
+    /// - Throws: What `body` throws.
+    mutating func compress(
+        _ input: UnsafeRawBufferPointer, isLast: Bool,
+        _ body: (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
+    ) throws(ZipError.Reason) {
+        // zlib's interface lacks a `const`; it does not write to its input.
+        stream.pointee.next_in = UnsafeMutablePointer(
+            mutating: input.bindMemory(to: Bytef.self).baseAddress)
+        stream.pointee.avail_in = CUnsignedInt(input.count)
+        var result = Z_OK
+        repeat {
+            stream.pointee.next_out = output.bindMemory(to: Bytef.self).baseAddress
+            stream.pointee.avail_out = CUnsignedInt(output.count)
+            // Fails with Z_BUF_ERROR only, which says that there is nothing to do.
+            result = deflate(stream, isLast ? Z_FINISH : Z_NO_FLUSH)
+            let count = output.count - Int(stream.pointee.avail_out)
+            if count > 0 { try body(UnsafeRawBufferPointer(rebasing: output[..<count])) }
+        } while isLast ? result == Z_OK : stream.pointee.avail_out == 0
+    }
+}
+
+/// How many bytes are read, compressed and written at a time.
+let blockSize = 256 << 10

@@ -1,0 +1,120 @@
+/// Where the central directory is, from the records at the end of an archive.
+///
+/// All arithmetic is on 64-bit values with room to spare: an archive is at most `Int64.max` bytes, and what a
+/// record says is compared before it is added to anything.
+struct DirectoryLocation: Equatable {
+    /// The most entries that are read.
+    static let maximumEntries: UInt64 = 1_000_000
+    /// The largest central directory that is read, in bytes.
+    static let maximumSize: UInt64 = 256 << 20
+
+    let offset: UInt64
+    /// In bytes.
+    let size: Int
+    let entries: Int
+
+    /// Finds the directory and checks that it ends where the end records start.
+    ///
+    /// - Parameter source: The archive.
+    /// - Throws: `notAnArchive`, `truncated`, `inconsistent`, `unsupported` for archives in several parts,
+    ///   `tooLarge`, or `system`.
+    init(in source: ArchiveSource) throws(ZipError.Reason) {
+        let (end, endOffset) = try Self.findEnd(in: source)
+        let limit: UInt64
+        let directorySize: UInt64
+        let directoryOffset: UInt64
+        let count: UInt64
+        if let (zip64, zip64Offset) = try Self.findZip64End(in: source, before: endOffset) {
+            guard zip64.disk == 0, zip64.directoryDisk == 0, zip64.entriesOnDisk == zip64.entries else {
+                throw .unsupported("several parts (a multi-disk archive)")
+            }
+            guard end.agrees(with: zip64) else {
+                throw .inconsistent("its two end records contradict each other")
+            }
+            limit = zip64Offset
+            directorySize = zip64.directorySize
+            directoryOffset = zip64.directoryOffset
+            count = zip64.entries
+        } else {
+            limit = endOffset
+            directorySize = UInt64(end.directorySize)
+            directoryOffset = UInt64(end.directoryOffset)
+            count = UInt64(end.entries)
+        }
+
+        guard directorySize <= limit, directoryOffset <= limit - directorySize else {
+            throw .inconsistent("the central directory reaches beyond the end record")
+        }
+        guard directoryOffset == limit - directorySize else {
+            throw .inconsistent(
+                "\(limit - directorySize - directoryOffset) bytes precede or follow the central directory "
+                    + "that the end record does not account for")
+        }
+        guard count <= Self.maximumEntries else { throw .tooLarge(limit: Self.maximumEntries) }
+        guard directorySize <= Self.maximumSize else { throw .tooLarge(limit: Self.maximumSize) }
+        guard count * UInt64(CentralDirectoryHeader.length) <= directorySize else {
+            throw .inconsistent("the central directory is too small for the number of entries")
+        }
+        offset = directoryOffset
+        size = Int(directorySize)
+        entries = Int(count)
+    }
+
+    /// The end record, and its position; its comment has to reach the end of the file exactly.
+    private static func findEnd(
+        in source: ArchiveSource
+    ) throws(ZipError.Reason) -> (EndOfCentralDirectory, UInt64) {
+        let tailLength = Int(min(source.size, UInt64(EndOfCentralDirectory.searchLength)))
+        let tailOffset = source.size - UInt64(tailLength)
+        let tail = try source.bytes(tailLength, at: tailOffset)
+        var hasSignature = false
+        var start = tailLength - EndOfCentralDirectory.length
+        while start >= 0 {
+            if tail[start] == 0x50, tail[start + 1] == 0x4b, tail[start + 2] == 5, tail[start + 3] == 6 {
+                hasSignature = true
+                var reader = try LittleEndianReader(tail, start..<tailLength)
+                let end = try EndOfCentralDirectory(&reader)
+                if Int(end.commentLength) == reader.remaining {
+                    guard end.disk == 0, end.directoryDisk == 0, end.entriesOnDisk == end.entries else {
+                        throw .unsupported("several parts (a multi-disk archive)")
+                    }
+                    return (end, tailOffset + UInt64(start))
+                }
+            }
+            start -= 1
+        }
+        if hasSignature {
+            throw .inconsistent("the comment after the end record does not reach the end of the file")
+        }
+        let head = try source.bytes(Int(min(source.size, 4)), at: 0)
+        throw head == [0x50, 0x4b, 3, 4] ? .truncated : .notAnArchive
+    }
+
+    /// The ZIP64 end record, and its position; nil where there is no locator.
+    ///
+    /// Without a locator, the greatest values of the other record stand for themselves.
+    private static func findZip64End(
+        in source: ArchiveSource, before endOffset: UInt64
+    ) throws(ZipError.Reason) -> (Zip64EndRecord, UInt64)? {
+        guard endOffset >= UInt64(Zip64Locator.length) else { return nil }
+        let locatorOffset = endOffset - UInt64(Zip64Locator.length)
+        var reader = LittleEndianReader(try source.bytes(Zip64Locator.length, at: locatorOffset))
+        guard let locator = try Zip64Locator(&reader) else { return nil }
+        // Some tools count no disks at all.
+        guard locator.disk == 0, locator.diskCount <= 1 else {
+            throw .unsupported("several parts (a multi-disk archive)")
+        }
+        guard locatorOffset >= UInt64(Zip64EndRecord.length),
+            locator.endRecordOffset <= locatorOffset - UInt64(Zip64EndRecord.length)
+        else {
+            throw .inconsistent("the ZIP64 locator points outside the archive")
+        }
+        reader = LittleEndianReader(
+            try source.bytes(Zip64EndRecord.length, at: locator.endRecordOffset))
+        let record = try Zip64EndRecord(&reader)
+        guard record.recordLength == locatorOffset - locator.endRecordOffset else {
+            throw .inconsistent("the ZIP64 end record does not end where its locator starts")
+        }
+        return (record, locator.endRecordOffset)
+    }
+}

@@ -1,0 +1,141 @@
+package import FailureArtifactsSystem
+
+extension ZipArchive {
+    /// What the receiver of content may fail with.
+    ///
+    /// The compiler does not count a type in a `throws` clause as a use of its module, and without this name
+    /// calls the import needlessly wide.
+    package typealias ConsumerError = SystemError
+
+    /// Reads an entry's content in pieces.
+    ///
+    /// Size and CRC-32 are known to be right only when this returns: what `body` got before an error is not to
+    /// be used.
+    ///
+    /// - Parameters:
+    ///   - entry: A file of this archive.
+    ///   - body: Called with one piece after the other, each of at most 256 KiB and valid during the call.
+    /// - Throws: `noSuchEntry` for a directory; `unsupported` for a method other than deflate; `inconsistent`,
+    ///   `truncated`, `badSize`, `badChecksum` for what the archive has wrong; `system` where reading, or
+    ///   `body`, fails.
+    package func read(
+        _ entry: ZipEntry, _ body: (UnsafeRawBufferPointer) throws(ConsumerError) -> Void
+    ) throws(ZipError) {
+        do throws(ZipError.Reason) {
+            let content = try source.part(try contentRange(of: entry))
+            var checksum = Checksum()
+            var size: UInt64 = 0
+            let deliver = { (piece: UnsafeRawBufferPointer) throws(ZipError.Reason) in
+                size += UInt64(piece.count)
+                guard size <= entry.size else { throw .badSize }
+                checksum.update(piece)
+                try SystemError.asReason { () throws(SystemError) in try body(piece) }
+            }
+            switch entry.method {
+            case .stored: try readStored(content, deliver)
+            case .deflated: try readDeflated(content, size: entry.size, deliver)
+            case .other(let number): throw .unsupported("compression method \(number)")
+            }
+            guard size == entry.size else { throw .badSize }
+            guard checksum.value == entry.crc32 else { throw .badChecksum }
+        } catch {
+            throw ZipError(archive: path, entry: entry.name, reason: error)
+        }
+    }
+
+    /// Reads an entry's content in pieces as it is in the archive.
+    func readCompressed(
+        _ entry: ZipEntry, _ body: (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
+    ) throws(ZipError.Reason) {
+        try readStored(try source.part(try contentRange(of: entry)), body)
+    }
+
+    /// Where an entry's content is in the source, once its local header has confirmed the directory.
+    func contentRange(of entry: ZipEntry) throws(ZipError.Reason) -> Range<UInt64> {
+        guard !entry.isDirectory else { throw .noSuchEntry }
+        let offset = entry.localHeaderOffset
+        var reader = LittleEndianReader(try source.bytes(LocalFileHeader.length, at: offset))
+        let header = try LocalFileHeader(&reader)
+        let variableOffset = offset + UInt64(LocalFileHeader.length)
+        let variableLength = Int(header.nameLength) + Int(header.extraLength)
+        reader = LittleEndianReader(try source.bytes(variableLength, at: variableOffset))
+
+        let encrypted = EntryAttributes.isEncrypted | EntryAttributes.isMasked
+        guard header.flags & encrypted == 0 else { throw .unsupported("encryption") }
+        guard try reader.readBytes(Int(header.nameLength)) == entry.nameBytes else {
+            throw .inconsistent("its own header and the central directory have different names")
+        }
+        guard header.method == entry.method.number else {
+            throw .inconsistent("its own header and the central directory have different methods")
+        }
+        // With a data descriptor the local header was written before the sizes were known.
+        if (header.flags | entry.flags) & EntryAttributes.hasDataDescriptor == 0 {
+            var zip64: LittleEndianReader?
+            if header.size == Zip64.sentinel32 || header.compressedSize == Zip64.sentinel32 {
+                zip64 = try ExtraFields(try reader.readPart(Int(header.extraLength))).zip64
+            }
+            guard try Zip64.value(header.size, &zip64) == entry.size,
+                try Zip64.value(header.compressedSize, &zip64) == entry.compressedSize,
+                header.crc32 == entry.crc32
+            else {
+                throw .inconsistent(
+                    "its own header and the central directory have different sizes or checksums")
+            }
+        }
+        let start = variableOffset + UInt64(variableLength)
+        guard start <= entry.limit, entry.compressedSize <= entry.limit - start else {
+            throw .inconsistent("it overlaps another entry or the central directory")
+        }
+        return start..<start + entry.compressedSize
+    }
+
+    private typealias Delivery = (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
+
+    private func readStored(
+        _ content: ArchiveSource, _ deliver: Delivery
+    ) throws(ZipError.Reason) {
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
+        defer { block.deallocate() }
+        var position: UInt64 = 0
+        while position < content.size {
+            let count = Int(min(content.size - position, UInt64(blockSize)))
+            let piece = UnsafeMutableRawBufferPointer(rebasing: block[..<count])
+            try content.read(into: piece, at: position)
+            try deliver(UnsafeRawBufferPointer(piece))
+            position += UInt64(count)
+        }
+    }
+
+    private func readDeflated(
+        _ content: ArchiveSource, size: UInt64, _ deliver: Delivery
+    ) throws(ZipError.Reason) {
+        let buffers = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * blockSize, alignment: 16)
+        defer { buffers.deallocate() }
+        let block = UnsafeMutableRawBufferPointer(rebasing: buffers[..<blockSize])
+        let output = UnsafeMutableRawBufferPointer(rebasing: buffers[blockSize...])
+        var inflater = try Inflater()
+        var input = UnsafeRawBufferPointer(rebasing: buffers[..<0])
+        var position: UInt64 = 0
+        var isFinished = false
+        while !isFinished {
+            if input.isEmpty, position < content.size {
+                let count = Int(min(content.size - position, UInt64(blockSize)))
+                let piece = UnsafeMutableRawBufferPointer(rebasing: block[..<count])
+                try content.read(into: piece, at: position)
+                input = UnsafeRawBufferPointer(piece)
+                position += UInt64(count)
+            }
+            let step = try inflater.step(input, into: output)
+            // With room for output, only missing input stops zlib.
+            if step.consumed == 0, step.produced == 0, !step.isFinished { throw .truncated }
+            input = UnsafeRawBufferPointer(rebasing: input[step.consumed...])
+            isFinished = step.isFinished
+            if step.produced > 0 {
+                try deliver(UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
+            }
+        }
+        guard input.isEmpty, position == content.size else {
+            throw .inconsistent("its compressed data ends before its recorded size")
+        }
+    }
+}

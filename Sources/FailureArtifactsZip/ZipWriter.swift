@@ -1,0 +1,282 @@
+package import FailureArtifactsSystem
+
+/// Writes a new archive, one entry after the other.
+///
+/// Memory is bounded by a few blocks and some hundred bytes per entry. An archive is complete only after
+/// ``finish()``; after an error, or without `finish`, the file is left as it is for the caller to remove.
+package struct ZipWriter: ~Copyable {
+    private let path: String
+    private let file: File
+    private let level: Int
+    private var deflater: Deflater
+    /// Where the next entry starts.
+    private var offset: UInt64
+    private var headers: [CentralDirectoryHeader] = []
+    private var names: Set<String> = []
+
+    /// Creates the file; there may be none of that name.
+    ///
+    /// - Parameters:
+    ///   - path: The archive to create; only the owner may read it.
+    ///   - level: 1, the fastest, to 9, the smallest; 0 stores everything as it is.
+    /// - Throws: `system` where the file cannot be created.
+    package init(creating path: String, level: Int = 1) throws(ZipError) {
+        try self.init(creating: path, level: level, startingAt: 0)
+    }
+
+    /// Creates the file and leaves room before the archive, as in a self-extracting one.
+    ///
+    /// - Parameters:
+    ///   - path: The archive to create.
+    ///   - level: As in ``init(creating:level:)``.
+    ///   - offset: How many bytes are left; offsets in the archive count from the start of the file.
+    /// - Throws: `system` where the file cannot be created.
+    init(creating path: String, level: Int = 1, startingAt offset: UInt64) throws(ZipError) {
+        // Everything that may fail comes before the first property: a handle has to be made whole or not at all.
+        let deflater = try ZipError.naming(path) { () throws(ZipError.Reason) in
+            try Deflater(level: level)
+        }
+        let file = try ZipError.naming(path) { () throws(ZipError.Reason) in
+            try SystemError.asReason { () throws(SystemError) in try File(creating: path) }
+        }
+        self.path = path
+        self.level = level
+        self.offset = offset
+        self.deflater = deflater
+        self.file = file
+    }
+
+    /// Adds a file whose content is in memory.
+    ///
+    /// - Parameters:
+    ///   - name: A relative path with slashes.
+    ///   - bytes: The content.
+    ///   - modified: When it was last changed; kept to the second.
+    /// - Throws: `unsafeName`, `duplicateName`, or `system` where writing fails.
+    package mutating func addEntry(
+        named name: String, bytes: [UInt8], modified: Timestamp
+    ) throws(ZipError) {
+        do throws(ZipError.Reason) {
+            try bytes.withBytes { (buffer) throws(ZipError.Reason) in
+                try add(name, size: UInt64(buffer.count), modified) { (range) throws(ZipError.Reason) in
+                    UnsafeRawBufferPointer(
+                        rebasing: buffer[Int(range.lowerBound)..<Int(range.upperBound)])
+                }
+            }
+        } catch {
+            throw ZipError(archive: path, entry: name, reason: error)
+        }
+    }
+
+    /// Adds a file with the content of an open one, which is read in blocks.
+    ///
+    /// Content that deflate does not shrink is read twice.
+    ///
+    /// - Parameters:
+    ///   - name: A relative path with slashes.
+    ///   - file: The content; it may not change meanwhile.
+    ///   - modified: When it was last changed; kept to the second.
+    /// - Throws: `unsafeName`, `duplicateName`, `inputChanged` where the file grows or shrinks, or `system` where
+    ///   reading or writing fails.
+    package mutating func addEntry(
+        named name: String, contentsOf file: borrowing File, modified: Timestamp
+    ) throws(ZipError) {
+        do throws(ZipError.Reason) {
+            let size = try SystemError.asReason { () throws(SystemError) in try file.size() }
+            let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
+            defer { block.deallocate() }
+            try add(name, size: size, modified) { (range) throws(ZipError.Reason) in
+                let part = UnsafeMutableRawBufferPointer(
+                    rebasing: block[..<Int(range.upperBound - range.lowerBound)])
+                let count = try SystemError.asReason { () throws(SystemError) in
+                    try file.read(into: part, at: range.lowerBound)
+                }
+                guard count == part.count else { throw .inputChanged }
+                return UnsafeRawBufferPointer(part)
+            }
+            // A byte past the size that the file had at first?
+            let excess = try SystemError.asReason { () throws(SystemError) in
+                try file.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<1]), at: size)
+            }
+            guard excess == 0 else { throw .inputChanged }
+        } catch {
+            throw ZipError(archive: path, entry: name, reason: error)
+        }
+    }
+
+    /// Adds an entry of another archive as it is there, without decompressing it.
+    ///
+    /// - Parameters:
+    ///   - entry: A file of the archive.
+    ///   - archive: The other archive.
+    /// - Throws: `duplicateName`; what `ZipArchive.read(_:_:)` says of a header that is wrong; or `system` where
+    ///   reading or writing fails. The content's checksum is passed on, not checked.
+    package mutating func addEntry(
+        copying entry: ZipEntry, of archive: ZipArchive
+    ) throws(ZipError) {
+        do throws(ZipError.Reason) {
+            if case .other(let number) = entry.method {
+                throw .unsupported("compression method \(number)")
+            }
+            let start = try contentStart(ofEntryNamed: entry.name, size: entry.size, entry.modified)
+            var end = start
+            try archive.readCompressed(entry) { (piece) throws(ZipError.Reason) in
+                try SystemError.asReason { () throws(SystemError) in try file.write(piece, at: end) }
+                end += UInt64(piece.count)
+            }
+            let content = Content(
+                method: entry.method, crc32: entry.crc32, compressedSize: entry.compressedSize)
+            try complete(entry.name, size: entry.size, entry.modified, content, at: start)
+        } catch {
+            throw ZipError(archive: path, entry: entry.name, reason: error)
+        }
+    }
+
+    /// Completes the archive: writes the central directory, has the system put it on the disk and closes it.
+    ///
+    /// - Throws: `system` where that fails.
+    package consuming func finish() throws(ZipError) {
+        do throws(ZipError.Reason) {
+            try writeDirectory()
+            try SystemError.asReason { () throws(SystemError) in try file.synchronize() }
+        } catch {
+            throw ZipError(archive: path, reason: error)
+        }
+        let path = path
+        do throws(SystemError) {
+            try file.close()
+        } catch {
+            throw ZipError(archive: path, reason: .system(error))
+        }
+    }
+
+    // MARK: Entries
+
+    /// The content between two positions; valid until the next call.
+    private typealias Source = (Range<UInt64>) throws(ZipError.Reason) -> UnsafeRawBufferPointer
+
+    private mutating func add(
+        _ name: String, size: UInt64, _ modified: Timestamp, _ source: Source
+    ) throws(ZipError.Reason) {
+        let start = try contentStart(ofEntryNamed: name, size: size, modified)
+        var content = try deflateContent(size: size, at: start, source)
+        if content == nil { content = try storeContent(size: size, at: start, source) }
+        if let content { try complete(name, size: size, modified, content, at: start) }
+    }
+
+    /// How the content of an entry was written.
+    private struct Content {
+        let method: ZipEntry.Method
+        let crc32: UInt32
+        let compressedSize: UInt64
+    }
+
+    /// Where the content of the next entry goes: behind its header, whose length is known before the content.
+    private func contentStart(
+        ofEntryNamed name: String, size: UInt64, _ modified: Timestamp
+    ) throws(ZipError.Reason) -> UInt64 {
+        guard EntryName.isWritable(name) else { throw .unsafeName }
+        guard !names.contains(name) else { throw .duplicateName }
+        let headerLength = LocalFileHeader.length(
+            nameLength: name.utf8.count, size: size, modifiedSeconds: modified.seconds)
+        return offset + UInt64(headerLength)
+    }
+
+    /// Writes the header of an entry, with the real numbers, once its content is there.
+    private mutating func complete(
+        _ name: String, size: UInt64, _ modified: Timestamp, _ content: Content, at start: UInt64
+    ) throws(ZipError.Reason) {
+        let header = CentralDirectoryHeader(
+            name: Array(name.utf8), modified: modified, method: content.method, crc32: content.crc32,
+            compressedSize: content.compressedSize, size: size, localHeaderOffset: offset)
+        var writer = LittleEndianWriter()
+        LocalFileHeader.append(header, to: &writer)
+        try write(writer.bytes, at: offset)
+        offset = start + content.compressedSize
+        names.insert(name)
+        headers.append(header)
+    }
+
+    /// Writes compressed content; nil where it does not get smaller, and what was written is of no use.
+    private mutating func deflateContent(
+        size: UInt64, at start: UInt64, _ source: Source
+    ) throws(ZipError.Reason) -> Content? {
+        guard level > 0, size > 0 else { return nil }
+        deflater.restart()
+        var checksum = Checksum()
+        var compressedSize: UInt64 = 0
+        var position: UInt64 = 0
+        while position < size {
+            let end = min(position + UInt64(blockSize), size)
+            let block = try source(position..<end)
+            checksum.update(block)
+            try deflater.compress(block, isLast: end == size) { (output) throws(ZipError.Reason) in
+                // Nothing is written past what stored content takes.
+                if compressedSize + UInt64(output.count) < size {
+                    try SystemError.asReason { () throws(SystemError) in
+                        try file.write(output, at: start + compressedSize)
+                    }
+                }
+                compressedSize += UInt64(output.count)
+            }
+            guard compressedSize < size else { return nil }
+            position = end
+        }
+        return Content(method: .deflated, crc32: checksum.value, compressedSize: compressedSize)
+    }
+
+    /// Writes content as it is.
+    private func storeContent(
+        size: UInt64, at start: UInt64, _ source: Source
+    ) throws(ZipError.Reason) -> Content {
+        var checksum = Checksum()
+        var position: UInt64 = 0
+        while position < size {
+            let end = min(position + UInt64(blockSize), size)
+            let block = try source(position..<end)
+            checksum.update(block)
+            try SystemError.asReason { () throws(SystemError) in
+                try file.write(block, at: start + position)
+            }
+            position = end
+        }
+        return Content(method: .stored, crc32: checksum.value, compressedSize: size)
+    }
+
+    // MARK: The end of the archive
+
+    private mutating func writeDirectory() throws(ZipError.Reason) {
+        let directoryOffset = offset
+        var writer = LittleEndianWriter()
+        for header in headers {
+            header.append(to: &writer)
+            guard writer.bytes.count >= blockSize else { continue }
+            try flush(&writer)
+        }
+        let directorySize = offset + UInt64(writer.bytes.count) - directoryOffset
+        let count = UInt64(headers.count)
+        let end = EndOfCentralDirectory(
+            entries: count, directorySize: directorySize, directoryOffset: directoryOffset)
+        if end.needsZip64 {
+            let endRecordOffset = directoryOffset + directorySize
+            Zip64EndRecord(
+                entries: count, directorySize: directorySize, directoryOffset: directoryOffset
+            ).append(to: &writer)
+            Zip64Locator(endRecordOffset: endRecordOffset).append(to: &writer)
+        }
+        end.append(to: &writer)
+        try flush(&writer)
+    }
+
+    private mutating func flush(_ writer: inout LittleEndianWriter) throws(ZipError.Reason) {
+        try write(writer.bytes, at: offset)
+        offset += UInt64(writer.bytes.count)
+        writer.removeAll()
+    }
+
+    private func write(_ bytes: [UInt8], at offset: UInt64) throws(ZipError.Reason) {
+        try SystemError.asReason { () throws(SystemError) in
+            try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: offset) }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import Testing
+
+@Suite struct NamingTests {
+    private func name(_ suite: String, _ test: String, suffix: String? = nil) -> String {
+        let identity = BundleMetadata.Test(framework: "XCTest", suite: suite, name: test)
+        return BundleName(test: identity, suffix: suffix, random: 0xbeef).description
+    }
+
+    @Test func aNameSaysSuiteAndTest() {
+        #expect(name("LedgerTests", "testTotal") == "LedgerTests.testTotal-0000beef.zip")
+        #expect(
+            name("LedgerTests", "testTotal", suffix: "crashed")
+                == "LedgerTests.testTotal-crashed-0000beef.zip")
+        #expect(
+            name("FruitTests", "test_CoreData内の果物を更新できる")
+                == "FruitTests.test_CoreData内の果物を更新できる-0000beef.zip")
+    }
+
+    @Test(arguments: [
+        "a/b", "a\\b", "a:b", "a*b", "a?b", "a\"b", "a<b>c", "a|b", "a\rb", "a\nb", "a\u{0}b", "a b",
+        "a$b",
+        "a`b", "a'b", "a;b", "a&b", "a(b)", "a\u{202E}b", "a\u{200B}b", "~a", "-a", ".a", "..", "",
+        "e\u{301}",
+        "😀", "नमस्ते", "CON", "nul.txt", "com1", "a.", "!\u{7f}",
+    ])
+    func nothingInANameTroublesAFileSystem(text: String) throws {
+        let result = SafeName.make(from: text, maximumBytes: 100)
+        let forbidden = Set("\"':<>|*?\r\n\\/ $`;&()~!\u{0}\u{7f}\u{202E}\u{200B}😀".unicodeScalars)
+        #expect(!result.isEmpty && result.utf8.count <= 100)
+        #expect(result.unicodeScalars.allSatisfy { !forbidden.contains($0) })
+        #expect(!result.hasPrefix(".") && !result.hasPrefix("-") && !result.hasSuffix("."))
+        #expect(
+            !["con", "nul", "com1"].contains(
+                result.lowercased().split(separator: ".").first.map(String.init)))
+    }
+
+    @Test func lettersAndMarksOfEveryScriptStay() {
+        for text in ["e\u{301}", "नमस्ते", "が", "Ωμέγα", "año_2-x.y"] {
+            #expect(SafeName.make(from: text, maximumBytes: 100) == text)
+        }
+    }
+
+    @Test func aLongNameIsCutBetweenCharacters() {
+        for character in ["a", "果", "が", "👨‍👩‍👧"] {
+            let result = name("S", String(repeating: character, count: 300))
+            #expect(result.utf8.count <= 200)
+            #expect(result.hasSuffix("-0000beef.zip"))
+            let kept = result.dropFirst(2).dropLast("-0000beef.zip".count)
+            #expect(kept.allSatisfy { String($0) == character || $0 == "_" })
+        }
+        #expect(name("S", String(repeating: "a", count: 300)).utf8.count >= 195)
+    }
+
+    @Test func namesAreToldApartWhateverTheirCase() {
+        var names = UniqueNames()
+        #expect(names.claim("store") == "store")
+        #expect(names.claim("Store") == "Store-2")
+        #expect(names.claim("store") == "store-3")
+        #expect(names.claim("log", suffix: ".txt") == "log.txt")
+        #expect(names.claim("log", suffix: ".txt") == "log-2.txt")
+    }
+
+    @Test func namesOfOneTestDiffer() {
+        let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+        #expect(Set((0..<100).map { _ in BundleName(test: test).description }).count == 100)
+    }
+}
+
+@Suite struct FingerprintTests {
+    private func fingerprint(
+        _ message: String, suite: String = "S", name: String = "t", file: String? = "/a/b/T.swift",
+        outcome: BundleMetadata.Outcome = .failed
+    ) -> String {
+        Fingerprint.make(
+            test: BundleMetadata.Test(framework: "XCTest", suite: suite, name: name), outcome: outcome,
+            first: BundleMetadata.Failure(
+                message: message, file: file, line: 3, kind: .assertion, at: .init(seconds: 0)))
+    }
+
+    @Test(arguments: [
+        ("total is 3, not 4", "total is 12, not 415"),
+        ("-1 is not 0.5", "-20 is not 7.25"),
+        ("no row 6F9619FF-8B86-D011-B42D-00C04FC964FF", "no row 123e4567-e89b-12d3-a456-426614174000"),
+        ("at 0x7fff5fbff8c0", "at 0xdeadbeef"),
+        ("hash 9e107d9d372bb6826bd81d3542a419d6", "hash e4d909c290d0fb1ca068ffaddf22cbd0"),
+        ("no file '/tmp/x1/a.sqlite' here", "no file '/var/folders/z z'"),
+        ("(/tmp/a) failed", "(/private/b/c) failed"),
+    ])
+    func oneFailureIsRecognised(first: String, second: String) {
+        if second.hasSuffix("z z'") {
+            // A path with a space ends at the space: two failures then, which is the safe side.
+            #expect(fingerprint(first) != fingerprint(second))
+        } else {
+            #expect(fingerprint(first) == fingerprint(second))
+        }
+    }
+
+    @Test func theCheckoutDoesNotMatterTheRestDoes() {
+        let one = fingerprint("m")
+        #expect(one == fingerprint("m", file: "/home/ci/build/T.swift"))
+        #expect(one.count == 16 && one.allSatisfy(\.isHexDigit))
+        let others = [
+            fingerprint("n"), fingerprint("m", suite: "S2"), fingerprint("m", name: "t2"),
+            fingerprint("m", file: "/a/b/U.swift"), fingerprint("m", file: nil),
+            fingerprint("m", outcome: .crashed),
+        ]
+        #expect(Set(others + [one]).count == 7)
+    }
+
+    @Test func theHashIsStable() {
+        // Would this change, no failure of an earlier run could be recognised.
+        #expect(fingerprint("total is 3") == "f253b7a829ff5bdc")
+    }
+}

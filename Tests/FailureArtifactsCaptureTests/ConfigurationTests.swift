@@ -1,0 +1,57 @@
+import FailureArtifactsCapture
+import Foundation
+import Testing
+
+@Suite struct ConfigurationTests {
+    private func parse(
+        _ variables: [String: String]
+    ) -> (configuration: CaptureConfiguration, warnings: [String]) {
+        CaptureConfiguration.parse(variables, workingDirectory: "/start")
+    }
+
+    @Test func theDefaults() {
+        let (configuration, warnings) = parse([:])
+        #expect(configuration.mode == .firstFailure)
+        #expect(configuration.directory.path(percentEncoded: false) == "/start/failure-artifacts/")
+        #expect(configuration.maximumStoreBytes == 1 << 30)
+        #expect(configuration.maximumTotalBytes == 4 << 30)
+        #expect(configuration.maximumBundles == 200)
+        #expect(configuration.discoversStores)
+        #expect(warnings.isEmpty)
+    }
+
+    @Test func everyVariableIsRead() {
+        let (configuration, warnings) = parse([
+            "FAILURE_ARTIFACTS": "every-failure", "FAILURE_ARTIFACTS_DIR": "/else where",
+            "FAILURE_ARTIFACTS_MAX_STORE_BYTES": "5", "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": "6",
+            "FAILURE_ARTIFACTS_MAX_BUNDLES": "7", "FAILURE_ARTIFACTS_DISCOVERY": "off",
+        ])
+        #expect(configuration.mode == .everyFailure)
+        #expect(configuration.directory.path(percentEncoded: false) == "/else where/")
+        #expect(configuration.maximumStoreBytes == 5)
+        #expect(configuration.maximumTotalBytes == 6)
+        #expect(configuration.maximumBundles == 7)
+        #expect(!configuration.discoversStores)
+        #expect(warnings.isEmpty)
+        #expect(parse(["FAILURE_ARTIFACTS": "off"]).configuration.mode == .off)
+        #expect(parse(["FAILURE_ARTIFACTS": ""]).configuration.mode == .firstFailure)
+        let relative = parse(["FAILURE_ARTIFACTS_DIR": "out"]).configuration.directory
+        #expect(relative.path(percentEncoded: false) == "/start/out/")
+    }
+
+    @Test(arguments: [
+        ("FAILURE_ARTIFACTS", "sometimes", "first-failure"),
+        ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", "1GB", "1073741824"),
+        ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", "-1", "1073741824"),
+        ("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", "99999999999999999999999", "4294967296"),
+        ("FAILURE_ARTIFACTS_MAX_BUNDLES", "many", "200"),
+        ("FAILURE_ARTIFACTS_DISCOVERY", "yes", "on"),
+    ])
+    func aValueThatCannotBeReadIsNamedWithWhatIsUsedInstead(name: String, value: String, used: String) {
+        let (configuration, warnings) = parse([name: value])
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.contains("\(name) is '\(value)'") == true)
+        #expect(warnings.first?.contains("'\(used)' is used instead") == true)
+        #expect(configuration == parse([:]).configuration)
+    }
+}

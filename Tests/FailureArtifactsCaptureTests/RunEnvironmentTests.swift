@@ -1,0 +1,34 @@
+import FailureArtifactsBundle
+import FailureArtifactsCapture
+import Testing
+
+@Suite struct RunEnvironmentTests {
+    @Test(arguments: [
+        ("GITHUB_ACTIONS", "GitHub Actions", "GITHUB_SHA"), ("GITLAB_CI", "GitLab CI", "CI_COMMIT_SHA"),
+        ("BUILDKITE", "Buildkite", "BUILDKITE_COMMIT"), ("CIRCLECI", "CircleCI", "CIRCLE_SHA1"),
+        ("JENKINS_URL", "Jenkins", "GIT_COMMIT"), ("TF_BUILD", "Azure Pipelines", "BUILD_SOURCEVERSION"),
+        ("BITRISE_IO", "Bitrise", "BITRISE_GIT_COMMIT"), ("CI_WORKSPACE", "Xcode Cloud", "CI_COMMIT"),
+    ])
+    func aServiceIsRecognisedAndOnlyItsRunIsKept(marker: String, service: String, commit: String) {
+        let ci = RunEnvironment.describe(variables: [
+            marker: "true", commit: "0123abc", "AWS_SECRET_ACCESS_KEY": "secret",
+            "GITHUB_TOKEN": "secret",
+            "PATH": "/bin",
+        ]).ci
+        #expect(ci?.service == service)
+        #expect(ci?.variables == [commit: "0123abc"])
+    }
+
+    @Test func outsideCIThereIsNoRun() {
+        #expect(RunEnvironment.describe(variables: ["GITHUB_SHA": "x", "GITHUB_ACTIONS": ""]).ci == nil)
+    }
+
+    @Test(arguments: [
+        ("https://me:pass@host/x?y@z", "https://host/x?y@z"), ("https://token@host", "https://host"),
+        ("https://host/a@b", "https://host/a@b"), ("plain a@b", "plain a@b"),
+    ])
+    func urlsLoseTheirCredentials(url: String, kept: String) {
+        let ci = RunEnvironment.describe(variables: ["JENKINS_URL": "x", "BUILD_URL": url]).ci
+        #expect(ci?.variables["BUILD_URL"] == kept)
+    }
+}

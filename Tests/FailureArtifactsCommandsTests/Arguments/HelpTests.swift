@@ -1,0 +1,38 @@
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite struct HelpTests {
+    @Test(arguments: ["list", "show", "open", "query", "extract", "verify"])
+    func everyCommandHasHelp(_ command: String) {
+        let outcome = run(command, "--help")
+        #expect(outcome.status == 0)
+        #expect(outcome.error.isEmpty)
+        #expect(outcome.output.hasPrefix("Usage: failure-artifacts \(command) "))
+        #expect(outcome.output.split(separator: "\n").allSatisfy { $0.count < 80 })
+        #expect(run("help", command) == outcome)
+        #expect(run(command, "-h", "--json").status == (command == "open" ? 64 : 0))
+    }
+
+    @Test func theToolHasHelpAndAVersion() {
+        #expect(run("--help").output.contains("\n  verify   Check archives"))
+        #expect(run("--help") == run("help"))
+        #expect(run("--version").output == "failure-artifacts \(CommandLineTool.version)\n")
+    }
+
+    @Test func withoutACommandTheHelpIsAnError() {
+        let outcome = run()
+        #expect(outcome.status == 64)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.error.hasSuffix("error: A command is missing.\n"))
+    }
+
+    @Test(arguments: [
+        ("nope", "error: There is no command 'nope'. See 'failure-artifacts --help'.\n"),
+        ("--nope", "error: There is no option '--nope'. See 'failure-artifacts --help'.\n"),
+        ("\u{1B}[31m", "error: There is no command '\\u{1b}[31m'. See 'failure-artifacts --help'.\n"),
+    ])
+    func unknownCommands(_ name: String, _ error: String) {
+        #expect(run(name) == Outcome(status: 64, output: "", error: error))
+    }
+}

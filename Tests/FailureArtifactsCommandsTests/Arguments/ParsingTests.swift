@@ -1,0 +1,74 @@
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite struct ParsingTests {
+    private let syntax = Syntax(
+        command: "query", summary: "Query", positionals: [.bundle, Syntax.Positional("SQL", help: "")],
+        options: [
+            .store, .json(""), Syntax.Option("--output", short: "-o", value: "DIR", help: ""),
+            Syntax.Option("--at", value: "COMMIT", help: ""),
+        ])
+
+    private let passing = Syntax(
+        command: "open", summary: "Open", positionals: [.bundle],
+        options: [.store], rest: Syntax.Positional("ARGS", help: ""))
+
+    @Test(arguments: [
+        ["a", "b", "--store", "x"], ["a", "--store=x", "b"], ["--store", "x", "a", "b"],
+        ["--store=y", "--store=x", "a", "--", "b"],
+    ])
+    func optionsComeAnywhere(_ arguments: [String]) throws {
+        let parsed = try syntax.parse(arguments)
+        #expect(parsed.positionals == ["a", "b"])
+        #expect(parsed.options == ["--store": "x"])
+    }
+
+    @Test func valuesMayStartWithADash() throws {
+        #expect(try syntax.parse(["a", "b", "--at", "-2"]).value(of: "--at") == "-2")
+        #expect(try syntax.parse(["a", "b", "--at=-2"]).value(of: "--at") == "-2")
+        #expect(try syntax.parse(["a", "b", "--at=--json"]).value(of: "--at") == "--json")
+        #expect(try syntax.parse(["a", "b", "--store=k=v"]).value(of: "--store") == "k=v")
+        #expect(try syntax.parse(["a", "b", "--store="]).value(of: "--store")?.isEmpty == true)
+    }
+
+    @Test func shortAndLongAreOneOption() throws {
+        #expect(try syntax.parse(["a", "b", "-o", "d"]).value(of: "--output") == "d")
+        #expect(try syntax.parse(["a", "b", "--output", "d"]).value(of: "--output") == "d")
+    }
+
+    @Test func twoDashesEndTheOptions() throws {
+        #expect(try syntax.parse(["a", "--", "-- comment"]).positionals == ["a", "-- comment"])
+        let parsed = try passing.parse(["a", "--store", "s", "--", "-box", "--", "--store"])
+        #expect(parsed.rest == ["-box", "--", "--store"])
+        #expect(parsed.positionals == ["a"])
+    }
+
+    @Test func aLoneDashIsNoOption() throws {
+        #expect(try syntax.parse(["-", "b"]).positionals == ["-", "b"])
+    }
+
+    @Test func helpNeedsNothingElse() throws {
+        #expect(try syntax.parse(["--help"]).has("--help"))
+        #expect(try syntax.parse(["-h"]).has("--help"))
+    }
+
+    @Test(arguments: [
+        (["a", "b", "--nope"], "'query' has no option '--nope'."),
+        (["a", "b", "--nope=1"], "'query' has no option '--nope'."),
+        (["a", "b", "-x"], "'query' has no option '-x'."),
+        (["a", "b", "--json=yes"], "'--json' takes no value."),
+        (["a", "b", "--store"], "'--store' needs a value: --store NAME."),
+        (["a", "b", "--store", "--json"], "'--store' needs a value: --store NAME."),
+        (["a", "b", "--store", "--"], "'--store' needs a value: --store NAME."),
+        (["a"], "'query' needs SQL."),
+        ([], "'query' needs BUNDLE."),
+        (["a", "b", "c"], "'query' has no use for 'c'."),
+        (["", "b"], "BUNDLE is empty."),
+    ])
+    func whatMakesNoSenseIsSaid(_ arguments: [String], _ sentence: String) {
+        let error = #expect(throws: CommandError.self) { try syntax.parse(arguments) }
+        #expect(error?.exitCode == .usage)
+        #expect(error?.description == sentence + " See 'failure-artifacts query --help'.")
+    }
+}

@@ -1,0 +1,131 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsCommands
+
+/// What users point the tool at by mistake: a sentence and the right status for each, never a trap.
+@Suite struct BadInputTests {
+    static let commands: [[String]] = [
+        ["list"], ["show"], ["open"], ["query", "SELECT 1"], ["extract"], ["verify"],
+    ]
+
+    /// The command on `path`, by the built tool so that a trap is seen.
+    private func run(_ command: [String], _ path: String) throws -> Outcome {
+        var arguments = command
+        arguments.insert(path, at: 1)
+        return try Program.run(Program.tool, arguments, directory: "/tmp")
+    }
+
+    private func check(
+        _ command: [String], _ path: String, _ status: Int32, _ part: String,
+        location: SourceLocation = #_sourceLocation
+    ) throws {
+        let outcome = try run(command, path)
+        #expect(outcome.status == status, sourceLocation: location)
+        #expect(outcome.output.isEmpty, sourceLocation: location)
+        #expect(outcome.error.hasPrefix("error: "), sourceLocation: location)
+        #expect(outcome.error.contains(part), "\(outcome.error)", sourceLocation: location)
+        #expect(outcome.error.contains(path), sourceLocation: location)
+        #expect(outcome.error.split(separator: "\n").count == 1, sourceLocation: location)
+        #expect(outcome.error.hasSuffix(".\n"), sourceLocation: location)
+    }
+
+    @Test(arguments: commands)
+    func pathsWithoutBundles(_ command: [String]) throws {
+        let fixture = try Fixture()
+        try check(command, fixture.path("nowhere"), 66, "There is nothing at")
+        try check(command, fixture.path("nowhere/a.zip"), 66, "There is nothing at")
+        try FileSystem.createDirectory(fixture.path("empty/.in-flight"))
+        try check(command, fixture.path("empty"), 66, "holds no bundles")
+        try check(command, try fixture.zip("foreign.zip", [("a.txt", [1])]), 65, "has no metadata.json")
+        try check(command, try fixture.zip("bare.zip", []), 65, "has no metadata.json")
+        // A bundle is no directory to look into.
+        try check(command, try fixture.plain("plain.zip") + "/inner.zip", 66, "There is nothing at")
+    }
+
+    @Test(arguments: commands)
+    func filesThatAreNoZip(_ command: [String]) throws {
+        let fixture = try Fixture()
+        try check(command, try fixture.write([], to: "empty.zip"), 65, "is not a ZIP archive")
+        try check(
+            command, try fixture.write(Array(repeating: 0x50, count: 70_000), to: "no.zip"), 65,
+            "is not a ZIP archive")
+        let store = try fixture.write(try fixture.store("CREATE TABLE t(a)"), to: "store.sqlite")
+        try check(command, store, 65, "is not a ZIP archive")
+    }
+
+    @Test func bundlesThatAreCutShort() throws {
+        let fixture = try Fixture()
+        let whole = try FileSystem.contents(ofFile: try fixture.ledger("whole.zip"))
+        for part in 1..<8 {
+            let path = try fixture.write(
+                Array(whole.prefix(whole.count * part / 8)), to: "cut\(part).zip")
+            for command in Self.commands { try check(command, path, 65, path) }
+        }
+        let path = try fixture.write(Array(whole.dropLast()), to: "last.zip")
+        for command in Self.commands { try check(command, path, 65, path) }
+    }
+
+    @Test(arguments: [
+        ("", "it is not valid JSON"), ("nonsense", "it is not valid JSON"),
+        ("[1]", "it has another type"),
+        ("null", "it"), ("{}", "it has no 'formatVersion'"),
+        ("{\"formatVersion\": \"1.0\"}", "it has no "),
+        ("{\"formatVersion\": \"one\"}", "'formatVersion' has a value that is not known"),
+        ("{\"formatVersion\": [1]}", "'formatVersion' has another type"),
+        ("{\"formatVersion\": \"2.0\"}", "has format version 2.0"),
+        ("{\"formatVersion\": \"99\"}", "has format version 99.0"),
+        ("{\"formatVersion\": 99}", "has format version 99.0"),
+        ("{\"formatVersion\": 2.5}", "has format version 2.5"),
+    ])
+    func metadataThatIsNone(_ json: String, _ part: String) throws {
+        let fixture = try Fixture()
+        let path = try fixture.zip("a.zip", [("metadata.json", Array(json.utf8))])
+        try check(["list"], path, 65, part)
+        try check(["query", "SELECT 1"], path, 65, part)
+        let outcome = try run(["verify"], path)
+        #expect(outcome.status == 1)
+        #expect(outcome.output.hasPrefix("bad  \(path): "))
+        #expect(outcome.output.contains(part))
+    }
+
+    @Test(arguments: [["show"], ["open"], ["query", "SELECT 1"], ["extract"]])
+    func severalWhereOneIsNeeded(_ command: [String]) throws {
+        let fixture = try Fixture()
+        try fixture.plain("a.zip")
+        try fixture.plain("b.zip")
+        let outer = try fixture.pythonZip("outer/o.zip", stored: false, files: ["a.zip", "b.zip"])
+        try check(
+            command, fixture.directory, 64,
+            "choose '\(fixture.path("a.zip"))', '\(fixture.path("b.zip"))'")
+        try check(
+            command, outer, 64, "stands for 2 bundles, and this takes one: choose '\(outer)/a.zip' or")
+    }
+
+    @Test func aMissingScratchDirectory() throws {
+        let fixture = try Fixture()
+        let outcome = try Program.tool(
+            "show", try fixture.plain("a.zip"), environment: ["TMPDIR": "/nowhere/at/all"])
+        #expect(outcome.status == 74)
+        #expect(
+            outcome.error
+                == "error: Cannot create a directory in '/nowhere/at/all': No such file or directory.\n")
+    }
+
+    @Test func aFullDisk() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        let outcome = try Program.run(
+            "/bin/sh", ["-c", "\"$0\" show \"$1\" > /dev/full", Program.tool, bundle])
+        #expect(outcome.status == 74)
+        #expect(outcome.error == "error: Cannot write to 'standard output': No space left on device.\n")
+    }
+}
+
+extension Fixture {
+    /// A zip of files of this directory, under their own names.
+    func pythonZip(_ name: String, stored: Bool, files: [String]) throws -> String {
+        try FileSystem.createDirectory(Path.directory(of: path(name)))
+        return try pythonZip(name, stored: stored, files.map { ($0, $0) })
+    }
+}

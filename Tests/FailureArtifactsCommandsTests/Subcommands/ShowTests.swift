@@ -1,0 +1,90 @@
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite struct ShowTests {
+    @Test func allThereIs() throws {
+        let fixture = try Fixture()
+        let path = try fixture.ledger()
+        let outcome = run("show", path)
+        #expect(outcome.status == 0)
+        #expect(outcome.error.isEmpty)
+        #expect(
+            outcome.output == """
+                LedgerTests.testTransfer failed
+                XCTest, 2026-11-21T07:08:09.123Z
+                \(path)
+
+                Failure
+                  Tests/LedgerTests.swift:42
+                    XCTAssertEqual failed: ("90") is not equal to ("100") - the money is gone
+
+                Store ledger
+                  stores/ledger.sqlite (8 KB), what the test's connection saw
+                  stores/ledger.committed.sqlite, what everyone else saw
+                  was /tmp/ledger.sqlite (4 KB)
+                  journal mode wal, 12 KB in the WAL, a transaction was open, user_version 3
+
+                  Tables
+                    account  3 rows
+
+                  Schema
+                    CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT NOT NULL, balance INTEGER);
+                    CREATE VIEW rich AS SELECT * FROM account WHERE balance > 50;
+
+                Store vanished
+                  Described only. The file was removed before the failure.
+                  was /tmp/vanished.sqlite
+
+                Attachments
+                  attachments/request.txt (6 B)
+
+                Warnings
+                  The store 'vanished' was not copied.
+
+                Environment
+                  Debian 12, x86_64
+                  Swift 6.3.1, SQLite 3.40.1, process 42
+                  GitHub Actions
+                    GITHUB_JOB=test
+                    GITHUB_RUN_ID=7
+
+                """)
+    }
+
+    @Test func json() throws {
+        let fixture = try Fixture()
+        let outcome = run("show", "--json", try fixture.ledger())
+        let read = try Program.python(
+            """
+            import json, sys
+            r = json.load(open(sys.argv[1], encoding="utf-8"))
+            print(sorted(r), r["metadata"]["formatVersion"], [o["name"] for o in r["schemas"]["ledger"]],
+                  r["metadata"]["failures"][0]["line"], "addedLater" in r["metadata"])
+            """, outcome.output)
+        #expect(read == "['bundle', 'metadata', 'schemas'] 1.0 ['account', 'rich'] 42 False\n")
+    }
+
+    @Test func colourIsForTerminalsOnly() throws {
+        let fixture = try Fixture()
+        let path = try fixture.ledger()
+        #expect(!run("show", path).output.contains("\u{1B}"))
+        #expect(!run("show", path, width: 80).output.contains("\u{1B}"))
+        #expect(run("show", path, width: 80, hasColour: true).output.hasPrefix("\u{1B}[1mLedgerTests"))
+    }
+
+    @Test func aStoreThatIsDamagedDoesNotHideTheRest() throws {
+        let fixture = try Fixture()
+        let path = try fixture.zip(
+            "a.zip",
+            [
+                ("metadata.json", Array(Metadata.store("s").utf8)),
+                ("stores/s.sqlite", Array(repeating: 7, count: 5000)),
+            ])
+        let outcome = run("show", path)
+        #expect(outcome.status == 0)
+        #expect(outcome.output.contains("Store s"))
+        #expect(outcome.error.contains("warning: The schema of store 's' is not shown: "))
+        #expect(outcome.error.contains("file is not a database"))
+    }
+}

@@ -1,0 +1,185 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@Suite struct FileSystemTests {
+    /// Runs `body` with a new directory that is removed afterwards.
+    private func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
+        let directory = try FileSystem.createUniqueDirectory(
+            in: FileManager.default.temporaryDirectory.path, prefix: "system tests ")
+        defer { try? FileSystem.remove(directory) }
+        try body(directory)
+    }
+
+    @Test func directoriesAreCreatedWithThoseAboveThem() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a/b/c"
+            try FileSystem.createDirectory(path)
+            try FileSystem.createDirectory(path)
+            #expect(try FileSystem.status(of: path)?.kind == .directory)
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o700)
+
+            try FileSystem.write([1], toNewFile: directory + "/file")
+            #expect(throws: SystemError.self) { try FileSystem.createDirectory(directory + "/file") }
+            let error = #expect(throws: SystemError.self) {
+                try FileSystem.createDirectory(directory + "/file/below")
+            }
+            #expect(error?.description.contains("'\(directory)/file'") == true)
+        }
+    }
+
+    @Test func aFileIsWrittenAndReadAtOffsets() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/file"
+            let file = try File(creating: path)
+            try [1, 2, 3].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 5) }
+            var bytes = [UInt8](repeating: 9, count: 10)
+            let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: 4)
+            }
+            #expect(count == 4 && bytes.prefix(4) == [0, 1, 2, 3])
+            #expect(try file.size() == 8)
+            try file.close()
+            #expect(throws: SystemError.self) { try File(creating: path).close() }
+            #expect(try FileSystem.contents(ofFile: path) == [0, 0, 0, 0, 0, 1, 2, 3])
+            #expect(throws: SystemError.self) { try FileSystem.contents(ofFile: path, limit: 7) }
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+        }
+    }
+
+    @Test func anExclusiveRenameKeepsWhatIsThere() throws {
+        try withTemporaryDirectory { directory in
+            try FileSystem.write([1], toNewFile: directory + "/new")
+            try FileSystem.write([2], toNewFile: directory + "/old")
+            let error = #expect(throws: SystemError.self) {
+                try FileSystem.renameExclusively(directory + "/new", to: directory + "/old")
+            }
+            #expect(error?.isAlreadyExists == true)
+            #expect(try FileSystem.contents(ofFile: directory + "/old") == [2])
+            try FileSystem.renameExclusively(directory + "/new", to: directory + "/other")
+            #expect(try FileSystem.contents(ofDirectory: directory) == ["old", "other"])
+            try FileSystem.rename(directory + "/other", to: directory + "/old")
+            #expect(try FileSystem.contents(ofFile: directory + "/old") == [1])
+        }
+    }
+
+    @Test func removingADirectoryFollowsNoLinks() throws {
+        try withTemporaryDirectory { directory in
+            try FileSystem.createDirectory(directory + "/kept")
+            try FileSystem.write([1], toNewFile: directory + "/kept/file")
+            try FileSystem.createDirectory(directory + "/gone/below")
+            try FileManager.default.createSymbolicLink(
+                atPath: directory + "/gone/below/link", withDestinationPath: directory + "/kept")
+            #expect(throws: SystemError.self) {
+                try FileSystem.removeEmptyDirectory(directory + "/gone")
+            }
+            try FileSystem.remove(directory + "/gone")
+            try FileSystem.remove(directory + "/gone")
+            #expect(try FileSystem.contents(ofDirectory: directory) == ["kept"])
+            #expect(try FileSystem.contents(ofDirectory: directory + "/kept") == ["file"])
+        }
+    }
+
+    /// `fcntl` locks belong to a process and a file: closing any descriptor of the file drops them.
+    @Test func sharingAFileKeepsItsLocks() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/locked"
+            try FileSystem.write(Array("content".utf8), toNewFile: path)
+            let descriptor = open(path, O_RDWR)
+            defer { close(descriptor) }
+            var lock = flock(
+                l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 1, l_pid: 0)
+            #expect(fcntl(descriptor, F_SETLK, &lock) == 0)
+            func isLockedForOthers() throws -> Bool {
+                let python = Process()
+                python.executableURL = URL(filePath: "/usr/bin/env")
+                let program =
+                    "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+                python.arguments = ["python3", "-c", program, path]
+                python.standardError = Pipe()
+                try python.run()
+                python.waitUntilExit()
+                return python.terminationStatus != 0
+            }
+            #expect(try isLockedForOthers())
+
+            try FileSystem.copy(path, toNewFile: directory + "/copy")
+
+            #expect(try FileSystem.contents(ofFile: directory + "/copy") == Array("content".utf8))
+            #expect(try isLockedForOthers())
+            // The counter-proof: this is what a plain copy does.
+            _ = try FileSystem.contents(ofFile: path)
+            #expect(try !isLockedForOthers())
+        }
+    }
+
+    @Test func aFileOfSeveralBlocksIsCopiedWhole() throws {
+        try withTemporaryDirectory { directory in
+            for size in [0, 1, 1 << 20, 3 << 20 + 17] {
+                let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+                try FileSystem.write(bytes, toNewFile: directory + "/\(size)")
+                try FileSystem.copy(directory + "/\(size)", toNewFile: directory + "/\(size).copy")
+                #expect(try FileSystem.contents(ofFile: directory + "/\(size).copy") == bytes)
+            }
+        }
+    }
+}
+
+@Suite struct PathTests {
+    @Test(arguments: [
+        ("a/b.c", "b.c", "a", "b"), ("/b", "b", "/", "b"), ("b.tar.gz", "b.tar.gz", ".", "b.tar"),
+        ("/x/.hidden", ".hidden", "/x", ".hidden"), ("/x/果物.sqlite", "果物.sqlite", "/x", "果物"),
+    ])
+    func partsOfAPath(path: String, name: String, directory: String, stem: String) {
+        #expect(Path.name(of: path) == name)
+        #expect(Path.directory(of: path) == directory)
+        #expect(Path.stem(of: Path.name(of: path)) == stem)
+    }
+
+    @Test func joining() {
+        #expect(Path.join("a", "b") == "a/b")
+        #expect(Path.join("a/", "b") == "a/b")
+        #expect(Path.join("a", "/b") == "/b")
+        #expect(Path.absolute("x").hasSuffix("/x"))
+    }
+}
+
+@Suite struct TimeTests {
+    @Test(arguments: [
+        (0, 0, "1970-01-01T00:00:00.000Z"), (951_782_400, 7, "2000-02-29T00:00:00.007Z"),
+        (-1, 999, "1969-12-31T23:59:59.999Z"), (1_795_244_889, 123, "2026-11-21T07:08:09.123Z"),
+    ])
+    func timesAreWrittenByISO8601(seconds: Int64, milliseconds: Int32, text: String) {
+        #expect(Timestamp(seconds: seconds, milliseconds: milliseconds).description == text)
+    }
+
+    @Test func instantsMeasure() {
+        let start = Instant.now
+        sleep(microseconds: 20_000)
+        #expect(start.elapsed >= 0.02)
+        #expect(start.seconds(until: start.advanced(bySeconds: 1.5)) == 1.5)
+        #expect(start.advanced(bySeconds: 1).seconds(until: start) == 0)
+    }
+}
+
+@Suite struct ProcessTests {
+    @Test func theProcessKnowsItself() {
+        #expect(ProcessEnvironment.processID == Int(getpid()))
+        #expect(ProcessEnvironment.variables["PATH"] == ProcessInfo.processInfo.environment["PATH"])
+        #expect(!ProcessEnvironment.operatingSystem.isEmpty && !ProcessEnvironment.architecture.isEmpty)
+    }
+
+    #if os(Linux)
+    @Test func aBusyThreadIsSeen() {
+        let mayEnd = Lock(false)
+        let thread = Thread { while !mayEnd.withLock(\.self) {} }
+        thread.start()
+        while !thread.isExecuting { usleep(100) }
+        // Other tests may keep a thread busy as well, so that only this direction can be checked here.
+        #expect(!Threads.othersSleep())
+        mayEnd.withLock { $0 = true }
+    }
+    #endif
+}

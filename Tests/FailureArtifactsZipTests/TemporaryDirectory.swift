@@ -1,0 +1,77 @@
+import FailureArtifactsSystem
+import FailureArtifactsZip
+import Foundation
+
+/// Runs `body` with a new directory, which is removed afterwards.
+func withTemporaryDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
+    let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    let directory = try FileSystem.createUniqueDirectory(in: parent, prefix: "zip-tests-")
+    defer { try? FileSystem.remove(directory) }
+    return try body(directory)
+}
+
+/// What a child process left.
+struct Finished {
+    let status: Int32
+    /// Standard output and standard error.
+    let output: String
+}
+
+/// Runs a program and waits for it.
+///
+/// - Parameters:
+///   - arguments: The program, looked up in `PATH`, and its arguments.
+///   - directory: Its working directory.
+func run(_ arguments: [String], in directory: String = "/") throws -> Finished {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: directory)
+    var environment = ProcessInfo.processInfo.environment
+    environment["LANG"] = "C.UTF-8"
+    environment["LC_ALL"] = "C.UTF-8"
+    process.environment = environment
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let data = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return Finished(
+        status: process.terminationStatus, output: String(decoding: data, as: UTF8.self))
+}
+
+/// Bytes that deflate cannot shrink; the same for the same seed.
+func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+    var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
+    return (0..<count).map { _ in
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return UInt8(truncatingIfNeeded: state >> 32)
+    }
+}
+
+/// The time the tests give to entries, with an odd second, which MS-DOS time cannot hold.
+let someTime = Timestamp(seconds: 1_795_244_889)
+
+/// Writes an archive of the given files.
+func writeArchive(
+    _ path: String, _ files: [(name: String, bytes: [UInt8])], level: Int = 1
+) throws {
+    var writer = try ZipWriter(creating: path, level: level)
+    for file in files {
+        try writer.addEntry(named: file.name, bytes: file.bytes, modified: someTime)
+    }
+    try writer.finish()
+}
+
+/// The content of all files of an archive by name.
+func readArchive(_ path: String) throws -> [String: [UInt8]] {
+    let archive = try ZipArchive(path: path)
+    var files: [String: [UInt8]] = [:]
+    for entry in archive.entries where !entry.isDirectory {
+        files[entry.name] = try archive.contents(of: entry, limit: 1 << 30)
+    }
+    return files
+}
