@@ -207,16 +207,19 @@ class SuiteCase(unittest.TestCase):
 
     maxDiff = None
 
-    def leaves(self, selection, count=1, variables=None, **options):
+    def leaves(self, selection, count=1, warnings=0, variables=None, **options):
         """Runs a scenario; it must leave `count` bundles and nothing else, and change nothing.
 
+        Each bundle is announced on standard error, and so is each of the `warnings`; nothing else is said.
         Returns the bundle where there is one, else the list of them.
         """
         with_capture = run(selection, variables, **options)
         self.assertUnchanged(with_capture, selection)
         self.assertTidy(with_capture, count)
-        # A line that says where the bundle is, and nothing else.
-        self.assertEqual(len(with_capture.said), count, with_capture.said)
+        self.assertEqual(len(with_capture.warnings), warnings, with_capture.said)
+        self.assertEqual(len(with_capture.said), count + warnings, with_capture.said)
+        self.assertEqual(
+            sum(len(bundle.metadata["warnings"]) for bundle in with_capture.bundles), warnings)
         for bundle in with_capture.bundles:
             self.assertEqual(sum(bundle.path.name in line for line in with_capture.said), 1)
             self.check(bundle)
@@ -305,10 +308,9 @@ class SuiteCase(unittest.TestCase):
                 self.assertGreater(failure["line"], 0)
                 self.assertTrue(failure["file"].endswith(".swift"))
 
-    def assertStores(self, bundle, *, warnings=0, **expected):
+    def assertStores(self, bundle, **expected):
         """Exactly these stores, by their files' names, each with exactly these rows."""
         stores = bundle.metadata["stores"]
         found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in stores}
         self.assertEqual(found, expected)
         self.assertEqual(len(stores), len(expected))
-        self.assertEqual(len(bundle.metadata["warnings"]), warnings, bundle.metadata["warnings"])

@@ -12,7 +12,7 @@ class Discovery(SuiteCase):
         self.assertStores(third, shared=["apple", "pear", "fig"])
 
     def test_the_file_is_gone(self):
-        bundle = self.leaves("RawSuite.VanishedTests/testDeletedWhileOpen")
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedWhileOpen", warnings=1)
         self.assertTest(bundle, "VanishedTests", "testDeletedWhileOpen", "the file is gone")
         self.assertEqual([label(store) for store in bundle.metadata["stores"]], ["gone"])
         store = bundle.described("gone")
@@ -23,7 +23,7 @@ class Discovery(SuiteCase):
             self.assertTrue(store["capture"]["reason"].endswith("."))
 
     def test_a_closed_store_is_gone(self):
-        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing")
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing", warnings=1)
         self.assertTest(bundle, "VanishedTests", "testDeletedAfterClosing", "one of two files is gone")
         self.assertEqual(bundle.store("kept").rows(), ["pear"])
         for store in bundle.metadata["stores"]:
