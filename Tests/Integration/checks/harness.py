@@ -22,7 +22,9 @@ SCRATCH = BUILD / "nested"
 EXECUTABLE = SCRATCH / "debug" / "integration-suitesPackageTests.xctest"
 SCHEMA = ROOT / "Sources/FailureArtifactsBundle/Documentation.docc/metadata.schema.json"
 
-TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|\d+\.\d+(?= seconds)|\(\d+\.\d+\)(?= seconds)")
+TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
+OURS = "failure-artifacts: "
+WARNING = OURS + "warning: "
 BUNDLE_NAME = re.compile(r"(?P<stem>.+)-[0-9a-f]{8}\.zip")
 
 
@@ -119,6 +121,20 @@ class Run:
     ignored: str
     bundles: list
 
+    @property
+    def said(self):
+        """The lines on standard error that are the product's."""
+        return [line for line in self.errors.splitlines() if line.startswith(OURS)]
+
+    @property
+    def warnings(self):
+        return [line.removeprefix(WARNING) for line in self.said if line.startswith(WARNING)]
+
+    @property
+    def others(self):
+        """The lines on standard error that are not."""
+        return [line for line in self.errors.splitlines() if not line.startswith(OURS)]
+
 
 def launch(selection, directory, variables, wrapper=(), **options):
     """Runs the selected tests in `directory`."""
@@ -191,16 +207,21 @@ class SuiteCase(unittest.TestCase):
 
     maxDiff = None
 
-    def leaves(self, selection, count=1, variables=None, **options):
+    def leaves(self, selection, count=1, warnings=0, variables=None, **options):
         """Runs a scenario; it must leave `count` bundles and nothing else, and change nothing.
 
+        Each bundle is announced on standard error, and so is each of the `warnings`; nothing else is said.
         Returns the bundle where there is one, else the list of them.
         """
         with_capture = run(selection, variables, **options)
         self.assertUnchanged(with_capture, selection)
-        self.assertEqual(with_capture.errors, without(selection).errors, "standard error")
         self.assertTidy(with_capture, count)
+        self.assertEqual(len(with_capture.warnings), warnings, with_capture.said)
+        self.assertEqual(len(with_capture.said), count + warnings, with_capture.said)
+        self.assertEqual(
+            sum(len(bundle.metadata["warnings"]) for bundle in with_capture.bundles), warnings)
         for bundle in with_capture.bundles:
+            self.assertEqual(sum(bundle.path.name in line for line in with_capture.said), 1)
             self.check(bundle)
         return with_capture.bundles[0] if count == 1 else with_capture.bundles
 
@@ -208,6 +229,7 @@ class SuiteCase(unittest.TestCase):
         yardstick = without(selection)
         self.assertEqual(with_capture.status, yardstick.status, with_capture.errors)
         self.assertEqual(timeless(with_capture.output), timeless(yardstick.output))
+        self.assertEqual(with_capture.others, yardstick.others)
 
     def assertTidy(self, found, count):
         """Only bundles under names that are theirs, and what keeps git away from them."""
@@ -240,14 +262,15 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(metadata["test"]["framework"], "XCTest")
         self.assertEqual(metadata["outcome"], "failed")
         self.assertLess(metadata["capture"]["duration"], 5)
-        mentioned = [store[key] for store in metadata["stores"] for key in ("entry", "committedEntry") if key in store]
-        self.assertEqual(sorted(mentioned), sorted(name for name in bundle.names if name.startswith("stores/")))
+        mentioned = []
         for store in metadata["stores"]:
-            for key in ("entry", "committedEntry"):
-                if key in store:
-                    self.check_store(bundle.contents[store[key]])
+            mentioned += [store[key] for key in ("entry", "committedEntry") if key in store]
             if "entry" in store:
                 self.check_numbers(store, bundle.contents[store["entry"]])
+        for entry in mentioned:
+            self.check_store(bundle.contents[entry])
+        copies = [name for name in bundle.names if name.startswith("stores/")]
+        self.assertEqual(sorted(mentioned), sorted(copies))
 
     def check_store(self, content):
         """One file that opens anywhere, with nothing beside it."""
@@ -285,9 +308,9 @@ class SuiteCase(unittest.TestCase):
                 self.assertGreater(failure["line"], 0)
                 self.assertTrue(failure["file"].endswith(".swift"))
 
-    def assertStores(self, bundle, *, warnings=0, **expected):
+    def assertStores(self, bundle, **expected):
         """Exactly these stores, by their files' names, each with exactly these rows."""
-        found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in bundle.metadata["stores"]}
+        stores = bundle.metadata["stores"]
+        found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in stores}
         self.assertEqual(found, expected)
-        self.assertEqual(len(bundle.metadata["stores"]), len(expected))
-        self.assertEqual(len(bundle.metadata["warnings"]), warnings, bundle.metadata["warnings"])
+        self.assertEqual(len(stores), len(expected))

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import SuiteCase, launch, read, run, without
+from harness import SuiteCase, launch, read, run
 
 FAILING = "RawSuite.CopyTests/testRowsInTheWAL"
 LARGE = "RawSuite.VanishedTests/testLargeStoreInMemory"
@@ -19,11 +19,11 @@ class Places(SuiteCase):
 
     def assertOneSentence(self, found, selection, *words):
         self.assertUnchanged(found, selection)
-        said = found.errors.removeprefix(without(selection).errors).splitlines()
-        self.assertEqual(len(said), 1, found.errors)
+        self.assertEqual(len(found.said), 1, found.errors)
+        self.assertEqual(len(found.warnings), 1, found.errors)
         for word in words:
-            self.assertIn(word, said[0])
-        self.assertTrue(said[0].endswith("."), said[0])
+            self.assertIn(word, found.warnings[0])
+        self.assertTrue(found.warnings[0].endswith("."), found.warnings[0])
 
     def assertNothingHalfWritten(self, artifacts):
         for path in pathlib.Path(artifacts).rglob("*"):
@@ -48,14 +48,29 @@ class Places(SuiteCase):
         found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
         self.assertOneSentence(found, FAILING, place)
 
-    def test_full_disk(self):
-        with tempfile.TemporaryDirectory() as name, full_disk(pathlib.Path(name)) as (artifacts, wrapper):
-            process = launch(
-                LARGE, pathlib.Path(name), {"FAILURE_ARTIFACTS_DIR": str(artifacts)}, wrapper=wrapper)
-            found = read(process, artifacts)
-            self.assertEqual(found.bundles, [])
+    def assertNoRoom(self, found, artifacts):
+        """No bundle, or one that says what is not in it; a sentence on the store, and one on the bundle."""
+        self.assertUnchanged(found, LARGE)
+        unwritten = [line for line in found.warnings if "could not be written" in line]
+        self.assertEqual(len(found.bundles) + len(unwritten), 1, found.errors)
+        self.assertEqual(len(found.warnings) - len(unwritten), 1, found.errors)
+        for bundle in found.bundles:
+            self.check(bundle)
+            self.assertEqual([name for name in bundle.names if name.startswith("stores/")], [])
+            (warning,) = bundle.metadata["warnings"]
+            self.assertTrue(found.warnings[0].endswith(warning), found.warnings)
+        if not found.bundles:
             self.assertNothingHalfWritten(artifacts)
-        self.assertOneSentence(found, LARGE, str(artifacts))
+
+    def test_full_disk(self):
+        # The largest has room for a bundle without its store, the smallest for one file.
+        for kibibytes in (256, 8, 4):
+            with self.subTest(kibibytes=kibibytes), tempfile.TemporaryDirectory() as name, full_disk(
+                pathlib.Path(name), kibibytes
+            ) as (artifacts, wrapper):
+                process = launch(
+                    LARGE, pathlib.Path(name), {"FAILURE_ARTIFACTS_DIR": str(artifacts)}, wrapper=wrapper)
+                self.assertNoRoom(read(process, artifacts), artifacts)
 
     def test_limited_file_size(self):
         """The same on any machine: files end at a size that the capture does not fit in."""
@@ -67,33 +82,27 @@ class Places(SuiteCase):
         with tempfile.TemporaryDirectory() as name:
             artifacts = pathlib.Path(name) / "failure-artifacts"
             found = read(launch(LARGE, pathlib.Path(name), {}, preexec_fn=limit), artifacts)
-            self.assertEqual(found.bundles, [])
-            self.assertNothingHalfWritten(artifacts)
-        self.assertOneSentence(found, LARGE, str(artifacts))
+            self.assertNoRoom(found, artifacts)
 
 
 @contextlib.contextmanager
-def full_disk(directory):
-    """A directory on a file system of 256 KiB, and the command to run a program with to have it.
+def full_disk(directory, kibibytes):
+    """A directory on a file system of few bytes, and the command to run a program with to have it.
 
-    Root mounts one; anyone else does so in a namespace of their own. Where neither is allowed there is a
-    file-size limit instead, which is the other way to run out of room.
+    Where mounting is not allowed there is a file-size limit instead, which is another way to run out of room.
     """
     place = directory / "full"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kibibytes}k", "tmpfs", str(place)]
     if shutil.which("mount") and subprocess.run(mount, capture_output=True).returncode == 0:
         try:
             yield place / "artifacts", ()
         finally:
             subprocess.run(["umount", str(place)], check=True)
         return
-    inside = 'mount -t tmpfs -o size=256k tmpfs "$1" && shift && exec "$@"'
-    own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", inside, "sh", str(place)]
-    if shutil.which("unshare") and subprocess.run([*own, "true"], capture_output=True).returncode == 0:
-        yield place / "artifacts", own
-        return
-    yield place / "artifacts", ["sh", "-c", 'trap "" XFSZ; ulimit -f 256; exec "$@"', "sh"]
+    # In blocks of 512 bytes.
+    limit = f'trap "" XFSZ; ulimit -f {2 * kibibytes}; exec "$@"'
+    yield place / "artifacts", ["sh", "-c", limit, "sh"]
 
 
 class Variables(SuiteCase):
@@ -102,10 +111,9 @@ class Variables(SuiteCase):
     def assertWarned(self, name, value, fallback):
         found = run(FAILING, {name: value})
         self.assertUnchanged(found, FAILING)
-        lines = found.errors.splitlines()
-        self.assertEqual(len(lines), 1, found.errors)
+        self.assertEqual(len(found.warnings), 1, found.errors)
         for word in (name, f"'{value}'", fallback):
-            self.assertIn(word, lines[0])
+            self.assertIn(word, found.warnings[0])
         self.assertTidy(found, 1)
         self.check(found.bundles[0])
         self.assertEqual(found.bundles[0].store("wal").rows(), ["apple", "pear"])
@@ -128,7 +136,7 @@ class Variables(SuiteCase):
     def test_several_at_once(self):
         names = ["FAILURE_ARTIFACTS", "FAILURE_ARTIFACTS_MAX_BUNDLES"]
         found = run(FAILING, {name: "?" for name in names})
-        self.assertEqual(len(found.errors.splitlines()), 2, found.errors)
+        self.assertEqual(len(found.warnings), 2, found.errors)
 
     def test_no_warning_where_nothing_is_captured(self):
         found = run(FAILING, {"FAILURE_ARTIFACTS": "off", "FAILURE_ARTIFACTS_MAX_BUNDLES": "?"})
@@ -167,4 +175,7 @@ class Limits(SuiteCase):
         found = run(LARGE, {"FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": "100000"})
         self.assertUnchanged(found, LARGE)
         self.assertLessEqual(sum(bundle.size for bundle in found.bundles), 100_000)
+        for bundle in found.bundles:
+            limits = bundle.metadata["capture"]["limitsHit"]
+            self.assertEqual(limits, ["FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"])
         self.assertIn("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", found.errors)

@@ -12,7 +12,7 @@ class Discovery(SuiteCase):
         self.assertStores(third, shared=["apple", "pear", "fig"])
 
     def test_the_file_is_gone(self):
-        bundle = self.leaves("RawSuite.VanishedTests/testDeletedWhileOpen")
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedWhileOpen", warnings=1)
         self.assertTest(bundle, "VanishedTests", "testDeletedWhileOpen", "the file is gone")
         self.assertEqual([label(store) for store in bundle.metadata["stores"]], ["gone"])
         store = bundle.described("gone")
@@ -23,7 +23,7 @@ class Discovery(SuiteCase):
             self.assertTrue(store["capture"]["reason"].endswith("."))
 
     def test_a_closed_store_is_gone(self):
-        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing")
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing", warnings=1)
         self.assertTest(bundle, "VanishedTests", "testDeletedAfterClosing", "one of two files is gone")
         self.assertEqual(bundle.store("kept").rows(), ["pear"])
         for store in bundle.metadata["stores"]:
@@ -31,7 +31,8 @@ class Discovery(SuiteCase):
                 self.assertNotIn("entry", store)
 
     def test_discovery_off(self):
-        bundle = self.leaves("RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})
+        bundle = self.leaves(
+            "RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})
         self.assertEqual(bundle.metadata["stores"], [])
 
     def test_the_application_configures_sqlite(self):

@@ -21,7 +21,8 @@ class Moment(SuiteCase):
 
     def test_each_of_several_failures(self):
         bundle = self.leaves(
-            "RawSuite.AfterwardsTests/testSeveralFailures", variables={"FAILURE_ARTIFACTS": "every-failure"})
+            "RawSuite.AfterwardsTests/testSeveralFailures",
+            variables={"FAILURE_ARTIFACTS": "every-failure"})
         self.assertStores(bundle, fruit=["apple"])
         snapshots = [name for name in bundle.names if name.startswith("snapshots/")]
         self.assertEqual(len(snapshots), 2, bundle.names)
@@ -34,7 +35,8 @@ class Moment(SuiteCase):
 
     def test_rows_written_in_a_teardown_block(self):
         self.scenario(
-            "AfterwardsTests", "testRowsWrittenInATeardownBlock", "written in a teardown block", fruit=["apple"])
+            "AfterwardsTests", "testRowsWrittenInATeardownBlock", "written in a teardown block",
+            fruit=["apple"])
 
     def test_file_deleted_in_tear_down(self):
         self.scenario(
@@ -42,7 +44,8 @@ class Moment(SuiteCase):
 
     def test_error_with_the_store_open(self):
         self.scenario(
-            "ErrorTests", "testThrownWithTheStoreOpen", "no such table: vegetables", kind="error", thrown=["apple"])
+            "ErrorTests", "testThrownWithTheStoreOpen", "no such table: vegetables", kind="error",
+            thrown=["apple"])
 
     def test_error_with_the_store_closed(self):
         self.scenario(
@@ -55,7 +58,8 @@ class Moment(SuiteCase):
 
     def test_failure_in_a_teardown_block(self):
         self.scenario(
-            "TeardownBlockTests", "testFailureInATeardownBlock", "in a teardown block", block=["apple", "pear"])
+            "TeardownBlockTests", "testFailureInATeardownBlock", "in a teardown block",
+            block=["apple", "pear"])
 
     def test_failure_in_tear_down(self):
         self.scenario("TearDownTests", "testFailureInTearDown", "in tearDown", late=["apple", "pear"])

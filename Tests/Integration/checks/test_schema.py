@@ -72,7 +72,8 @@ class Schema(SuiteCase):
             self.assertFalse(validator().is_valid(wrong), key)
 
     def test_unknown_keys_are_allowed(self):
-        document = changed(self.documents[0], ("stores", 0, "colour"), lambda holder, key: holder.__setitem__(key, 1))
+        document = copy.deepcopy(self.documents[0])
+        document["stores"][0]["colour"] = 1
         self.assertTrue(validator().is_valid(document))
 
     def test_values_that_make_no_sense_are_refused(self):
