@@ -41,6 +41,16 @@ import Testing
         }
     }
 
+    /// Deflate makes noise longer; none of that may be left behind the archive's end.
+    @Test func nothingFollowsStoredContent() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.zip"
+            try writeArchive(path, [("noise", noise(1_000_000))])
+            #expect(try File(reading: path).size() == 1_000_000 + (30 + 5 + 9) + (46 + 5 + 9) + 22)
+            #expect(try readArchive(path) == ["noise": noise(1_000_000)])
+        }
+    }
+
     @Test func filesAreStreamedAndExtracted() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
