@@ -307,7 +307,7 @@ import Testing
             let application = try ApplicationHandle(path)
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))")
             let large = capture(try discovered(path), in: directory, maximumBytes: 50_000)
-            #expect(large.method == .described && large.exceedsSizeLimit && large.reason != nil)
+            #expect(large.method == .described && large.excessiveBytes == 106_496 && large.reason != nil)
             let memory = try ApplicationHandle(":memory:")
             try memory.run("CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))")
             let connection = try #require(
@@ -315,7 +315,7 @@ import Testing
                     $0.path == nil && $0.lastUse?.isOnThisThread == true
                 })
             let store = try #require(DiscoveredStore.grouping([connection]).first)
-            #expect(capture(store, in: directory, maximumBytes: 50_000).exceedsSizeLimit)
+            #expect(capture(store, in: directory, maximumBytes: 50_000).excessiveBytes == 106_496)
         }
     }
 

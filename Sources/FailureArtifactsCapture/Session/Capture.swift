@@ -28,6 +28,12 @@ final class Capture: Sendable {
         var duration: Double?
     }
 
+    /// Limits, by the variables that set them.
+    private enum Limit {
+        static let storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
+        static let totalBytes = "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"
+    }
+
     private let configuration: CaptureConfiguration
     private let registry: ConnectionRegistry
     private let directory: ArtifactsDirectory
@@ -91,11 +97,17 @@ final class Capture: Sendable {
             }
         } catch {
             // A disk that is too full for the stores may still take their description.
-            try publish(test) { _ in
-                state.withLock { state in
-                    state.stores = stores.map { $0.described(because: error.description) }
-                    state.warnings.append(error.description)
+            let first = error
+            do {
+                try publish(test) { _ in
+                    state.withLock { state in
+                        state.stores = stores.map { $0.described(because: first.description) }
+                        state.warnings.append(first.description)
+                    }
                 }
+            } catch {
+                state.withLock { state in state.warnings.removeAll { $0 == first.description } }
+                throw error
             }
         }
     }
@@ -167,15 +179,19 @@ final class Capture: Sendable {
     }
 
     private func note(_ snapshot: Snapshot, of found: FoundStores.Store) {
+        var warnings = snapshot.warnings
+        var limit: String?
+        if let bytes = snapshot.excessiveBytes {
+            let isTooLargeItself = bytes > configuration.maximumStoreBytes
+            limit = isTooLargeItself ? Limit.storeBytes : Limit.totalBytes
+        }
+        if let reason = snapshot.reason {
+            let hint = limit.map { " \($0) sets the limit." } ?? ""
+            warnings.insert("The store '\(found.name)' was not copied. \(reason)\(hint)", at: 0)
+        }
         state.withLock { state in
-            if let reason = snapshot.reason {
-                state.warnings.append("The store '\(found.name)' was not copied. \(reason)")
-            }
-            state.warnings += snapshot.warnings
-            guard snapshot.exceedsSizeLimit else { return }
-            let isOwnLimit = (snapshot.originalBytes ?? .max) > configuration.maximumStoreBytes
-            state.limitsHit.insert(
-                isOwnLimit ? "FAILURE_ARTIFACTS_MAX_STORE_BYTES" : "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES")
+            state.warnings += warnings
+            if let limit { state.limitsHit.insert(limit) }
         }
     }
 
@@ -205,7 +221,7 @@ final class Capture: Sendable {
                 }
             guard size <= remainingBytes else {
                 state.withLock { state in
-                    state.limitsHit.insert("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES")
+                    state.limitsHit.insert(Limit.totalBytes)
                     state.warnings.append(
                         "The attachment '\(name)' has \(size) bytes, more than the directory may still take."
                     )

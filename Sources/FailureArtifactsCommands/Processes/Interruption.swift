@@ -16,6 +16,8 @@ package final class Interruption: Sendable {
     private struct State {
         var directories: Set<String> = []
         var child: pid_t?
+        /// What came for the child while it was being started.
+        var pending: [CInt] = []
     }
 
     private let state = Lock(State())
@@ -45,7 +47,13 @@ package final class Interruption: Sendable {
     ///
     /// - Parameter child: 0 stands for one that is just being started, nil for none.
     func setChild(_ child: pid_t?) {
-        state.withLock { state in state.child = child }
+        let pending = state.withLock { state in
+            state.child = child
+            if child == 0 { return [CInt]() }
+            defer { state.pending = [] }
+            return state.pending
+        }
+        if let child { for number in pending { kill(child, number) } }
     }
 
     /// Starts to wait for signals, once in a process, from its main thread.
@@ -71,13 +79,18 @@ package final class Interruption: Sendable {
         while true {
             var number: CInt = 0
             guard sigwait(&set, &number) == 0 else { continue }
-            let child = state.withLock { state in state.child }
-            if let child {
-                // SIGINT and SIGQUIT come from the terminal, to the child as well.
-                if child > 0, number == SIGTERM || number == SIGHUP { kill(child, number) }
-                continue
-            }
-            end(by: number)
+            if !leaveToChild(number) { end(by: number) }
+        }
+    }
+
+    /// Passes a signal on to the child process; false where there is none.
+    private func leaveToChild(_ number: CInt) -> Bool {
+        state.withLock { state in
+            guard let child = state.child else { return false }
+            // SIGINT and SIGQUIT come from the terminal, to the child as well.
+            guard number == SIGTERM || number == SIGHUP else { return true }
+            if child == 0 { state.pending.append(number) } else { kill(child, number) }
+            return true
         }
     }
 

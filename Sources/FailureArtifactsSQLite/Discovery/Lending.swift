@@ -87,15 +87,24 @@ extension DiscoveredConnection {
         case entered(OpaquePointer)
     }
 
+    /// Whether the last call that the application made on the connection failed, so that it may be about to
+    /// ask for the error.
+    var hasError: Bool {
+        let code = sqlite3_errcode(handle)
+        // After success SQLITE_ROW and SQLITE_DONE stand there too.
+        return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE
+    }
+
     /// Runs statements on a lent connection and gives it back with the error state it had.
+    ///
+    /// SQLite tells an application's error log of the call that restores an error, so that this is only for
+    /// what can't be left out.
     ///
     /// - Parameter body: Uses the handle.
     /// - Returns: What `body` returns.
     func withErrorStateKept<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        guard hasError else { return body(handle) }
         let code = sqlite3_extended_errcode(handle)
-        // After success SQLITE_ROW and SQLITE_DONE stand there too, and what then is said is "undefined".
-        let isError = code != SQLITE_OK && code & 0xff != SQLITE_ROW && code & 0xff != SQLITE_DONE
-        guard isError else { return body(handle) }
         let message = String(cString: sqlite3_errmsg(handle))
         let result = body(handle)
         message.withCString { failure_artifacts_restore_error(record, code, $0) }

@@ -35,8 +35,8 @@ package struct Snapshot: Sendable {
     package var reason: String?
     /// Full sentences on what else is not as it should be.
     package var warnings: [String] = []
-    /// Whether the size limit was the reason.
-    package var exceedsSizeLimit = false
+    /// The store's size in bytes where it was the reason: more than may be copied.
+    package var excessiveBytes: UInt64?
     /// The size of the database file at the time, in bytes; nil where there is none.
     package var originalBytes: UInt64?
     /// The size of the WAL beside it.

@@ -36,9 +36,10 @@ extension SnapshotAttempt {
         let handle = lent.handle
         let transaction = sqlite3_txn_state(handle, "main")
         snapshot.isTransactionOpen = transaction == SQLITE_TXN_WRITE
-        let lockingMode = lent.mayRunStatements ? learnModes(of: connection, handle) : nil
-        if store.path == nil && lent.mayRunStatements {
-            try checkSize(of: connection.withErrorStateKept { Self.contentSize(of: $0, connection) })
+        var lockingMode: String?
+        if lent.mayRunStatements && !connection.hasError {
+            lockingMode = learnModes(of: connection, handle)
+            if store.path == nil { try checkSize(of: Self.contentSize(of: handle, connection)) }
         }
         if transaction == SQLITE_TXN_WRITE {
             // The backup API refuses a source that writes.
@@ -64,13 +65,11 @@ extension SnapshotAttempt {
     ) -> String? {
         // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
         guard store.path == nil || (connection.lastUse?.order ?? 0) > 0 else { return nil }
-        return connection.withErrorStateKept { handle in
-            snapshot.journalMode = connection.text(of: "PRAGMA main.journal_mode", on: handle)
-            // A store in memory can only have its journal in memory, or none.
-            let isMemory = snapshot.journalMode == "memory" || snapshot.journalMode == "off"
-            if store.path == nil { snapshot.storage = isMemory ? .memory : .temporary }
-            return connection.text(of: "PRAGMA main.locking_mode", on: handle)
-        }
+        snapshot.journalMode = connection.text(of: "PRAGMA main.journal_mode", on: handle)
+        // A store in memory can only have its journal in memory, or none.
+        let isMemory = snapshot.journalMode == "memory" || snapshot.journalMode == "off"
+        if store.path == nil { snapshot.storage = isMemory ? .memory : .temporary }
+        return connection.text(of: "PRAGMA main.locking_mode", on: handle)
     }
 
     private static func contentSize(of handle: OpaquePointer, _ connection: DiscoveredConnection)

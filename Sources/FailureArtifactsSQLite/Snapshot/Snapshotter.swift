@@ -108,7 +108,7 @@ struct SnapshotAttempt {
             } catch {
                 failures.append(error)
                 try? FileSystem.remove(path)
-                if snapshot.exceedsSizeLimit { break }
+                if snapshot.excessiveBytes != nil { break }
             }
         }
         snapshot.reason = failures.map(\.reason).uniqued().joined(separator: " ")
@@ -138,7 +138,7 @@ struct SnapshotAttempt {
 
     mutating func checkSize(of bytes: UInt64?) throws(SnapshotFailure) {
         guard let bytes, bytes > limits.maximumBytes else { return }
-        snapshot.exceedsSizeLimit = true
+        snapshot.excessiveBytes = bytes
         throw SnapshotFailure(
             "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
     }
@@ -180,7 +180,7 @@ struct SnapshotAttempt {
     /// Bytes 18 and 19 of the header are the write and read version: 2 for WAL, 1 for a rollback journal
     /// (<https://www.sqlite.org/fileformat2.html#file_format_version_numbers>). All of the WAL's content is
     /// in the copy already.
-    private func makeStandalone(_ path: String) throws(SnapshotFailure) {
+    private mutating func makeStandalone(_ path: String) throws(SnapshotFailure) {
         do {
             let file = try File(updating: path)
             var version: [UInt8] = [0, 0]
@@ -188,6 +188,7 @@ struct SnapshotAttempt {
                 try file.read(into: buffer, at: 18)
             }
             guard count == 2, version == [2, 2] else { return }
+            if snapshot.journalMode == nil { snapshot.journalMode = "wal" }
             try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }
             try file.close()
         } catch {
