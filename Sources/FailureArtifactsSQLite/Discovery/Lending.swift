@@ -50,11 +50,10 @@ extension DiscoveredConnection {
             switch attempt {
             case nil: throw .ended
             case .noMutex:
-                failure_artifacts_lending_begins(record)
-                defer { failure_artifacts_lending_ends(record) }
-                let isOnThisThread = lastUse?.isOnThisThread == true
-                guard isOnThisThread || (path == nil && isAtRest()) else { throw .belongsToOtherThread }
-                return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
+                if let result = useWithoutMutex(body) { return result }
+                // Threads come to rest, but a connection to a file need not be waited for.
+                guard path == nil, Instant.now < deadline else { throw .belongsToOtherThread }
+                sleep(microseconds: 500)
             case .entered(let mutex):
                 defer { sqlite3_mutex_leave(mutex) }
                 return body(LentHandle(handle: handle, mayRunStatements: true))
@@ -63,6 +62,15 @@ extension DiscoveredConnection {
                 sleep(microseconds: 200)
             }
         }
+    }
+
+    /// Uses a connection without a mutex, if that is safe at this moment.
+    private func useWithoutMutex<Result>(_ body: (LentHandle) -> Result) -> Result? {
+        failure_artifacts_lending_begins(record)
+        defer { failure_artifacts_lending_ends(record) }
+        let isOnThisThread = lastUse?.isOnThisThread == true
+        guard isOnThisThread || (path == nil && isAtRest()) else { return nil }
+        return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
     }
 
     /// Whether nobody is using the connection: over a while all other threads sleep, none has run a
