@@ -12,7 +12,7 @@ struct CaptureError: Error, CustomStringConvertible {
 /// Each time the test has something to tell, it is spooled, packed together with what the bundle holds
 /// already, and published in one step. Between those times nothing but the bundle is on the disk.
 final class Capture: Sendable {
-    private struct State {
+    struct State {
         var stores: [BundleMetadata.Store] = []
         var snapshots: [BundleMetadata.Snapshot] = []
         var attachments: [BundleMetadata.Attachment] = []
@@ -28,22 +28,16 @@ final class Capture: Sendable {
         var duration: Double?
     }
 
-    /// Limits, by the variables that set them.
-    private enum Limit {
-        static let storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
-        static let totalBytes = "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"
-    }
-
-    private let configuration: CaptureConfiguration
-    private let registry: ConnectionRegistry
-    private let directory: ArtifactsDirectory
+    let configuration: CaptureConfiguration
+    let registry: ConnectionRegistry
+    let directory: ArtifactsDirectory
     /// Held while a bundle is put together.
     private let publishing = Lock(())
     private let start = Instant.now
     private let date = Timestamp.now
     /// What the directory may still take, in bytes, when the capture starts.
-    private let budget: UInt64
-    private let state = Lock(State())
+    let budget: UInt64
+    let state = Lock(State())
 
     /// Prepares the directory.
     ///
@@ -130,115 +124,6 @@ final class Capture: Sendable {
             state.publishedFailures == failures && state.attachments.count == attachments
         }
         if !isComplete { try publish(test) { _ in } }
-    }
-
-    // MARK: Spooling
-
-    private func spoolStores(
-        of test: RunningTest, below folder: String, in spool: Spool
-    ) -> [BundleMetadata.Store] {
-        let found = FoundStores(
-            test: test, registry: registry, discovers: configuration.discoversStores,
-            artifactsDirectory: directory.path)
-        state.withLock { $0.warnings += found.warnings }
-        return found.stores.map { spoolStore($0, below: folder, in: spool) }
-    }
-
-    private func spoolStore(
-        _ found: FoundStores.Store, below folder: String, in spool: Spool
-    ) -> BundleMetadata.Store {
-        let start = Instant.now
-        let entry = "\(folder)/\(found.name).sqlite"
-        let committedEntry = "\(folder)/\(found.name).committed.sqlite"
-        do {
-            let path = try spool.path(ofEntry: entry)
-            let committedPath = try spool.path(ofEntry: committedEntry)
-            let snapshotter = Snapshotter(
-                timeLimit: configuration.timeLimitPerStore,
-                maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
-            let snapshot = snapshotter.capture(found.store, to: path, committedTo: committedPath)
-            note(snapshot, of: found)
-            return BundleMetadata.Store(
-                snapshot, of: found, entry: entry, path: path, committedEntry: committedEntry,
-                duration: start.elapsed
-            ) { bytes in state.withLock { $0.spooledBytes += bytes } }
-        } catch {
-            var snapshot = Snapshot(storage: found.store.path == nil ? .memory : .file)
-            snapshot.reason = "\(error)."
-            note(snapshot, of: found)
-            return BundleMetadata.Store(
-                snapshot, of: found, entry: entry, path: "", committedEntry: committedEntry,
-                duration: start.elapsed
-            ) { _ in }
-        }
-    }
-
-    private var remainingBytes: UInt64 {
-        let spooled = state.withLock(\.spooledBytes)
-        return budget - min(spooled, budget)
-    }
-
-    private func note(_ snapshot: Snapshot, of found: FoundStores.Store) {
-        var warnings = snapshot.warnings
-        var limit: String?
-        if let bytes = snapshot.excessiveBytes {
-            let isTooLargeItself = bytes > configuration.maximumStoreBytes
-            limit = isTooLargeItself ? Limit.storeBytes : Limit.totalBytes
-        }
-        if let reason = snapshot.reason {
-            let hint = limit.map { " \($0) sets the limit." } ?? ""
-            warnings.insert("The store '\(found.name)' was not copied. \(reason)\(hint)", at: 0)
-        }
-        state.withLock { state in
-            state.warnings += warnings
-            if let limit { state.limitsHit.insert(limit) }
-        }
-    }
-
-    /// Takes what the test has attached since the last time.
-    private func spoolAttachments(of test: RunningTest, in spool: Spool) {
-        let done = state.withLock(\.attachments.count)
-        for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
-            let safeName = SafeName.make(from: name, maximumBytes: 150)
-            let stem = Path.stem(of: safeName)
-            let entry = state.withLock { state in
-                state.attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
-            }
-            let attachment = spoolAttachment(
-                source, named: name, entry: "attachments/\(entry)", in: spool)
-            state.withLock { $0.attachments.append(attachment) }
-        }
-    }
-
-    private func spoolAttachment(
-        _ source: RunningTest.AttachmentSource, named name: String, entry: String, in spool: Spool
-    ) -> BundleMetadata.Attachment {
-        do {
-            let size: UInt64 =
-                switch source {
-                case .bytes(let bytes): UInt64(bytes.count)
-                case .file(let path): try File(sharing: path).size()
-                }
-            guard size <= remainingBytes else {
-                state.withLock { state in
-                    state.limitsHit.insert(Limit.totalBytes)
-                    state.warnings.append(
-                        "The attachment '\(name)' has \(size) bytes, more than the directory may still take."
-                    )
-                }
-                return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
-            }
-            let target = try spool.path(ofEntry: entry)
-            switch source {
-            case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
-            case .file(let path): try FileSystem.copy(path, toNewFile: target)
-            }
-            state.withLock { $0.spooledBytes += size }
-            return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
-        } catch {
-            state.withLock { $0.warnings.append("The attachment '\(name)' was not kept: \(error).") }
-            return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)
-        }
     }
 
     // MARK: Packing
