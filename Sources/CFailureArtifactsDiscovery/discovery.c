@@ -101,7 +101,9 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
 }
 
 static void register_extension(void) {
+#ifndef __APPLE__
     sqlite3_auto_extension((void (*)(void))connection_opens);
+#endif
 }
 
 // MARK: - Getting in before the first open
@@ -133,6 +135,10 @@ static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeabl
 }
 
 void failure_artifacts_discovery_ensure(void) {
+#ifdef __APPLE__
+    // The system's SQLite refuses automatic extensions there.
+    return;
+#endif
     if (!atomic_load(&installed)) return;
     if (atomic_load(&initialized)) {
         // The application may have called sqlite3_reset_auto_extension(). Registering twice is harmless.

@@ -1,6 +1,6 @@
-/// A copy of a store that a bundle has: what the test saw, or what was committed.
+/// A copy of a store that a bundle has: what the test saw, or what was committed, at one of its failures.
 package struct StoreChoice: Equatable, Sendable {
-    /// `ledger`, or `ledger.committed`.
+    /// `ledger`, `ledger.committed`, or `failure-2/ledger` for one of a snapshot.
     package let name: String
     /// The entry that holds the copy.
     package let entry: String
@@ -12,19 +12,32 @@ package struct StoreChoice: Equatable, Sendable {
 extension BundleMetadata {
     /// The copies there are, in the metadata's order.
     package var storeChoices: [StoreChoice] {
-        stores.flatMap { store in
-            var choices: [StoreChoice] = []
-            if let entry = store.entry {
-                choices.append(
-                    StoreChoice(name: store.name, entry: entry, isCommitted: false, store: store))
+        stores.flatMap { $0.choices(prefix: "") }
+            + (snapshots ?? []).flatMap { snapshot in
+                snapshot.stores.flatMap { $0.choices(prefix: snapshot.label + "/") }
             }
-            if let entry = store.committedEntry {
-                choices.append(
-                    StoreChoice(
-                        name: store.name + ".committed", entry: entry, isCommitted: true, store: store))
-            }
-            return choices
+    }
+
+    /// The entries that the metadata names, in the order of the archive.
+    package var entries: [String] {
+        storeChoices.map(\.entry) + attachments.compactMap(\.entry)
+    }
+}
+
+extension BundleMetadata.Store {
+    fileprivate func choices(prefix: String) -> [StoreChoice] {
+        var choices: [StoreChoice] = []
+        if let entry {
+            choices.append(
+                StoreChoice(name: prefix + name, entry: entry, isCommitted: false, store: self))
         }
+        if let committedEntry {
+            choices.append(
+                StoreChoice(
+                    name: prefix + name + ".committed", entry: committedEntry, isCommitted: true,
+                    store: self))
+        }
+        return choices
     }
 }
 

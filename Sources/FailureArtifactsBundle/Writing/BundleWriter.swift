@@ -62,12 +62,3 @@ package enum BundleWriter {
             """
     }
 }
-
-extension BundleMetadata {
-    /// The entries that the metadata names, in the order of the archive.
-    package var entries: [String] {
-        let all = stores + (snapshots ?? []).flatMap(\.stores)
-        return all.flatMap { [$0.entry, $0.committedEntry].compactMap(\.self) }
-            + attachments.compactMap(\.entry)
-    }
-}

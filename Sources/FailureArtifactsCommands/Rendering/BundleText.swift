@@ -23,6 +23,7 @@ struct BundleText {
             sections.append(
                 StoreText(output: output).lines(store, schema: schemas[store.name]))
         }
+        sections.append(snapshots(metadata))
         sections.append(attachments(metadata))
         sections.append(warnings(metadata))
         sections.append(environment(metadata))
@@ -47,6 +48,18 @@ struct BundleText {
             let place = FailureText.place(of: failure).map(SafeText.line)
             lines.append("  " + (place ?? "at an unknown place"))
             lines += TextWrap.message(failure.message, indent: 4, for: output)
+        }
+        return lines
+    }
+
+    private func snapshots(_ metadata: BundleMetadata) -> [String] {
+        guard let snapshots = metadata.snapshots, !snapshots.isEmpty else { return [] }
+        var lines = [output.styled("Snapshots", .heading)]
+        for snapshot in snapshots {
+            for store in snapshot.stores {
+                let tables = store.tables.map { ": " + StoreText.summary(of: $0) } ?? ""
+                lines.append(SafeText.line("  \(snapshot.label)/\(store.name), \(snapshot.at)\(tables)"))
+            }
         }
         return lines
     }

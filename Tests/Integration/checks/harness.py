@@ -20,7 +20,7 @@ BUILD = ROOT / ".build"
 # The sample is built there too: both nested packages then compile their common dependencies once.
 SCRATCH = BUILD / "nested"
 EXECUTABLE = SCRATCH / "debug" / "integration-suitesPackageTests.xctest"
-SCHEMA = ROOT / "Sources/FailureArtifactsBundle/Documentation.docc/metadata.schema.json"
+SCHEMA = ROOT / "Sources/FailureArtifacts/Documentation.docc/metadata.schema.json"
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\)?(?= seconds)")
 OURS = "failure-artifacts: "
