@@ -84,7 +84,11 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCaptureTests",
-            dependencies: ["FailureArtifactsCapture", "FailureArtifactsBundle"], swiftSettings: settings),
+            dependencies: [
+                "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsZip",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsSQLiteTests",
             dependencies: [

@@ -24,6 +24,10 @@ uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connecti
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
 
+uint64_t failure_artifacts_statement_count(void) {
+    return atomic_load_explicit(&traced_statements, memory_order_relaxed);
+}
+
 void failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
     atomic_store(&connection->lent_to, failure_artifacts_current_thread());
 }

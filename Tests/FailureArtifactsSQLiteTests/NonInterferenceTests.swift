@@ -64,6 +64,24 @@ import Testing
         }
     }
 
+    @Test func whatATestHasUsedIsToldFromWhatIsMerelyOpen() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("CREATE TABLE t(a)")
+            let moment = ConnectionRegistry.shared.now
+            let connections = ConnectionRegistry.shared.openConnections.filter { $0.path == path }
+            let store = try #require(DiscoveredStore.grouping(connections).first)
+            #expect(!store.isUsed(since: moment))
+            _ = Snapshotter(maximumBytes: 1 << 30).capture(
+                store, to: directory + "/copy", committedTo: directory + "/committed")
+            // Our own use is none.
+            #expect(!store.isUsed(since: moment))
+            try application.run("INSERT INTO t VALUES (1)")
+            #expect(store.isUsed(since: moment))
+        }
+    }
+
     @Test func aStoreIsKnownFromItsOpenToItsRealEnd() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"

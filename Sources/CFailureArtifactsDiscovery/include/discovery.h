@@ -50,6 +50,8 @@ void failure_artifacts_discovery_resume(void);
 uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
+// The number of statements so far, over all connections.
+uint64_t failure_artifacts_statement_count(void);
 
 // Between the two calls, a statement that another thread starts on the connection waits. For a connection
 // without a mutex this is what comes closest to one.

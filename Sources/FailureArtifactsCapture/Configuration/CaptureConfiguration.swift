@@ -38,6 +38,10 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var discoversStores: Bool
     /// Seconds that the capture of one store may wait for locks and for other threads; by default 2.
     public var timeLimitPerStore: Double = 2
+    /// Seconds after which no further store of the same failure is copied; by default 10.
+    ///
+    /// What the test has used comes first, what is merely still open from earlier tests comes last.
+    public var timeLimitPerFailure: Double = 10
 
     /// The values of the process's environment.
     public init() {

@@ -4,10 +4,11 @@ internal import FailureArtifactsSystem
 
 // The copies that a bundle is packed from.
 extension Capture {
-    /// Limits, by the variables that set them.
+    /// Limits, by what sets them.
     private enum Limit {
         static let storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
         static let totalBytes = "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"
+        static let time = "CaptureConfiguration.timeLimitPerFailure"
     }
 
     /// Copies the stores that belong to a test, as they are now.
@@ -18,7 +19,24 @@ extension Capture {
             test: test, registry: registry, discovers: configuration.discoversStores,
             artifactsDirectory: directory.path)
         state.withLock { $0.warnings += found.warnings }
-        return found.stores.map { spoolStore($0, below: folder, in: spool) }
+        let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
+        return found.stores.map { found in
+            Instant.now < deadline
+                ? spoolStore(found, below: folder, in: spool)
+                : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)
+        }
+    }
+
+    /// Describes a store that is not copied.
+    private func leaveOut(
+        _ found: FoundStores.Store, because reason: String, _ limit: String? = nil
+    ) -> BundleMetadata.Store {
+        var snapshot = Snapshot(storage: found.store.path == nil ? .memory : .file)
+        snapshot.reason = reason
+        note(snapshot, of: found, limit: limit)
+        return BundleMetadata.Store(
+            snapshot, of: found, entry: "", path: "", committedEntry: "", duration: 0
+        ) { _ in }
     }
 
     private func spoolStore(
@@ -40,13 +58,7 @@ extension Capture {
                 duration: start.elapsed
             ) { bytes in state.withLock { $0.spooledBytes += bytes } }
         } catch {
-            var snapshot = Snapshot(storage: found.store.path == nil ? .memory : .file)
-            snapshot.reason = "\(error)."
-            note(snapshot, of: found)
-            return BundleMetadata.Store(
-                snapshot, of: found, entry: entry, path: "", committedEntry: committedEntry,
-                duration: start.elapsed
-            ) { _ in }
+            return leaveOut(found, because: "\(error).")
         }
     }
 
@@ -55,9 +67,9 @@ extension Capture {
         return budget - min(spooled, budget)
     }
 
-    private func note(_ snapshot: Snapshot, of found: FoundStores.Store) {
+    private func note(_ snapshot: Snapshot, of found: FoundStores.Store, limit: String? = nil) {
         var warnings = snapshot.warnings
-        var limit: String?
+        var limit = limit
         if let bytes = snapshot.excessiveBytes {
             let isTooLargeItself = bytes > configuration.maximumStoreBytes
             limit = isTooLargeItself ? Limit.storeBytes : Limit.totalBytes

@@ -98,7 +98,7 @@ package final class CaptureSession: Sendable {
         state.withLock { state in
             if state.current === test { state.current = nil }
         }
-        registry.forgetClosedStores()
+        if configuration.discoversStores { registry.forgetClosedStores() }
     }
 
     /// Says, once, which variables could not be read; to be called when standard error is the tests' own.

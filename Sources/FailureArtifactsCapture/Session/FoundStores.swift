@@ -27,7 +27,11 @@ struct FoundStores {
     init(test: RunningTest, registry: ConnectionRegistry, discovers: Bool, artifactsDirectory: String) {
         var candidates: [DiscoveredStore] = []
         if discovers {
-            candidates = DiscoveredStore.grouping(registry.openConnections)
+            let open = DiscoveredStore.grouping(registry.openConnections)
+            // Should time or room run out, it is at the expense of what the test has not touched.
+            let isUsed = open.map { $0.isUsed(since: test.start) }
+            candidates =
+                zip(open, isUsed).filter(\.1).map(\.0) + zip(open, isUsed).filter { !$0.1 }.map(\.0)
             let closed = registry.storesClosed(after: test.start)
             candidates += closed.compactMap { $0.path.map { DiscoveredStore(path: $0) } }
             if closed.contains(where: { $0.path == nil }) {

@@ -18,13 +18,19 @@ package final class ConnectionRegistry: Sendable {
 
     private struct State {
         var connections: [UInt64: DiscoveredConnection] = [:]
-        /// Closed stores, by the moment of their end.
-        var closed: [ClosedStore: Moment] = [:]
-        var moment: Moment = 0
+        /// Closed stores, by the event of their end.
+        var closed: [ClosedStore: UInt64] = [:]
+        /// Counts opens and closes.
+        var event: UInt64 = 0
     }
 
-    /// Counts opens and closes: a point in the order of what happened to connections.
-    package typealias Moment = UInt64
+    /// A point in the order of what happened to connections.
+    package struct Moment: Sendable {
+        /// Counts opens and closes.
+        fileprivate(set) var event: UInt64 = 0
+        /// Counts statements, over all connections.
+        let statement: UInt64
+    }
 
     private let state = Lock(State())
 
@@ -52,8 +58,10 @@ package final class ConnectionRegistry: Sendable {
         failure_artifacts_discovery_ensure()
     }
 
-    /// The present point in the order of opens and closes.
-    package var now: Moment { state.withLock { $0.moment } }
+    /// The present point in the order of what happens.
+    package var now: Moment {
+        Moment(event: state.withLock(\.event), statement: failure_artifacts_statement_count())
+    }
 
     /// The connections that are open, in the order they were opened.
     package var openConnections: [DiscoveredConnection] {
@@ -65,7 +73,9 @@ package final class ConnectionRegistry: Sendable {
         state.withLock { state in
             let open = Set(state.connections.values.map(\.path))
             return state.closed
-                .filter { $0.value > moment && ($0.key.path == nil || !open.contains($0.key.path)) }
+                .filter {
+                    $0.value > moment.event && ($0.key.path == nil || !open.contains($0.key.path))
+                }
                 .map(\.key)
                 .sorted { ($0.path ?? "") < ($1.path ?? "") }
         }
@@ -93,16 +103,16 @@ package final class ConnectionRegistry: Sendable {
 
     private func opened(_ connection: DiscoveredConnection) {
         state.withLock { state in
-            state.moment += 1
+            state.event += 1
             state.connections[connection.serial] = connection
         }
     }
 
     private func closed(serial: UInt64) {
         state.withLock { state in
-            state.moment += 1
+            state.event += 1
             guard let connection = state.connections.removeValue(forKey: serial) else { return }
-            state.closed[ClosedStore(path: connection.path)] = state.moment
+            state.closed[ClosedStore(path: connection.path)] = state.event
         }
     }
 }

@@ -17,6 +17,11 @@ package struct DiscoveredStore: Sendable {
         connections = []
     }
 
+    /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
+    package func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
+        connections.contains { ($0.lastUse?.order ?? 0) > moment.statement }
+    }
+
     private init(_ connections: [DiscoveredConnection]) {
         path = connections.first?.path
         identity = connections.first?.identity

@@ -1,0 +1,201 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsZip
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// What becomes of what adapters report.
+///
+/// The stores are registered, and discovery is off: it would find those of other tests in this process.
+@Suite struct SessionTests {
+    /// A directory, a store in it that is open, and a session that writes to it.
+    private final class World: @unchecked Sendable {
+        let directory: String
+        let session: CaptureSession
+        private var handle: OpaquePointer?
+
+        init(_ change: (inout CaptureConfiguration) -> Void = { _ in }) throws {
+            directory = try FileSystem.createUniqueDirectory(
+                in: FileManager.default.temporaryDirectory.path, prefix: "session tests ")
+            var configuration = CaptureConfiguration()
+            configuration.directory = URL(filePath: directory + "/artifacts")
+            configuration.discoversStores = false
+            change(&configuration)
+            session = CaptureSession(configuration: configuration)
+            try #require(sqlite3_open(directory + "/ledger.sqlite", &handle) == SQLITE_OK)
+            try run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        }
+
+        deinit {
+            sqlite3_close_v2(handle)
+            try? FileSystem.remove(directory)
+        }
+
+        func run(_ sql: String) throws {
+            try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+        }
+
+        /// A test with the store, and if it says so with a second one that does not exist.
+        func start(_ name: String = "testTotal") -> RunningTest {
+            let test = session.testWillStart(framework: "XCTest", suite: "LedgerTests", name: name)
+            test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
+            return test
+        }
+
+        func fail(_ test: RunningTest, _ message: String) {
+            session.testDidFail(
+                test, FailureEvent(message: message, file: "T.swift", line: 1, kind: .assertion))
+        }
+
+        var left: [String] {
+            (try? FileSystem.contents(ofDirectory: directory + "/artifacts")) ?? []
+        }
+
+        /// The only bundle.
+        func bundle() throws -> BundleReader {
+            let location = try BundleLocator.single(at: directory + "/artifacts")
+            return try BundleReader(location, scratchDirectory: directory)
+        }
+
+        /// The rows in a copy of the store.
+        func rows(_ bundle: BundleReader, _ store: String? = nil) throws -> Int64? {
+            try bundle.store(named: store).store.tables?.first?.rows
+        }
+    }
+
+    private func messages(_ bundle: BundleReader) -> [String] { bundle.metadata.failures.map(\.message) }
+
+    @Test func withoutAFailureThereIsNotEvenADirectory() throws {
+        let world = try World()
+        let test = world.start()
+        test.state.withLock { $0.attachments.append(("a", .bytes([1]))) }
+        world.session.testDidFinish(test)
+        #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
+    }
+
+    @Test func theBundleIsThereWhenTheFailureReturnsAndTellsAllAtTheEnd() throws {
+        let world = try World()
+        let test = world.start()
+        test.state.withLock { $0.attachments.append(("early.txt", .bytes([1, 2]))) }
+        world.fail(test, "first")
+        let name = world.left.first { $0.hasSuffix(".zip") }
+        #expect(messages(try world.bundle()) == ["first"])
+
+        try world.run("INSERT INTO t VALUES (2)")
+        world.fail(test, "second")
+        test.state.withLock {
+            $0.attachments.append(("late.txt", .file(world.directory + "/ledger.sqlite")))
+        }
+        world.session.testDidFinish(test)
+
+        let bundle = try world.bundle()
+        #expect(world.left == [".gitignore", try #require(name)])
+        #expect(messages(bundle) == ["first", "second"])
+        #expect(try world.rows(bundle) == 1)
+        #expect(
+            bundle.archive.entries.map(\.name) == [
+                "metadata.json", "stores/ledger.sqlite", "attachments/early.txt", "attachments/late.txt",
+                "README.txt",
+            ])
+        #expect(bundle.metadata.attachments.first?.bytes == 2)
+        #expect(bundle.metadata.warnings.isEmpty && bundle.metadata.capture.limitsHit.isEmpty)
+        #expect(bundle.metadata.test.attempt == 1)
+    }
+
+    @Test func everyFailureHasASnapshot() throws {
+        let world = try World { $0.mode = .everyFailure }
+        let test = world.start()
+        world.fail(test, "first")
+        try world.run("INSERT INTO t VALUES (2)")
+        world.fail(test, "second")
+        try world.run("INSERT INTO t VALUES (3)")
+        world.fail(test, "third")
+        world.session.testDidFinish(test)
+
+        let bundle = try world.bundle()
+        #expect(try world.rows(bundle) == 1)
+        #expect(try world.rows(bundle, "failure-2/ledger") == 2)
+        #expect(try world.rows(bundle, "failure-3/ledger") == 3)
+        #expect(bundle.metadata.storeChoices.allSatisfy { bundle.archive.entry(named: $0.entry) != nil })
+        #expect(messages(bundle) == ["first", "second", "third"])
+    }
+
+    @Test func attemptsCountUpAndEachHasItsBundle() throws {
+        let world = try World()
+        for _ in 1...3 {
+            let test = world.start()
+            world.fail(test, "again")
+            world.session.testDidFinish(test)
+        }
+        let attempts = try BundleLocator.findings(at: world.directory + "/artifacts").map { finding in
+            try BundleReader(finding.location, scratchDirectory: world.directory).metadata.test.attempt
+        }
+        #expect(attempts.sorted() == [1, 2, 3])
+    }
+
+    @Test func noMoreBundlesThanAllowed() throws {
+        let world = try World { $0.maximumBundles = 2 }
+        for number in 1...4 {
+            let test = world.start("test\(number)")
+            world.fail(test, "m")
+            world.session.testDidFinish(test)
+        }
+        #expect(world.left.filter { $0.hasSuffix(".zip") }.count == 2)
+        #expect(!world.left.contains(".in-flight"))
+    }
+
+    @Test(arguments: [
+        ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", 100, 1 << 30, 10.0),
+        ("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", 1 << 30, 100, 10.0),
+        ("CaptureConfiguration.timeLimitPerFailure", 1 << 30, 1 << 30, 0.0),
+    ])
+    func whatIsLeftOutIsDescribed(limit: String, storeBytes: Int, totalBytes: Int, seconds: Double)
+        throws
+    {
+        let world = try World {
+            $0.maximumStoreBytes = UInt64(storeBytes)
+            $0.maximumTotalBytes = UInt64(totalBytes)
+            $0.timeLimitPerFailure = seconds
+        }
+        let test = world.start()
+        world.fail(test, "m")
+        world.session.testDidFinish(test)
+
+        let metadata = try world.bundle().metadata
+        #expect(metadata.stores.map(\.capture.method) == ["described"])
+        #expect(metadata.stores.first?.capture.reason != nil && metadata.stores.first?.entry == nil)
+        #expect(metadata.capture.limitsHit == [limit])
+        #expect(metadata.warnings.count == 1 && metadata.warnings.first?.contains("'ledger'") == true)
+    }
+
+    @Test func failuresOfManyThreadsMakeOneBundle() throws {
+        for mode in [CaptureConfiguration.Mode.firstFailure, .everyFailure] {
+            let world = try World { $0.mode = mode }
+            let test = world.start()
+            DispatchQueue.concurrentPerform(iterations: 16) { index in world.fail(test, "\(index)") }
+            world.session.testDidFinish(test)
+            let bundle = try world.bundle()
+            #expect(Set(messages(bundle)) == Set((0..<16).map { "\($0)" }))
+            #expect(bundle.metadata.entries.allSatisfy { bundle.archive.entry(named: $0) != nil })
+        }
+    }
+
+    @Test func offIsOff() throws {
+        let world = try World { $0.mode = .off }
+        let test = world.start()
+        world.fail(test, "m")
+        world.session.testDidFinish(test)
+        #expect(world.left.isEmpty)
+    }
+
+    @Test func aDirectoryThatCannotBeWrittenChangesNothing() throws {
+        let world = try World { $0.directory = URL(filePath: "/dev/null/artifacts") }
+        let test = world.start()
+        world.fail(test, "m")
+        world.session.testDidFinish(test)
+        #expect(test.state.withLock(\.failures.count) == 1)
+    }
+}
