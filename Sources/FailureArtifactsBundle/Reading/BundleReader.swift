@@ -59,15 +59,26 @@ package struct BundleReader: Sendable {
         }
     }
 
-    /// Copies a store to a new file in `directory`.
+    /// Copies a store to a new file.
     ///
+    /// - Parameters:
+    ///   - store: The copy in the bundle.
+    ///   - directory: An existing directory. The file is in a new one below it: copies of one store at
+    ///     several failures have the same name.
     /// - Returns: The file's path; its name is the one it has in the bundle.
+    /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
     package func extract(
-        _ store: StoreChoice, intoDirectory directory: String
+        _ store: StoreChoice, below directory: String
     ) throws(BundleError) -> String {
         let name = Path.name(of: store.entry)
         let isPlain = !name.isEmpty && name != "." && name != ".."
-        let path = Path.join(directory, isPlain ? name : "store.sqlite")
+        let folder: String
+        do {
+            folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "store-")
+        } catch {
+            throw BundleError(location.description, .system(error))
+        }
+        let path = Path.join(folder, isPlain ? name : "store.sqlite")
         try extract(entryNamed: store.entry, toNewFile: path)
         return path
     }

@@ -37,7 +37,7 @@ struct OpenCommand: Command {
                     "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install "
                         + "sqlite', or use 'failure-artifacts query'.")
             }
-            let file = try bundle.extract(choice, intoDirectory: scratch)
+            let file = try bundle.extract(choice, below: scratch)
             let size = try FileSystem.status(of: file)?.size ?? 0
             for line in header(bundle.metadata, choice, size: size, console.error) { console.say(line) }
             let status = try ChildProcess.run(

@@ -44,7 +44,7 @@ struct QueryCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            let file = try bundle.extract(choice, intoDirectory: scratch)
+            let file = try bundle.extract(choice, below: scratch)
             do {
                 let connection = try Connection(path: file, mode: .immutable)
                 try connection.distrustSchema()

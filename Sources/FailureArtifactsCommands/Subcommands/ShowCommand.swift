@@ -1,5 +1,6 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// `show`: all about one bundle.
 struct ShowCommand: Command {
@@ -22,7 +23,8 @@ struct ShowCommand: Command {
                 bundle: bundle.location.description, metadata: bundle.metadata, schemas: [:])
             for choice in bundle.metadata.storeChoices where !choice.isCommitted {
                 do {
-                    let file = try bundle.extract(choice, intoDirectory: scratch)
+                    let file = try bundle.extract(choice, below: scratch)
+                    defer { try? FileSystem.remove(Path.directory(of: file)) }
                     report.schemas[choice.name] = try Schema.objects(ofStoreAt: file)
                 } catch let error as SQLiteError {
                     try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")

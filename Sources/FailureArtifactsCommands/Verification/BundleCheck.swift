@@ -57,9 +57,8 @@ struct BundleCheck: Encodable, Equatable {
         }
         for choice in bundle.metadata.storeChoices {
             do {
-                let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "store-")
-                defer { try? FileSystem.remove(directory) }
-                let file = try bundle.extract(choice, intoDirectory: directory)
+                let file = try bundle.extract(choice, below: scratch)
+                defer { try? FileSystem.remove(Path.directory(of: file)) }
                 switch StoreIntegrity(ofStoreAt: file) {
                 case .good: break
                 case .bad(let finding):
@@ -68,7 +67,7 @@ struct BundleCheck: Encodable, Equatable {
                     notes.append(
                         "The integrity of store '\(choice.name)' is not fully checked: \(reason).")
                 }
-            } catch let error as BundleError {
+            } catch {
                 if case .system(let failure) = error.reason { throw failure }
                 if !problems.contains(error.description) { problems.append(error.description) }
             }

@@ -29,6 +29,7 @@ import Testing
         let fixture = try Fixture()
         let path = try makeBundle(fixture, isComplete: true)
         let shown = run("show", path)
+        #expect(shown.error.isEmpty)
         #expect(
             shown.output.contains(
                 "Snapshots\n  failure-2/ledger, 2026-11-21T07:08:10.000Z: t (2 rows)\n"))
