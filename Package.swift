@@ -15,7 +15,9 @@ let package = Package(
     name: "failure-artifacts",
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
-        .library(name: "FailureArtifacts", targets: ["FailureArtifacts"]),
+        // The second target holds the public types. Listed, its changes are seen by incremental builds of those
+        // who import the first, which re-exports it.
+        .library(name: "FailureArtifacts", targets: ["FailureArtifacts", "FailureArtifactsCapture"]),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
