@@ -33,7 +33,7 @@ struct FoundStores {
             candidates =
                 zip(open, isUsed).filter(\.1).map(\.0) + zip(open, isUsed).filter { !$0.1 }.map(\.0)
             let closed = registry.storesClosed(after: test.start)
-            candidates += closed.compactMap { $0.path.map { DiscoveredStore(path: $0) } }
+            candidates += Self.worthNaming(closed.compactMap(\.path), &warnings)
             if closed.contains(where: { $0.path == nil }) {
                 warnings.append(
                     "A store in memory was closed before the failure, and its content is gone.")
@@ -59,6 +59,21 @@ struct FoundStores {
                 Store(store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150))))
         }
     }
+
+    /// The stores that were closed, but of those that were deleted as well only a few: a test may have made
+    /// thousands.
+    private static func worthNaming(
+        _ paths: [String], _ warnings: inout [String]
+    ) -> [DiscoveredStore] {
+        let deleted = paths.filter { (try? FileSystem.status(of: $0)) == nil }
+        let unnamed = Set(deleted.dropFirst(maximumDeleted))
+        if !unnamed.isEmpty {
+            warnings.append("\(unnamed.count) more stores were closed and deleted before the failure.")
+        }
+        return paths.filter { !unnamed.contains($0) }.map { DiscoveredStore(path: $0) }
+    }
+
+    private static let maximumDeleted = 10
 
     private static func isSame(_ store: DiscoveredStore, _ path: String) -> Bool {
         if store.path == path { return true }

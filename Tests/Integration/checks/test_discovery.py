@@ -30,6 +30,12 @@ class Discovery(SuiteCase):
             if label(store) == "gone":
                 self.assertNotIn("entry", store)
 
+    def test_many_closed_stores_are_gone(self):
+        bundle = self.leaves("RawSuite.VanishedTests/testManyDeletedAfterClosing", warnings=11)
+        self.assertEqual(bundle.store("kept").rows(), ["pear"])
+        self.assertEqual(len(bundle.metadata["stores"]), 11)
+        self.assertTrue(any("15 more stores" in warning for warning in bundle.metadata["warnings"]))
+
     def test_discovery_off(self):
         bundle = self.leaves(
             "RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})

@@ -96,6 +96,18 @@ final class VanishedTests: XCTestCase {
         try kept.close()
     }
 
+    /// `kept`: pear; ten of the 25 others are named.
+    func testManyDeletedAfterClosing() throws {
+        for number in 1...25 {
+            let path = try freshPath("gone-\(number).sqlite")
+            try Database(path, journal: "delete", fruit: "apple").close()
+            try FileManager.default.removeItem(atPath: path)
+        }
+        let kept = try Database(try freshPath("kept.sqlite"), journal: "wal", fruit: "pear")
+        XCTFail("many files are gone")
+        try kept.close()
+    }
+
     /// `large`, in memory: as many rows as a full disk cannot take.
     func testLargeStoreInMemory() throws {
         let database = try Database(":memory:", journal: "memory", fruit: "apple")
