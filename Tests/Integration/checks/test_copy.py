@@ -101,6 +101,11 @@ class CopyOfGRDB(Copying):
             "GRDBSuite.QueueTests/testAsyncWriteThenAssertion", "after an asynchronous write",
             **{"async": ["apple", "pear"]})
 
+    def test_async_access_in_memory(self):
+        self.copied(
+            "GRDBSuite.QueueTests/testAsyncAccessInMemory", "in memory, after an asynchronous write",
+            memory=["apple", "pear"])
+
     def test_pool(self):
         self.copied("GRDBSuite.PoolTests/testFile", "a pool", pool=["apple", "pear"])
 

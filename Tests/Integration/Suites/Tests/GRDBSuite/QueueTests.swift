@@ -64,4 +64,16 @@ final class QueueTests: XCTestCase {
         XCTAssertEqual(count, 1, "after an asynchronous write")
         try await queue.write { try Fruit(name: "kiwi").insert($0) }
     }
+
+    /// One store in memory: apple, pear.
+    ///
+    /// The connection has no mutex, and the thread that used it is not the one of the failure.
+    func testAsyncAccessInMemory() async throws {
+        let queue = try DatabaseQueue()
+        try queue.plant("apple")
+        try await queue.write { try Fruit(name: "pear").insert($0) }
+        let count = try await queue.read { try Fruit.fetchCount($0) }
+        XCTAssertEqual(count, 1, "in memory, after an asynchronous write")
+        try await queue.write { try Fruit(name: "kiwi").insert($0) }
+    }
 }
