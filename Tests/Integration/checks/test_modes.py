@@ -73,7 +73,8 @@ class UserPackage:
 
     def write(self, name, text):
         path = self.path / name
-        if path.is_file() and path.read_text() == text:
+        # A manifest that was written again has SwiftPM look for new files in what the package depends on.
+        if name != "Package.swift" and path.is_file() and path.read_text() == text:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
