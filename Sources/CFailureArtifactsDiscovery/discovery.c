@@ -28,8 +28,11 @@ uint64_t failure_artifacts_statement_count(void) {
     return atomic_load_explicit(&traced_statements, memory_order_relaxed);
 }
 
-void failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
+bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
     atomic_store(&connection->lent_to, failure_artifacts_current_thread());
+    if (!atomic_load(&connection->is_closing)) return true;
+    atomic_store(&connection->lent_to, 0);
+    return false;
 }
 
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
@@ -38,14 +41,19 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 
 // MARK: - One connection
 
-// SQLITE_TRACE_STMT: a statement starts. An application that sets a trace of its own replaces this one, which
-// is as it should be; what is lost is only the knowledge which thread used the connection last.
-static int statement_starts(unsigned event, void *context, void *statement, void *sql) {
+// A statement starts, or the connection is about to be closed. An application that sets a trace of its own
+// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
+// connection last.
+static int connection_is_used(unsigned event, void *context, void *statement, void *sql) {
     failure_artifacts_connection *connection = context;
-    (void)event, (void)statement, (void)sql;
+    (void)statement, (void)sql;
     if (pauses > 0) return 0;
+    // Before the wait: either this thread sees that the connection is lent, or the one that wants to lend it
+    // sees that it is being closed.
+    atomic_store(&connection->is_closing, event == SQLITE_TRACE_CLOSE);
     // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
     for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) usleep(100);
+    if (event == SQLITE_TRACE_CLOSE) return 0;
     atomic_store_explicit(
         &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,
         memory_order_relaxed);
@@ -99,7 +107,7 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
     // On failure SQLite has called the destructor already; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) return 0;
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT, statement_starts, connection);
+    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE, connection_is_used, connection);
     events.opened(connection);
     return 0;
 }

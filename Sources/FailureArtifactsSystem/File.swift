@@ -19,9 +19,20 @@ package struct File: ~Copyable, Sendable {
     package let path: String
     // −1 once closed. (`discard self` cannot do this: it takes trivial members only.)
     private var descriptor: CInt
-    private let isOwned: Bool
+    private let ownership: Ownership
 
-    private init(path: String, flags: CInt, permissions: mode_t, operation: String) throws(SystemError) {
+    private enum Ownership {
+        /// Opened here, to be closed here.
+        case owned
+        /// Opened here, but closed only while nobody else in the process has the file open.
+        case shared
+        /// Somebody else's.
+        case borrowed
+    }
+
+    private init(
+        path: String, flags: CInt, permissions: mode_t, operation: String, ownership: Ownership = .owned
+    ) throws(SystemError) {
         self.path = path
         var result: CInt
         repeat {
@@ -29,13 +40,13 @@ package struct File: ~Copyable, Sendable {
         } while result < 0 && errno == EINTR
         guard result >= 0 else { throw .last(operation, path) }
         descriptor = result
-        isOwned = true
+        self.ownership = ownership
     }
 
     private init(path: String, borrowing descriptor: CInt) {
         self.path = path
         self.descriptor = descriptor
-        isOwned = false
+        ownership = .borrowed
     }
 
     /// Opens an existing file for reading.
@@ -47,14 +58,16 @@ package struct File: ~Copyable, Sendable {
     ///
     /// Where the process has the file open already, by whatever library, that descriptor is read and nothing
     /// is opened or closed. If its owner closes it meanwhile, reading fails or gives another file's bytes:
-    /// compare ``status()`` afterwards.
+    /// compare ``status()`` afterwards. Where it has not, but opens the file meanwhile, the descriptor is
+    /// left open.
     package init(sharing path: String) throws(SystemError) {
         if let identity = try FileSystem.status(of: path)?.identity,
             let descriptor = FileSystem.descriptor(of: identity)
         {
             self.init(path: path, borrowing: descriptor)
         } else {
-            try self.init(reading: path)
+            try self.init(
+                path: path, flags: O_RDONLY, permissions: 0, operation: "open", ownership: .shared)
         }
     }
 
@@ -76,14 +89,25 @@ package struct File: ~Copyable, Sendable {
     }
 
     deinit {
-        if isOwned && descriptor >= 0 { _ = systemClose(descriptor) }
+        guard descriptor >= 0, mayClose else { return }
+        _ = systemClose(descriptor)
+    }
+
+    private var mayClose: Bool {
+        switch ownership {
+        case .owned: return true
+        case .borrowed: return false
+        case .shared:
+            guard let identity = try? status().identity else { return true }
+            return FileSystem.descriptor(of: identity, otherThan: descriptor) == nil
+        }
     }
 
     /// Closes the file and reports what a delayed write may only say now.
     package consuming func close() throws(SystemError) {
+        guard mayClose else { return }
         let closing = descriptor
         descriptor = -1
-        guard isOwned else { return }
         // After EINTR the descriptor's state is unspecified by POSIX and closed on Linux: never close twice.
         guard systemClose(closing) == 0 || errno == EINTR else { throw .last("close", path) }
     }

@@ -18,12 +18,17 @@ package enum FileSystem {
     }
 
     /// A descriptor by which this process has a file open; nil where it has none.
-    package static func descriptor(of identity: FileStatus.Identity) -> CInt? {
+    ///
+    /// - Parameters:
+    ///   - identity: The file.
+    ///   - own: A descriptor that does not count.
+    /// - Returns: Somebody's descriptor, which may be closed at any time.
+    package static func descriptor(of identity: FileStatus.Identity, otherThan own: CInt = -1) -> CInt? {
         // /dev/fd is the process's own table on Linux and on Apple's systems.
         guard let names = try? contents(ofDirectory: "/dev/fd") else { return nil }
         for descriptor in names.compactMap({ CInt($0) }) {
             var information = stat()
-            guard fstat(descriptor, &information) == 0 else { continue }
+            guard descriptor != own, fstat(descriptor, &information) == 0 else { continue }
             if FileStatus(information).identity == identity { return descriptor }
         }
         return nil
@@ -197,6 +202,33 @@ package enum FileSystem {
             throw SystemError("read", source, code: EBADF)
         }
         try output.close()
+    }
+
+    /// Whether two files have the same bytes; this process may have them open as databases.
+    package static func hasSameContent(_ first: String, _ second: String) throws(SystemError) -> Bool {
+        let left = try File(sharing: first)
+        let right = try File(sharing: second)
+        var blocks = [UInt8](repeating: 0, count: 2 << 20)
+        var offset: UInt64 = 0
+        while true {
+            let counts = try blocks.withMutableBytes { (buffer) throws(SystemError) in
+                let half = buffer.count / 2
+                let (one, two) = (
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[..<half]),
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[half...])
+                )
+                let (a, b) = (
+                    try left.read(into: one, at: offset), try right.read(into: two, at: offset)
+                )
+                guard a == b, let first = one.baseAddress, let second = two.baseAddress,
+                    memcmp(first, second, a) == 0
+                else { return -1 }
+                return a
+            }
+            if counts < 0 { return false }
+            if counts < blocks.count / 2 { return true }
+            offset += UInt64(counts)
+        }
     }
 
     /// Creates a file with the given content.

@@ -24,6 +24,9 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
         return Timestamp(seconds: Int64(time.tv_sec), milliseconds: Int32(time.tv_nsec / 1_000_000))
     }
 
+    /// Nanoseconds since 1970, to the millisecond.
+    package var nanoseconds: Int64 { seconds * 1_000_000_000 + Int64(milliseconds) * 1_000_000 }
+
     package static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.milliseconds) < (right.seconds, right.milliseconds)
     }

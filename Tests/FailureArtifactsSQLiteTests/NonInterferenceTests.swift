@@ -1,5 +1,6 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
+import FailureArtifactsSystem
 import Foundation
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
             let snapshot = Snapshotter(maximumBytes: 1 << 30).capture(
                 store, to: directory + "/copy", committedTo: directory + "/committed")
 
-            #expect(snapshot.method == (inTransaction ? .serialize : .ownConnection))
+            #expect(snapshot.method == (inTransaction ? .serialize : .fileCopy))
             // SQLITE_CONSTRAINT_UNIQUE, a macro that Swift does not import.
             #expect(sqlite3_extended_errcode(application.handle) == SQLITE_CONSTRAINT | 8 << 8)
             #expect(sqlite3_errcode(application.handle) == SQLITE_CONSTRAINT)
@@ -51,6 +52,49 @@ import Testing
             sqlite3_trace_v2(application.handle, 0, nil, nil)
         }
         #expect(traced == 2)
+    }
+
+    /// GRDB's way: connections without a mutex, each used by one thread at a time.
+    ///
+    /// While one thread fails over and over, others open, use and close them, and none is refused anything.
+    @Test func connectionsThatComeAndGoAreSurvived() throws {
+        try withTemporaryDirectory { directory in
+            let mayEnd = Lock(false)
+            let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            // The one with a WAL stays open: SQLite itself may refuse to open one that somebody else closes.
+            let steady = try ApplicationHandle(directory + "/3.sqlite", flags: flags)
+            try steady.run("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
+            let threads = (0..<4).map { number in
+                Thread {
+                    while !mayEnd.withLock(\.self) {
+                        let path = number % 2 == 0 ? ":memory:" : "\(directory)/\(number).sqlite"
+                        let application =
+                            number == 3 ? steady : try? ApplicationHandle(path, flags: flags)
+                        try? application?.run(
+                            "CREATE TABLE IF NOT EXISTS t(a); INSERT INTO t VALUES (1)")
+                        if number != 3 { application?.close() }
+                    }
+                }
+            }
+            threads.forEach { $0.start() }
+            let start = Instant.now
+            var copies = 0
+            while start.elapsed < 2 {
+                for store in DiscoveredStore.grouping(ConnectionRegistry.shared.openConnections)
+                where store.path?.hasPrefix(directory) ?? true {
+                    let copy = "\(directory)/copy-\(copies)"
+                    let snapshotter = Snapshotter(timeLimit: 0.02, maximumBytes: 1 << 20)
+                    let snapshot = snapshotter.capture(store, to: copy, committedTo: copy + ".committed")
+                    if snapshot.method != .described { copies += 1 }
+                }
+            }
+            mayEnd.withLock { $0 = true }
+            while !threads.allSatisfy(\.isFinished) { usleep(1000) }
+            for number in 0..<copies {
+                let copy = try Connection(path: "\(directory)/copy-\(number)", mode: .immutable)
+                #expect(try copy.value(of: "PRAGMA integrity_check") == .text("ok"))
+            }
+        }
     }
 
     @Test func ourOwnConnectionsAreNotDiscovered() throws {

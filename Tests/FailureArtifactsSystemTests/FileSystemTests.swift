@@ -122,6 +122,15 @@ import Testing
                 try FileSystem.write(bytes, toNewFile: directory + "/\(size)")
                 try FileSystem.copy(directory + "/\(size)", toNewFile: directory + "/\(size).copy")
                 #expect(try FileSystem.contents(ofFile: directory + "/\(size).copy") == bytes)
+                #expect(
+                    try FileSystem.hasSameContent("\(directory)/\(size)", "\(directory)/\(size).copy"))
+                guard size > 0 else { continue }
+                let other = try File(updating: directory + "/\(size).copy")
+                try [bytes[size - 1] ^ 1].withBytes { (buffer) throws(SystemError) in
+                    try other.write(buffer, at: UInt64(size - 1))
+                }
+                #expect(
+                    try !FileSystem.hasSameContent("\(directory)/\(size)", "\(directory)/\(size).copy"))
             }
         }
     }

@@ -22,6 +22,8 @@ typedef struct failure_artifacts_connection {
     _Atomic(uint64_t) last_use;
     // The thread of ours that uses the connection now, 0 where there is none.
     _Atomic(uintptr_t) lent_to;
+    // Whether the application has begun to close the connection and run no statement since.
+    atomic_bool is_closing;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
@@ -53,9 +55,10 @@ uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connecti
 // The number of statements so far, over all connections.
 uint64_t failure_artifacts_statement_count(void);
 
-// Between the two calls, a statement that another thread starts on the connection waits. For a connection
-// without a mutex this is what comes closest to one.
-void failure_artifacts_lending_begins(failure_artifacts_connection *connection);
+// Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
+// connection without a mutex this is what comes closest to one. The first gives false, and needs no second,
+// where the connection is being closed.
+bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 
 // Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and

@@ -66,7 +66,7 @@ extension DiscoveredConnection {
 
     /// Uses a connection without a mutex, if that is safe at this moment.
     private func useWithoutMutex<Result>(_ body: (LentHandle) -> Result) -> Result? {
-        failure_artifacts_lending_begins(record)
+        guard failure_artifacts_lending_begins(record) else { return nil }
         defer { failure_artifacts_lending_ends(record) }
         let isOnThisThread = lastUse?.isOnThisThread == true
         guard isOnThisThread || (path == nil && isAtRest()) else { return nil }

@@ -38,9 +38,8 @@ extension SnapshotAttempt {
         let handle = lent.handle
         let transaction = sqlite3_txn_state(handle, "main")
         snapshot.isTransactionOpen = transaction == SQLITE_TXN_WRITE
-        var lockingMode: String?
         if lent.mayRunStatements && !connection.hasError {
-            lockingMode = learnModes(of: connection, handle)
+            learnJournalMode(of: connection, handle)
             if store.path == nil { try checkSize(of: Self.contentSize(of: handle, connection)) }
         }
         if transaction == SQLITE_TXN_WRITE {
@@ -50,28 +49,25 @@ extension SnapshotAttempt {
             }.get()
             return .serialize
         }
-        if !isLastResort, transaction == SQLITE_TXN_NONE, lockingMode != "exclusive", fileIsInPlace {
+        if !isLastResort, transaction == SQLITE_TXN_NONE, fileIsInPlace {
+            // Reading would take a lock that a writer may meet.
+            if hasRollbackJournal { return nil }
             // Without a mutex nothing keeps another thread from starting to use the connection now.
             if sqlite3_db_mutex(handle) == nil { return nil }
-            if snapshot.journalMode != "wal" { try waitForReadLock() }
         }
         try backUp(from: handle, to: path)
         return .ownConnection
     }
 
     /// Learns the journal mode, and the storage of a store without a file.
-    ///
-    /// - Returns: The locking mode; nil where it was not asked.
-    private mutating func learnModes(
-        of connection: DiscoveredConnection, _ handle: OpaquePointer
-    ) -> String? {
+    private mutating func learnJournalMode(of connection: DiscoveredConnection, _ handle: OpaquePointer)
+    {
         // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
-        guard store.path == nil || (connection.lastUse?.order ?? 0) > 0 else { return nil }
+        guard store.path == nil || (connection.lastUse?.order ?? 0) > 0 else { return }
         snapshot.journalMode = connection.text(of: "PRAGMA main.journal_mode", on: handle)
         // A store in memory can only have its journal in memory, or none.
         let isMemory = snapshot.journalMode == "memory" || snapshot.journalMode == "off"
         if store.path == nil { snapshot.storage = isMemory ? .memory : .temporary }
-        return connection.text(of: "PRAGMA main.locking_mode", on: handle)
     }
 
     private static func contentSize(of handle: OpaquePointer, _ connection: DiscoveredConnection)
@@ -137,19 +133,6 @@ extension SnapshotAttempt {
             throw failure
         } catch {
             throw SnapshotFailure("\(error)")
-        }
-    }
-
-    /// Waits until a reader gets its lock, with a connection of our own: the backup itself would wait by the
-    /// rules of the test's connection, whose busy handler may wait for ever.
-    private func waitForReadLock() throws(SnapshotFailure) {
-        guard let original = store.path else { return }
-        do {
-            let probe = try Connection(
-                path: original, mode: .readOnly, busyTimeout: Instant.now.seconds(until: deadline))
-            _ = try probe.value(of: "SELECT 1 FROM sqlite_master")
-        } catch {
-            throw SnapshotFailure(error)
         }
     }
 

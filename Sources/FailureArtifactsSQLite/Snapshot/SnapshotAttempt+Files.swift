@@ -1,63 +1,156 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-// The rung that reads a store's files.
+// The rungs that read a store's files.
 extension SnapshotAttempt {
-    /// Copies the files of a store to which no connection is known, and folds the journal's copy into the
-    /// database's copy.
+    /// Whether the store is a database with a rollback journal, by its header; an empty one has no other.
+    var hasRollbackJournal: Bool {
+        guard let original = store.path else { return false }
+        if let header = try? Self.header(of: original) { return header.journalVersion == 1 }
+        return (try? FileSystem.status(of: original))?.size == 0
+    }
+
+    /// Copies the files of an open store without a lock: with one, a writer that comes meanwhile may be
+    /// refused, and the test would see what it does not see otherwise.
     ///
-    /// Another process may have it open, or another copy of SQLite in this one. Therefore no lock is
-    /// dropped (see `File.init(sharing:)`), the journal is copied before the database (a WAL read
-    /// first can only lack commits that came later), and both are looked at before and after.
-    mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let original = store.path else { return nil }
-        do {
-            guard let status = try FileSystem.status(of: original) else {
-                throw SnapshotFailure("There was no file '\(original)' when the test failed.")
-            }
-            // Whoever has it open unknown to us may be inside a transaction.
-            if FileSystem.descriptor(of: status.identity) == nil { snapshot.isTransactionOpen = false }
-            var before = try Self.fingerprint(of: original)
-            for attempt in 0... {
-                try Self.copyWithJournals(original, to: path)
-                let after = try Self.fingerprint(of: original)
-                snapshot.isConsistent = after == before
-                if snapshot.isConsistent || attempt == 9 || Instant.now > deadline { break }
-                before = after
-                try removeCopies()
-            }
-        } catch let error as SystemError {
-            try? removeCopies()
-            throw SnapshotFailure(error)
-        } catch let failure as SnapshotFailure {
-            throw failure
-        } catch {
-            throw SnapshotFailure("\(error)")
-        }
-        if !snapshot.isConsistent {
-            snapshot.warnings.append(
-                "Somebody was writing to '\(original)' while its files were copied.")
+    /// - Returns: How the copy was made; nil where a connection is better: inside a transaction, and for a
+    ///   WAL that is written to all the time, in which a reader is in hardly anybody's way.
+    /// - Throws: Why it could not be made.
+    mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard fileIsInPlace, snapshot.isTransactionOpen != true else { return nil }
+        if hasRollbackJournal { return try copyFiles() }
+        let isWAL = (try? Self.header(of: store.path ?? ""))?.journalVersion == 2
+        let patience = min(deadline, .now.advanced(bySeconds: 0.25))
+        guard isWAL, let original = store.path,
+            (try? copyConsistently(original, until: patience)) == true
+        else {
+            removeCopies()
+            return nil
         }
         foldJournal()
         return .fileCopy
     }
 
+    /// Copies the files of a store, and folds the journal's copy into the database's copy.
+    ///
+    /// Somebody may be writing: another process, another thread, another copy of SQLite in this one. No lock
+    /// is dropped, see `File.init(sharing:)`.
+    ///
+    /// - Returns: How the copy was made; nil for a store without a file.
+    /// - Throws: Why it could not be made.
+    mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let original = store.path else { return nil }
+        guard let status = try? FileSystem.status(of: original) else {
+            throw SnapshotFailure("There was no file '\(original)' when the test failed.")
+        }
+        // Whoever has it open unknown to us may be inside a transaction.
+        if store.connections.isEmpty, FileSystem.descriptor(of: status.identity) == nil {
+            snapshot.isTransactionOpen = false
+        }
+        do {
+            if try !copyConsistently(original, until: deadline) {
+                snapshot.warnings.append(
+                    "Somebody was writing to '\(original)' all the time while its files were copied.")
+            }
+        } catch {
+            removeCopies()
+            throw SnapshotFailure(error)
+        }
+        foldJournal()
+        return .fileCopy
+    }
+
+    /// Copies a store's files until they have not changed meanwhile.
+    ///
+    /// - Parameters:
+    ///   - original: The database file.
+    ///   - deadline: After which one more attempt is made, whatever comes of it.
+    /// - Returns: Whether they had not changed; there is a copy in either case.
+    /// - Throws: Why there is no copy.
+    private mutating func copyConsistently(
+        _ original: String, until deadline: Instant
+    ) throws(SystemError) -> Bool {
+        for attempt in 0... {
+            let isLast = Instant.now > deadline
+            do throws(SystemError) {
+                let before = try Self.fingerprint(of: original)
+                try Self.copyWithJournals(original, to: path)
+                snapshot.isConsistent = try Self.fingerprint(of: original) == before
+                if snapshot.isConsistent && !before.isSettled {
+                    snapshot.isConsistent = try Self.isStillTheSame(original, path)
+                }
+                if snapshot.isConsistent || isLast { break }
+            } catch {
+                // The descriptor that was read has been closed by its owner, or a journal is gone.
+                if isLast { throw error }
+            }
+            removeCopies()
+            sleep(microseconds: UInt32(min(attempt, 20)) * 500)
+        }
+        return snapshot.isConsistent
+    }
+
     private static let journals = ["-wal", "-journal"]
 
-    private static func fingerprint(of path: String) throws(SystemError) -> [FileStatus?] {
-        var result = [try FileSystem.status(of: path)]
-        for suffix in journals { result.append(try FileSystem.status(of: path + suffix)) }
+    /// What changes when somebody writes to a store.
+    private struct Fingerprint: Equatable {
+        var files: [FileStatus?] = []
+        var header: Header?
+
+        /// Whether the next change would have another time: many systems have file times of some
+        /// milliseconds' precision only.
+        var isSettled: Bool {
+            let now = Timestamp.now.nanoseconds
+            return files.allSatisfy { now - ($0?.modified ?? 0) > 20_000_000 }
+        }
+    }
+
+    /// The fields of a database's header that tell of writing
+    /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
+    private struct Header: Equatable {
+        /// 1 for a rollback journal, 2 for a WAL.
+        let journalVersion: UInt8
+        /// Counts transactions, but not those in a WAL.
+        let changeCounter: [UInt8]
+    }
+
+    private static func fingerprint(of path: String) throws(SystemError) -> Fingerprint {
+        var result = Fingerprint()
+        for suffix in [""] + journals { result.files.append(try FileSystem.status(of: path + suffix)) }
+        result.header = try header(of: path)
         return result
     }
 
+    /// The header of a database file; nil where the file is too short for one.
+    private static func header(of path: String) throws(SystemError) -> Header? {
+        var bytes = [UInt8](repeating: 0, count: 28)
+        let file = try File(sharing: path)
+        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        return count == 28 ? Header(journalVersion: bytes[19], changeCounter: Array(bytes[24...])) : nil
+    }
+
+    // A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
+    // checkpoint may have taken from it by then is in the database.
+    private static let copyOrder = ["-journal", "", "-wal"]
+
     private static func copyWithJournals(_ original: String, to path: String) throws(SystemError) {
-        for suffix in journals + [""] where try FileSystem.status(of: original + suffix) != nil {
+        for suffix in copyOrder where try FileSystem.status(of: original + suffix) != nil {
             try FileSystem.copy(original + suffix, toNewFile: path + suffix)
         }
     }
 
-    private func removeCopies() throws(SystemError) {
-        for suffix in Self.journals + ["-shm", ""] { try FileSystem.remove(path + suffix) }
+    /// Whether the originals have the bytes that the copies have.
+    private static func isStillTheSame(_ original: String, _ path: String) throws(SystemError) -> Bool {
+        for suffix in copyOrder where try FileSystem.status(of: path + suffix) != nil {
+            guard try FileSystem.hasSameContent(original + suffix, path + suffix) else { return false }
+        }
+        return true
+    }
+
+    private func removeCopies() {
+        for suffix in Self.journals + ["-shm", ""] { try? FileSystem.remove(path + suffix) }
     }
 
     /// Has SQLite recover the copy as it would have recovered the original, and learns its journal mode.
@@ -69,7 +162,9 @@ extension SnapshotAttempt {
         }
         do throws(SQLiteError) {
             let copy = try Connection(path: path, mode: .readWrite)
-            if case .text(let mode) = try copy.value(of: "PRAGMA journal_mode") {
+            if case .text(let mode) = try copy.value(of: "PRAGMA journal_mode"),
+                snapshot.journalMode == nil
+            {
                 snapshot.journalMode = mode
             }
             if hasJournal {

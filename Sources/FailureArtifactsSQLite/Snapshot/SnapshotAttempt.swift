@@ -47,12 +47,13 @@ struct SnapshotAttempt {
     }
 
     private enum Rung {
-        case own, secondConnection, ownAsLastResort, fileCopy
+        case own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
     }
 
     private var rungs: [Rung] {
         if store.connections.isEmpty { return [.fileCopy] }
-        return store.path == nil ? [.ownAsLastResort] : [.own, .secondConnection, .ownAsLastResort]
+        return store.path == nil
+            ? [.ownAsLastResort] : [.own, .unlockedFileCopy, .secondConnection, .ownAsLastResort]
     }
 
     /// Takes one rung.
@@ -62,7 +63,11 @@ struct SnapshotAttempt {
         try checkSize(of: snapshot.originalBytes)
         switch rung {
         case .own: return try copyThroughOwnConnection(isLastResort: false)
-        case .secondConnection: return try copyThroughSecondConnection(to: path, until: deadline)
+        case .unlockedFileCopy: return try copyFilesOfOpenStore()
+        case .secondConnection:
+            // A reader would be in a writer's way.
+            if hasRollbackJournal && snapshot.isTransactionOpen != true { return nil }
+            return try copyThroughSecondConnection(to: path, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
         case .fileCopy: return try copyFiles()
         }
