@@ -31,8 +31,8 @@ final class Capture: Sendable {
     let configuration: CaptureConfiguration
     let registry: ConnectionRegistry
     let directory: ArtifactsDirectory
-    /// Held while a bundle is put together.
-    private let publishing = Lock(())
+    /// Counts how often the bundle was written; held while it is.
+    private let editions = Lock(0)
     private let start = Instant.now
     private let date = Timestamp.now
     /// What the directory may still take, in bytes, when the capture starts.
@@ -137,7 +137,7 @@ final class Capture: Sendable {
     private func publish(
         _ test: RunningTest, spoolStores: (Spool) -> Void
     ) throws(CaptureError) {
-        try publishing.withLock { _ throws(CaptureError) in
+        try editions.withLock { edition throws(CaptureError) in
             let before = state.withLock(\.self)
             do {
                 let spool = try directory.makeSpool()
@@ -159,6 +159,7 @@ final class Capture: Sendable {
                     state.bundle = published
                     state.publishedFailures = failures.count
                 }
+                edition += 1
             } catch {
                 // What is described must be what the bundle holds.
                 state.withLock { state in
