@@ -70,7 +70,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .executableTarget(
-            name: "FailureArtifactsTool", dependencies: ["FailureArtifactsCommands"],
+            name: "FailureArtifactsTool",
+            dependencies: ["FailureArtifactsCommands", "FailureArtifactsSystem"],
             swiftSettings: settings),
 
         // Tests.

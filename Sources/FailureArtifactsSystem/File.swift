@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// An open file, read and written at explicit offsets.
 ///
 /// All input and output is positional, so a `File` has no state besides its descriptor and may be used from

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// What the system says of a file without opening it.
 package struct FileStatus: Equatable, Sendable {
     /// The two numbers that tell whether two paths name one file.

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// Operations on paths.
 package enum FileSystem {
     /// What is at `path`, links followed; nil where nothing is.

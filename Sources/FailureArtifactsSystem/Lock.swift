@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// A value that one thread at a time may touch.
 ///
 /// `Synchronization.Mutex` is the same thing, but needs macOS 15; this one goes back as far as the package does.

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// Paths as strings, the way POSIX has them.
 package enum Path {
     /// `name` inside `directory`; an absolute `name` stays as it is.

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// What the process was given and is.
 package enum ProcessEnvironment {
     /// The environment variables, as they are now.

@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// The one place this project says things to a person while tests run; standard output belongs to the tests.
 package enum StandardError {
     /// Writes one line, in one system call so that lines of several processes do not mix.

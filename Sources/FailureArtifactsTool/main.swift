@@ -1,12 +1,5 @@
+internal import FailureArtifactsSystem
 internal import FailureArtifactsCommands
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
 
 let console = Console.process()
 console.interruption.watch()

@@ -1,14 +1,6 @@
 internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// zlib's compressor for raw deflate data (RFC 1951), as ZIP has it.
 struct Deflater: ~Copyable {
     // zlib refers back to the structure by its address, so it may not move.

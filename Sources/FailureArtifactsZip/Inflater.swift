@@ -1,14 +1,6 @@
 internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// zlib's decompressor for raw deflate data (RFC 1951), as ZIP has it.
 struct Inflater: ~Copyable {
     /// What one step did.

@@ -1,13 +1,5 @@
 internal import FailureArtifactsSystem
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// What the system says of an output of this process.
 package struct Terminal: Equatable, Sendable {
     /// In columns.

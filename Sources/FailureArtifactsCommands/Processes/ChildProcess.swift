@@ -1,13 +1,5 @@
 internal import FailureArtifactsSystem
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// Another program, which is given this one's terminal and outputs.
 enum ChildProcess {
     /// The path of a program that the shell would find; nil where there is none.

@@ -1,13 +1,5 @@
 internal import FailureArtifactsSystem
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// Tidies up when a signal ends the tool, and stands back while a child process has the terminal.
 ///
 /// The signals are blocked, and a thread waits for them with `sigwait`: what may be done in a signal handler
