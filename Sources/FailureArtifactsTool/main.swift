@@ -1,5 +1,5 @@
-internal import FailureArtifactsSystem
 internal import FailureArtifactsCommands
+internal import FailureArtifactsSystem
 
 let console = Console.process()
 console.interruption.watch()
