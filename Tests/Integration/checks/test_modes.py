@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -141,7 +142,12 @@ class Modes(SuiteCase):
         self.assertBundles(found, testFails="fails")
 
     def test_other_build_system(self):
-        found = self.package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
+        for _ in range(5):
+            found = self.package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
+            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch; with
+            # any package, also one that knows nothing of the product). What a test process does is not retried.
+            if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
+                break
         self.assertBundles(found, testFails="fails")
 
     def test_list(self):
