@@ -34,9 +34,7 @@ extension Capture {
         var snapshot = Snapshot(storage: found.store.path == nil ? .memory : .file)
         snapshot.reason = reason
         note(snapshot, of: found, limit: limit)
-        return BundleMetadata.Store(
-            snapshot, of: found, entry: "", path: "", committedEntry: "", duration: 0
-        ) { _ in }
+        return BundleMetadata.Store(snapshot, of: found, duration: 0, copy: nil)
     }
 
     private func spoolStore(
@@ -53,10 +51,12 @@ extension Capture {
                 maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
             let snapshot = snapshotter.capture(found.store, to: path, committedTo: committedPath)
             note(snapshot, of: found)
-            return BundleMetadata.Store(
-                snapshot, of: found, entry: entry, path: path, committedEntry: committedEntry,
-                duration: start.elapsed
-            ) { bytes in state.withLock { $0.spooledBytes += bytes } }
+            let isCopied = snapshot.method != .described
+            let store = BundleMetadata.Store(
+                snapshot, of: found, duration: start.elapsed,
+                copy: isCopied ? (entry, path, committedEntry) : nil)
+            state.withLock { $0.spooledBytes += store.copiedBytes }
+            return store
         } catch {
             return leaveOut(found, because: "\(error).")
         }

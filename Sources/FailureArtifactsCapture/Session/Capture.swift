@@ -21,8 +21,7 @@ final class Capture: Sendable {
         var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
-        /// The published bundle, and of how many failures it tells.
-        var bundle: String?
+        /// Of how many failures the published bundle tells.
         var publishedFailures = 0
         /// How long the test was held up until the bundle was there, in seconds.
         var duration: Double?
@@ -31,8 +30,8 @@ final class Capture: Sendable {
     let configuration: CaptureConfiguration
     let registry: ConnectionRegistry
     let directory: ArtifactsDirectory
-    /// Counts how often the bundle was written; held while it is.
-    private let editions = Lock(0)
+    /// The path of the published bundle, nil before; held while one is put together.
+    private let published = Lock<String?>(nil)
     private let start = Instant.now
     private let date = Timestamp.now
     /// What the directory may still take, in bytes, when the capture starts.
@@ -66,7 +65,9 @@ final class Capture: Sendable {
     }
 
     /// Where the bundle is; nil before it is published.
-    var bundle: String? { state.withLock(\.bundle) }
+    ///
+    /// Waits while one is put together.
+    var bundle: String? { published.withLock(\.self) }
 
     /// Full sentences on what could not be captured as it should be, each given out once.
     func takeWarnings() -> [String] {
@@ -137,7 +138,7 @@ final class Capture: Sendable {
     private func publish(
         _ test: RunningTest, spoolStores: (Spool) -> Void
     ) throws(CaptureError) {
-        try editions.withLock { edition throws(CaptureError) in
+        try published.withLock { bundle throws(CaptureError) in
             let before = state.withLock(\.self)
             do {
                 let spool = try directory.makeSpool()
@@ -148,18 +149,12 @@ final class Capture: Sendable {
                 let metadata = describe(test.identity, failures)
                 let packed = try BundleWriter.pack(
                     metadata, from: spool, takingOver: bundle, date: date)
-                let published: String
                 if let bundle {
                     try directory.republish(packed, at: bundle)
-                    published = bundle
                 } else {
-                    published = try directory.publish(packed, of: test.identity)
+                    bundle = try directory.publish(packed, of: test.identity)
                 }
-                state.withLock { state in
-                    state.bundle = published
-                    state.publishedFailures = failures.count
-                }
-                edition += 1
+                state.withLock { $0.publishedFailures = failures.count }
             } catch {
                 // What is described must be what the bundle holds.
                 state.withLock { state in

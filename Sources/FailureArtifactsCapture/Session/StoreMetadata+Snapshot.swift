@@ -11,31 +11,31 @@ extension BundleMetadata.Store {
     /// - Parameters:
     ///   - snapshot: What was done.
     ///   - found: The store.
-    ///   - entry: The entry that the copy will have, if there is one.
-    ///   - path: The copy's file.
-    ///   - committedEntry: Likewise, of the committed state.
     ///   - duration: How long the copy took, in seconds.
-    ///   - spooled: Is told how many bytes the copies have.
+    ///   - copy: The copy's entry and file, and the entry of the committed state should there be one; nil
+    ///     where there is no copy.
     init(
-        _ snapshot: Snapshot, of found: FoundStores.Store, entry: String, path: String,
-        committedEntry: String, duration: Double, spooled: (UInt64) -> Void
+        _ snapshot: Snapshot, of found: FoundStores.Store, duration: Double,
+        copy: (entry: String, path: String, committedEntry: String)?
     ) {
-        let isCopied = snapshot.method != .described
         self.init(
-            name: found.name, entry: isCopied ? entry : nil,
-            committedEntry: snapshot.hasCommittedCopy ? committedEntry : nil,
+            name: found.name, entry: copy?.entry,
+            committedEntry: snapshot.hasCommittedCopy ? copy?.committedEntry : nil,
             originalPath: found.store.path,
             storage: Storage(rawValue: snapshot.storage.rawValue) ?? .file,
             journalMode: snapshot.journalMode, transactionOpen: snapshot.isTransactionOpen,
             capture: Capture(
-                method: snapshot.method.rawValue, consistent: snapshot.isConsistent, duration: duration,
+                method: snapshot.method.rawValue, consistent: snapshot.isConsistent,
+                duration: duration,
                 checkpoint: snapshot.foldedJournal ? .copy : .none, reason: snapshot.reason),
             bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes))
-        guard isCopied else { return }
-        bytes.copy = try? FileSystem.status(of: path)?.size
-        spooled((bytes.copy ?? 0) * (snapshot.hasCommittedCopy ? 2 : 1))
-        inspect(path)
+        guard let copy else { return }
+        bytes.copy = try? FileSystem.status(of: copy.path)?.size
+        inspect(copy.path)
     }
+
+    /// How many bytes the copies have; that of the committed state counts as much as the other.
+    var copiedBytes: UInt64 { (bytes.copy ?? 0) * (committedEntry == nil ? 1 : 2) }
 
     /// The same store where the copy could not be kept, with what is known of it.
     func described(because reason: String) -> BundleMetadata.Store {

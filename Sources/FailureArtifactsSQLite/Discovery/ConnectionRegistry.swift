@@ -27,7 +27,7 @@ package final class ConnectionRegistry: Sendable {
     /// A point in the order of what happened to connections.
     package struct Moment: Sendable {
         /// Counts opens and closes.
-        fileprivate(set) var event: UInt64 = 0
+        fileprivate let event: UInt64
         /// Counts statements, over all connections.
         let statement: UInt64
     }

@@ -25,10 +25,8 @@ extension SnapshotAttempt {
         } catch let refusal as LendingRefusal {
             if isLastResort || !fileIsInPlace { throw SnapshotFailure(refusal) }
             return nil
-        } catch let failure as SnapshotFailure {
-            throw failure
         } catch {
-            throw SnapshotFailure("\(error)")
+            throw SnapshotFailure(error)
         }
     }
 
@@ -51,7 +49,7 @@ extension SnapshotAttempt {
         }
         if !isLastResort, transaction == SQLITE_TXN_NONE, fileIsInPlace {
             // Reading would take a lock that a writer may meet.
-            if hasRollbackJournal { return nil }
+            if journal == .rollback { return nil }
             // Without a mutex nothing keeps another thread from starting to use the connection now.
             if sqlite3_db_mutex(handle) == nil { return nil }
         }
@@ -127,12 +125,8 @@ extension SnapshotAttempt {
             }
             try backUp(from: source.handle, to: target)
             return .secondConnection
-        } catch let error as SQLiteError {
-            throw SnapshotFailure(error)
-        } catch let failure as SnapshotFailure {
-            throw failure
         } catch {
-            throw SnapshotFailure("\(error)")
+            throw SnapshotFailure(error)
         }
     }
 
@@ -146,12 +140,8 @@ extension SnapshotAttempt {
             try copy.execute(
                 "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")
             try copy.replaceContent(withMainOf: source, until: deadline)
-        } catch let error as SQLiteError {
-            throw SnapshotFailure(error)
-        } catch let error as SystemError {
-            throw SnapshotFailure(error)
         } catch {
-            throw SnapshotFailure("\(error)")
+            throw SnapshotFailure(error)
         }
     }
 }

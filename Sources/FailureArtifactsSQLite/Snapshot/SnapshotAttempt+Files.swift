@@ -3,11 +3,16 @@ internal import FailureArtifactsSystem
 
 // The rungs that read a store's files.
 extension SnapshotAttempt {
-    /// Whether the store is a database with a rollback journal, by its header; an empty one has no other.
-    var hasRollbackJournal: Bool {
-        guard let original = store.path else { return false }
-        if let header = try? Self.header(of: original) { return header.journalVersion == 1 }
-        return (try? FileSystem.status(of: original))?.size == 0
+    /// What a database file says of its journal.
+    enum Journal {
+        case rollback, wal, unknown
+    }
+
+    /// The journal by the store's header; an empty store has no WAL.
+    var journal: Journal {
+        guard let original = store.path else { return .unknown }
+        if let header = try? Self.header(of: original) { return header.journal }
+        return (try? FileSystem.status(of: original))?.size == 0 ? .rollback : .unknown
     }
 
     /// Copies the files of an open store without a lock: with one, a writer that comes meanwhile may be
@@ -17,18 +22,21 @@ extension SnapshotAttempt {
     ///   WAL that is written to all the time, in which a reader is in hardly anybody's way.
     /// - Throws: Why it could not be made.
     mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
-        guard fileIsInPlace, snapshot.isTransactionOpen != true else { return nil }
-        if hasRollbackJournal { return try copyFiles() }
-        let isWAL = (try? Self.header(of: store.path ?? ""))?.journalVersion == 2
-        let patience = min(deadline, .now.advanced(bySeconds: 0.25))
-        guard isWAL, let original = store.path,
-            (try? copyConsistently(original, until: patience)) == true
-        else {
-            removeCopies()
+        guard let original = store.path, fileIsInPlace, snapshot.isTransactionOpen != true else {
             return nil
         }
-        foldJournal()
-        return .fileCopy
+        switch journal {
+        case .rollback: return try copyFiles()
+        case .unknown: return nil
+        case .wal:
+            let patience = min(deadline, .now.advanced(bySeconds: 0.25))
+            guard (try? copyConsistently(original, until: patience)) == true else {
+                removeCopies()
+                return nil
+            }
+            foldJournal()
+            return .fileCopy
+        }
     }
 
     /// Copies the files of a store, and folds the journal's copy into the database's copy.
@@ -108,8 +116,7 @@ extension SnapshotAttempt {
     /// The fields of a database's header that tell of writing
     /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
     private struct Header: Equatable {
-        /// 1 for a rollback journal, 2 for a WAL.
-        let journalVersion: UInt8
+        let journal: Journal
         /// Counts transactions, but not those in a WAL.
         let changeCounter: [UInt8]
     }
@@ -128,7 +135,10 @@ extension SnapshotAttempt {
         let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
             try file.read(into: buffer, at: 0)
         }
-        return count == 28 ? Header(journalVersion: bytes[19], changeCounter: Array(bytes[24...])) : nil
+        guard count == bytes.count else { return nil }
+        // The read version: 1 for a rollback journal, 2 for a WAL.
+        let journal: Journal = [1: .rollback, 2: .wal][bytes[19]] ?? .unknown
+        return Header(journal: journal, changeCounter: Array(bytes[24...]))
     }
 
     // A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a

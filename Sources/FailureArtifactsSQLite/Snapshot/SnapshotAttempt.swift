@@ -66,7 +66,7 @@ struct SnapshotAttempt {
         case .unlockedFileCopy: return try copyFilesOfOpenStore()
         case .secondConnection:
             // A reader would be in a writer's way.
-            if hasRollbackJournal && snapshot.isTransactionOpen != true { return nil }
+            if journal == .rollback && snapshot.isTransactionOpen != true { return nil }
             return try copyThroughSecondConnection(to: path, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
         case .fileCopy: return try copyFiles()
@@ -85,8 +85,7 @@ struct SnapshotAttempt {
         guard let original = store.path else { return }
         snapshot.originalBytes = try? FileSystem.status(of: original)?.size
         snapshot.walBytes = try? FileSystem.status(of: original + "-wal")?.size
-        guard let identity = store.identity else { return }
-        if (try? FileSystem.status(of: original)?.identity) != identity {
+        if store.identity != nil && !fileIsInPlace {
             snapshot.warnings.append(
                 "The file '\(original)' was deleted or replaced while the test had it open.")
         }

@@ -9,15 +9,23 @@ struct SnapshotFailure: Error {
         self.reason = reason
     }
 
-    init(_ error: SQLiteError) {
-        reason = "SQLite could not \(error.operation): \(error.message) (error \(error.code))."
+    /// What SQLite, the system, or another thread's use of the connection came in the way with.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as SnapshotFailure:
+            self = failure
+        case let refusal as LendingRefusal:
+            self.init(refusal)
+        case let error as SQLiteError:
+            self.init("SQLite could not \(error.operation): \(error.message) (error \(error.code)).")
+        case let error as SystemError:
+            self.init("The system could not \(error.operation) '\(error.path)': \(error.reason).")
+        default:
+            self.init("\(error)")
+        }
     }
 
-    init(_ error: SystemError) {
-        reason = "The system could not \(error.operation) '\(error.path)': \(error.reason)."
-    }
-
-    init(_ refusal: LendingRefusal) {
+    private init(_ refusal: LendingRefusal) {
         switch refusal {
         case .ended:
             reason = "The connection was closed while the capture was made."
