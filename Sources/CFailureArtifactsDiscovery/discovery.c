@@ -1,8 +1,10 @@
 #include "discovery.h"
+#include "keeping.h"
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static failure_artifacts_discovery_events events;
@@ -46,14 +48,18 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 // connection last.
 static int connection_is_used(unsigned event, void *context, void *statement, void *sql) {
     failure_artifacts_connection *connection = context;
-    (void)statement, (void)sql;
+    (void)statement;
     if (pauses > 0) return 0;
     // Before the wait: either this thread sees that the connection is lent, or the one that wants to lend it
     // sees that it is being closed.
     atomic_store(&connection->is_closing, event == SQLITE_TRACE_CLOSE);
     // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
     for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) usleep(100);
-    if (event == SQLITE_TRACE_CLOSE) return 0;
+    if (event == SQLITE_TRACE_CLOSE) {
+        failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+        return 0;
+    }
+    failure_artifacts_follow(connection, sql, events.kept);
     atomic_store_explicit(
         &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,
         memory_order_relaxed);
@@ -90,7 +96,17 @@ void failure_artifacts_restore_error(
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
     if (connection->serial) events.closed(connection);
+    free(connection->vfs);
     free(connection);
+}
+
+static void learn_file(failure_artifacts_connection *connection) {
+    sqlite3_file *file = NULL;
+    sqlite3_vfs *vfs = NULL;
+    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
+    connection->file = file;
+    if (vfs && vfs != sqlite3_vfs_find(NULL)) connection->vfs = strdup(vfs->zName);
 }
 
 // An automatic extension: called at the end of each sqlite3_open. It returns 0 always, since anything else
@@ -106,6 +122,7 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
         marker_function, NULL, NULL, connection_ends);
     // On failure SQLite has called the destructor already; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) return 0;
+    learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
     sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE, connection_is_used, connection);
     events.opened(connection);

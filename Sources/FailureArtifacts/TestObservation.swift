@@ -15,6 +15,10 @@ extension TestObservation: XCTestObservation {
         CaptureSession.shared.warnAboutEnvironment()
     }
 
+    func testBundleDidFinish(_ testBundle: Bundle) {
+        CaptureSession.shared.testsDidFinish()
+    }
+
     func testCaseWillStart(_ testCase: XCTestCase) {
         let suite = String(describing: type(of: testCase))
         _ = CaptureSession.shared.testWillStart(
@@ -39,7 +43,9 @@ extension TestObservation: XCTestObservation {
         didFail(
             FailureEvent(
                 message: description, file: isError ? nil : filePath, line: isError ? nil : lineNumber,
-                kind: isError ? .error : .assertion))
+                kind: isError ? .error : .assertion),
+            // Where this reads false, XCTest ends the process as soon as its observers have been told.
+            testGoesOn: testCase.continueAfterFailure)
     }
     #endif
 
@@ -48,9 +54,9 @@ extension TestObservation: XCTestObservation {
         CaptureSession.shared.testDidFinish(test)
     }
 
-    private func didFail(_ event: FailureEvent) {
+    private func didFail(_ event: FailureEvent, testGoesOn: Bool = true) {
         guard let test = CaptureSession.shared.currentTest else { return }
-        CaptureSession.shared.testDidFail(test, event)
+        CaptureSession.shared.testDidFail(test, event, testGoesOn: testGoesOn)
     }
 
     /// The method's name out of `Class.method`, or `-[Module.Class method]` on Apple's systems.

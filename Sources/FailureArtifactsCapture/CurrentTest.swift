@@ -20,6 +20,19 @@ public enum CurrentTest {
         CaptureSession.shared.currentTest?.state.withLock { $0.registered.append((path, name)) }
     }
 
+    /// Copies the test's stores as they are now, to be in its bundle should it fail later.
+    ///
+    /// To be called on the test's own thread: that is how its own connections are told from others'. It takes
+    /// as long as copying the stores' files. Where the copies have the bytes of earlier ones, the bundle holds
+    /// them once.
+    ///
+    /// - Parameter label: The copies' folder below `snapshots/`; what file systems do not take in it is
+    ///   replaced, and a label that was given before gets a number.
+    public static func snapshot(_ label: String) {
+        guard let test = CaptureSession.shared.currentTest else { return }
+        CaptureSession.shared.takeSnapshot(label, of: test)
+    }
+
     /// Puts data into the bundle.
     ///
     /// - Parameters:

@@ -9,6 +9,12 @@ package enum FileSystem {
         throw error
     }
 
+    /// What the system says of a regular file; nil where there is none, or none that this process may see.
+    package static func regularFile(_ path: String) -> FileStatus? {
+        guard let status = try? status(of: path), status.kind == .regular else { return nil }
+        return status
+    }
+
     /// A descriptor by which this process has a file open; nil where it has none.
     ///
     /// - Parameters:
@@ -20,8 +26,12 @@ package enum FileSystem {
         guard let names = try? contents(ofDirectory: "/dev/fd") else { return nil }
         for descriptor in names.compactMap({ CInt($0) }) {
             var information = stat()
-            guard descriptor != own, fstat(descriptor, &information) == 0 else { continue }
-            if FileStatus(information).identity == identity { return descriptor }
+            guard descriptor != own, fstat(descriptor, &information) == 0,
+                FileStatus(information).identity == identity
+            else { continue }
+            // What can't be read is of no use: opened for writing only, or a ``FileReference``.
+            var byte: UInt8 = 0
+            if pread(descriptor, &byte, 1, 0) >= 0 { return descriptor }
         }
         return nil
     }
@@ -83,6 +93,14 @@ package enum FileSystem {
         }
         guard errno == 0 else { throw .last("list", path) }
         return names.sorted()
+    }
+
+    /// How many bytes the regular files below a directory have, as far as they can be seen.
+    package static func size(ofAllBelow path: String) -> UInt64 {
+        guard let status = try? status(of: path) else { return 0 }
+        guard status.kind == .directory else { return status.kind == .regular ? status.size : 0 }
+        let names = (try? contents(ofDirectory: path)) ?? []
+        return names.reduce(0) { $0 + size(ofAllBelow: Path.join(path, $1)) }
     }
 
     /// Removes a file, a link or, with all it holds, a directory; what is missing already is no error.
@@ -151,14 +169,27 @@ package enum FileSystem {
         return bytes
     }
 
-    /// The start of a file whose size the system does not tell, such as those in `/proc`: at most 4 KiB.
-    package static func contents(ofSpecialFile path: String) throws(SystemError) -> [UInt8] {
+    /// The content of a file whose size the system does not tell, such as those in `/proc`.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - limit: How many bytes are read at most.
+    /// - Returns: Its bytes, as far as the limit allows.
+    /// - Throws: The failure of a system call.
+    package static func contents(
+        ofSpecialFile path: String, limit: Int = 4096
+    ) throws(SystemError) -> [UInt8] {
         let file = try File(reading: path)
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: min(limit, 1 << 16))
+        while bytes.count < limit {
+            let count = try block.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: UInt64(bytes.count))
+            }
+            bytes += block[..<min(count, limit - bytes.count)]
+            if count == 0 { break }
         }
-        return Array(bytes[..<count])
+        return bytes
     }
 
     /// What a symbolic link says.

@@ -54,6 +54,11 @@ import Testing
             (try? FileSystem.contents(ofDirectory: directory + "/artifacts")) ?? []
         }
 
+        func finish(_ test: RunningTest) {
+            session.testDidFinish(test)
+            session.testsDidFinish()
+        }
+
         /// The only bundle.
         func bundle() throws -> BundleReader {
             let location = try BundleLocator.single(at: directory + "/artifacts")
@@ -72,27 +77,30 @@ import Testing
         let world = try World()
         let test = world.start()
         test.state.withLock { $0.attachments.append(("a", .bytes([1]))) }
-        world.session.testDidFinish(test)
+        world.finish(test)
         #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
     }
 
-    @Test func theBundleIsThereWhenTheFailureReturnsAndTellsAllAtTheEnd() throws {
+    @Test func theCopyIsThereWhenTheFailureReturnsAndTheBundleTellsAll() throws {
         let world = try World()
         let test = world.start()
         test.state.withLock { $0.attachments.append(("early.txt", .bytes([1, 2]))) }
         world.fail(test, "first")
-        let name = world.left.first { $0.hasSuffix(".zip") }
-        #expect(messages(try world.bundle()) == ["first"])
+        let spool = try #require(
+            ArtifactsDirectory(path: world.directory + "/artifacts").spools.first)
+        #expect(!spool.isEnded && spool.process == .current)
+        #expect(spool.metadata?.failures.map(\.message) == ["first"])
+        #expect(FileSystem.regularFile(spool.path + "/stores/ledger.sqlite") != nil)
 
         try world.run("INSERT INTO t VALUES (2)")
         world.fail(test, "second")
         test.state.withLock {
             $0.attachments.append(("late.txt", .file(world.directory + "/ledger.sqlite")))
         }
-        world.session.testDidFinish(test)
+        world.finish(test)
 
         let bundle = try world.bundle()
-        #expect(world.left == [".gitignore", try #require(name)])
+        #expect(world.left.count == 2 && world.left.first == ".gitignore")
         #expect(messages(bundle) == ["first", "second"])
         #expect(try world.rows(bundle) == 1)
         #expect(
@@ -105,6 +113,70 @@ import Testing
         #expect(bundle.metadata.test.attempt == 1)
     }
 
+    @Test(arguments: [true, false])
+    func aBundleIsThereAtOnceIfAskedFor(testGoesOn: Bool) throws {
+        let world = try World { $0.packsInBackground = false }
+        let test = world.start()
+        let event = FailureEvent(message: "m", file: "T.swift", line: 1, kind: .assertion)
+        world.session.testDidFail(test, event, testGoesOn: testGoesOn)
+        if testGoesOn { world.session.testDidFinish(test) }
+        #expect(try world.rows(try world.bundle()) == 1)
+        // What comes later comes too late.
+        world.fail(test, "late")
+        world.finish(test)
+        #expect(messages(try world.bundle()) == ["m"])
+    }
+
+    @Test func snapshotsAreThereIfTheTestFailsAndSameContentOnce() throws {
+        let world = try World()
+        let test = world.start()
+        world.session.takeSnapshot("before: all", of: test)
+        world.session.takeSnapshot("again", of: test)
+        try world.run("INSERT INTO t VALUES (2)")
+        world.session.takeSnapshot("again", of: test)
+        world.fail(test, "m")
+        world.finish(test)
+
+        let bundle = try world.bundle()
+        #expect(bundle.metadata.snapshots?.map(\.label) == ["before_all", "again", "again-2"])
+        #expect(try world.rows(bundle, "before_all/ledger") == 1)
+        #expect(try world.rows(bundle, "again/ledger") == 1)
+        #expect(try world.rows(bundle, "again-2/ledger") == 2)
+        #expect(try world.rows(bundle) == 2)
+        let copies = bundle.archive.entries.map(\.name).filter { $0.hasSuffix(".sqlite") }
+        #expect(
+            copies == [
+                "stores/ledger.sqlite", "snapshots/before_all/ledger.sqlite",
+                "snapshots/again-2/ledger.sqlite",
+            ])
+    }
+
+    @Test func snapshotsOfATestThatPassesLeaveNothing() throws {
+        let world = try World()
+        let test = world.start()
+        world.session.takeSnapshot("before", of: test)
+        world.finish(test)
+        #expect(world.left == [".gitignore"])
+    }
+
+    @Test func theOriginalIsCheckpointedOnlyIfAskedFor() throws {
+        for asked in [false, true] {
+            let world = try World { $0.checkpointsOriginal = asked }
+            try world.run("PRAGMA journal_mode = wal; INSERT INTO t VALUES (2)")
+            let test = world.start()
+            world.fail(test, "m")
+            let wal = FileSystem.regularFile(world.directory + "/ledger.sqlite-wal")
+            world.finish(test)
+            let store = try #require(try world.bundle().metadata.stores.first)
+            #expect(store.tables?.first?.rows == 2)
+            #expect((wal?.size == 0) == asked)
+            // SQLite's numbers of a WAL that was emptied.
+            #expect(
+                store.capture.originalCheckpoint
+                    == (asked ? .init(busy: false, log: 0, checkpointed: 0) : nil))
+        }
+    }
+
     @Test func everyFailureHasASnapshot() throws {
         let world = try World { $0.mode = .everyFailure }
         let test = world.start()
@@ -113,7 +185,7 @@ import Testing
         world.fail(test, "second")
         try world.run("INSERT INTO t VALUES (3)")
         world.fail(test, "third")
-        world.session.testDidFinish(test)
+        world.finish(test)
 
         let bundle = try world.bundle()
         #expect(try world.rows(bundle) == 1)
@@ -128,7 +200,7 @@ import Testing
         for _ in 1...3 {
             let test = world.start()
             world.fail(test, "again")
-            world.session.testDidFinish(test)
+            world.finish(test)
         }
         let attempts = try BundleLocator.findings(at: world.directory + "/artifacts").map { finding in
             try BundleReader(finding.location, scratchDirectory: world.directory).metadata.test.attempt
@@ -141,7 +213,7 @@ import Testing
         for number in 1...4 {
             let test = world.start("test\(number)")
             world.fail(test, "m")
-            world.session.testDidFinish(test)
+            world.finish(test)
         }
         #expect(world.left.filter { $0.hasSuffix(".zip") }.count == 2)
         #expect(!world.left.contains(".in-flight"))
@@ -162,7 +234,7 @@ import Testing
         }
         let test = world.start()
         world.fail(test, "m")
-        world.session.testDidFinish(test)
+        world.finish(test)
 
         let metadata = try world.bundle().metadata
         #expect(metadata.stores.map(\.capture.method) == ["described"])
@@ -176,7 +248,7 @@ import Testing
             let world = try World { $0.mode = mode }
             let test = world.start()
             DispatchQueue.concurrentPerform(iterations: 16) { index in world.fail(test, "\(index)") }
-            world.session.testDidFinish(test)
+            world.finish(test)
             let bundle = try world.bundle()
             #expect(Set(messages(bundle)) == Set((0..<16).map { "\($0)" }))
             #expect(bundle.metadata.entries.allSatisfy { bundle.archive.entry(named: $0) != nil })
@@ -187,7 +259,7 @@ import Testing
         let world = try World { $0.mode = .off }
         let test = world.start()
         world.fail(test, "m")
-        world.session.testDidFinish(test)
+        world.finish(test)
         #expect(world.left.isEmpty)
     }
 
@@ -195,7 +267,7 @@ import Testing
         let world = try World { $0.directory = URL(filePath: "/dev/null/artifacts") }
         let test = world.start()
         world.fail(test, "m")
-        world.session.testDidFinish(test)
+        world.finish(test)
         #expect(test.state.withLock(\.failures.count) == 1)
     }
 }

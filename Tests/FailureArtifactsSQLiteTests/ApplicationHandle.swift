@@ -2,6 +2,8 @@ import CFailureArtifactsSQLite
 import Foundation
 import Testing
 
+@testable import FailureArtifactsSQLite
+
 /// A connection as an application opens it, with SQLite's C API.
 final class ApplicationHandle: @unchecked Sendable {
     private(set) var handle: OpaquePointer?
@@ -15,6 +17,18 @@ final class ApplicationHandle: @unchecked Sendable {
     func close() {
         sqlite3_close_v2(handle)
         handle = nil
+    }
+
+    /// What discovery knows of it.
+    var discovered: DiscoveredConnection {
+        get throws {
+            try #require(ConnectionRegistry.shared.openConnections.first { $0.handle == handle })
+        }
+    }
+
+    /// The stores that it has, as discovery finds them.
+    var stores: [DiscoveredStore] {
+        get throws { DiscoveredStore.grouping([try discovered]) }
     }
 
     func run(_ sql: String) throws {
@@ -31,6 +45,15 @@ final class ApplicationHandle: @unchecked Sendable {
         defer { sqlite3_finalize(statement) }
         try #require(sqlite3_step(statement) == SQLITE_ROW)
         return sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "NULL"
+    }
+}
+
+extension Snapshotter.Targets {
+    /// `copy.sqlite` and its like.
+    static func copies(in directory: String) -> Self {
+        Self(
+            copy: directory + "/copy.sqlite", committed: directory + "/copy.committed.sqlite",
+            raw: directory + "/raw.sqlite")
     }
 }
 

@@ -26,7 +26,7 @@ import Testing
             let connections = ConnectionRegistry.shared.openConnections.filter { $0.path == path }
             let store = try #require(DiscoveredStore.grouping(connections).first)
             let snapshot = Snapshotter(maximumBytes: 1 << 30).capture(
-                store, to: directory + "/copy", committedTo: directory + "/committed")
+                store, to: .copies(in: directory))
 
             #expect(snapshot.method == (inTransaction ? .serialize : .fileCopy))
             // SQLITE_CONSTRAINT_UNIQUE, a macro that Swift does not import.
@@ -84,7 +84,8 @@ import Testing
                 where store.path?.hasPrefix(directory) ?? true {
                     let copy = "\(directory)/copy-\(copies)"
                     let snapshotter = Snapshotter(timeLimit: 0.02, maximumBytes: 1 << 20)
-                    let snapshot = snapshotter.capture(store, to: copy, committedTo: copy + ".committed")
+                    let snapshot = snapshotter.capture(
+                        store, to: .init(copy: copy, committed: nil, raw: copy + ".raw"))
                     if snapshot.method != .described { copies += 1 }
                 }
             }
@@ -118,7 +119,7 @@ import Testing
             let store = try #require(DiscoveredStore.grouping(connections).first)
             #expect(!store.isUsed(since: moment))
             _ = Snapshotter(maximumBytes: 1 << 30).capture(
-                store, to: directory + "/copy", committedTo: directory + "/committed")
+                store, to: .copies(in: directory))
             // Our own use is none.
             #expect(!store.isUsed(since: moment))
             try application.run("INSERT INTO t VALUES (1)")
@@ -129,6 +130,8 @@ import Testing
     @Test func aStoreIsKnownFromItsOpenToItsRealEnd() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
+            defer { ConnectionRegistry.shared.endKeeping() }
             let moment = ConnectionRegistry.shared.now
             func isOpen() -> Bool {
                 ConnectionRegistry.shared.openConnections.contains { $0.path == path }

@@ -31,8 +31,7 @@ import Testing
             guard let store = DiscoveredStore.grouping(connections).first else { return }
             let snapshotter = Snapshotter(timeLimit: 0.2, maximumBytes: 1 << 30)
             assertion.snapshot = snapshotter.capture(
-                store, to: assertion.directory + "/copy.sqlite",
-                committedTo: assertion.directory + "/copy.committed.sqlite")
+                store, to: .copies(in: assertion.directory))
         }
     }
 

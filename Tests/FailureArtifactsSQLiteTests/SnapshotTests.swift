@@ -19,7 +19,7 @@ import Testing
         timeLimit: Double = 2
     ) -> Snapshot {
         Snapshotter(timeLimit: timeLimit, maximumBytes: maximumBytes).capture(
-            store, to: directory + "/copy.sqlite", committedTo: directory + "/copy.committed.sqlite")
+            store, to: .copies(in: directory))
     }
 
     /// Checks that a copy is one sound stand-alone file.
@@ -113,8 +113,7 @@ import Testing
             let snapshotter = Snapshotter(maximumBytes: 1 << 30, maximumMemory: 1000)
 
             let snapshot = snapshotter.capture(
-                try discovered(path), to: directory + "/copy.sqlite",
-                committedTo: directory + "/committed")
+                try discovered(path), to: .copies(in: directory))
 
             #expect(snapshot.method == .secondConnection && snapshot.isTransactionOpen == true)
             #expect(snapshot.warnings.count == 1)
@@ -193,12 +192,8 @@ import Testing
 
     @Test func aBusyConnectionIsNotWaitedForPastTheLimit() throws {
         try withTemporaryDirectory { directory in
-            let before = Set(ConnectionRegistry.shared.openConnections.map(\.serial))
             let application = try ApplicationHandle(":memory:")
-            let connection = try #require(
-                ConnectionRegistry.shared.openConnections.last {
-                    !before.contains($0.serial) && $0.path == nil && $0.lastUse?.order == 0
-                })
+            let connection = try application.discovered
             let handle = application.handle
             let mutex = try #require(sqlite3_db_mutex(handle))
             let isHeld = Lock(false)
@@ -325,11 +320,7 @@ import Testing
             #expect(large.method == .described && large.excessiveBytes == 106_496 && large.reason != nil)
             let memory = try ApplicationHandle(":memory:")
             try memory.run("CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))")
-            let connection = try #require(
-                ConnectionRegistry.shared.openConnections.last {
-                    $0.path == nil && $0.lastUse?.isOnThisThread == true
-                })
-            let store = try #require(DiscoveredStore.grouping([connection]).first)
+            let store = try #require(try memory.stores.first)
             #expect(capture(store, in: directory, maximumBytes: 50_000).excessiveBytes == 106_496)
         }
     }

@@ -24,16 +24,42 @@ typedef struct failure_artifacts_connection {
     _Atomic(uintptr_t) lent_to;
     // Whether the application has begun to close the connection and run no statement since.
     atomic_bool is_closing;
+    // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
+    atomic_bool is_unwound;
+    // What SQLite reads the store's file with: the same for all connections that share a store in memory.
+    const void *file;
+    // The name of the VFS, to be freed with the record; NULL for the process's default one.
+    char *vfs;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
 } failure_artifacts_connection;
+
+// Why a store's content is kept although nothing has failed.
+typedef enum failure_artifacts_keeping_reason {
+    // A transaction is about to be rolled back.
+    failure_artifacts_is_rolling_back,
+    // The connection is about to be closed, and what only it has will be gone.
+    failure_artifacts_is_ending,
+} failure_artifacts_keeping_reason;
+
+// What a connection sees of one of its databases, as a database file in memory.
+typedef struct failure_artifacts_image {
+    failure_artifacts_keeping_reason reason;
+    // The database's name on the connection, such as "main"; valid during the call.
+    const char *schema;
+    // To be freed with sqlite3_free(); NULL where it was not kept.
+    void *bytes;
+    int64_t size;
+} failure_artifacts_image;
 
 typedef struct failure_artifacts_discovery_events {
     // On the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
+    // On the thread that rolls back or closes, before it happens. Takes over the bytes.
+    void (*kept)(failure_artifacts_connection *connection, failure_artifacts_image image);
 } failure_artifacts_discovery_events;
 
 // Has the handlers called for each connection opened from now on. A second call changes nothing.
@@ -52,6 +78,7 @@ void failure_artifacts_discovery_resume(void);
 uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
+bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
 // The number of statements so far, over all connections.
 uint64_t failure_artifacts_statement_count(void);
 
@@ -60,6 +87,21 @@ uint64_t failure_artifacts_statement_count(void);
 // where the connection is being closed.
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
+
+// From now on, what is about to be lost for good is kept: the content of a store in a transaction that is
+// rolled back, and at its close that of a store in memory or of one whose file is gone.
+//
+// Stores of more than `maximum_bytes` are not. Nor is any while keeping has taken more than a tenth of a second
+// and a fiftieth of the time since this call, so that a test that rolls back all the time is not held up.
+void failure_artifacts_keeping_begins(int64_t maximum_bytes);
+void failure_artifacts_keeping_ends(void);
+
+// The name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
+// past the last one. The caller must own the connection.
+const char *failure_artifacts_schema_name(sqlite3 *handle, int index);
+
+// Whether SQLite has the store's content in memory under the given VFS name.
+bool failure_artifacts_is_memory_vfs(const char *vfs);
 
 // Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
 // sqlite3_extended_errcode() answer with `code` and `message` again. The caller must own the connection.

@@ -12,11 +12,18 @@ extension BundleMetadata {
         package var entry: String?
         /// What everyone else saw, only where a transaction was open.
         package var committedEntry: String?
+        /// The files as they were, a database and its journal, where SQLite does not read all that is in
+        /// them; absent where it does.
+        package var rawEntries: [String]?
         /// The path the test opened; absent for a store without a file.
         package var originalPath: String?
+        /// Whether that path had been deleted or given to another file by then; absent where it had not.
+        package var deleted: Bool?
         package var storage: Storage
         /// By SQLite's names, of the original: `wal`, `delete`, `memory`, …; absent where unknown.
         package var journalMode: String?
+        /// The name of the VFS it was read with; absent where that is the process's default one.
+        package var vfs: String?
         /// Whether the test's connection was inside a write transaction; absent where that is not known.
         package var transactionOpen: Bool?
         package var capture: Capture
@@ -37,15 +44,20 @@ extension BundleMetadata {
 
         package init(
             name: String, entry: String? = nil, committedEntry: String? = nil,
-            originalPath: String? = nil, storage: Storage, journalMode: String? = nil,
-            transactionOpen: Bool? = nil, capture: Capture, bytes: Bytes
+            rawEntries: [String]? = nil, originalPath: String? = nil, deleted: Bool? = nil,
+            storage: Storage,
+            journalMode: String? = nil, vfs: String? = nil, transactionOpen: Bool? = nil,
+            capture: Capture, bytes: Bytes
         ) {
             self.name = name
             self.entry = entry
             self.committedEntry = committedEntry
+            self.rawEntries = rawEntries
             self.originalPath = originalPath
+            self.deleted = deleted
             self.storage = storage
             self.journalMode = journalMode
+            self.vfs = vfs
             self.transactionOpen = transactionOpen
             self.capture = capture
             self.bytes = bytes
@@ -60,6 +72,8 @@ extension BundleMetadata {
             /// In seconds.
             package var duration: Double
             package var checkpoint: Checkpoint
+            /// What came of the checkpoint of the test's own store; absent where none was asked for.
+            package var originalCheckpoint: CheckpointResult?
             /// Why there is no copy, as a full sentence; absent where there is one.
             package var reason: String?
 
@@ -72,6 +86,23 @@ extension BundleMetadata {
                 self.duration = duration
                 self.checkpoint = checkpoint
                 self.reason = reason
+            }
+        }
+
+        /// What SQLite says of a checkpoint
+        /// (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
+        package struct CheckpointResult: Codable, Equatable, Sendable {
+            /// Whether somebody kept it from being completed.
+            package var busy: Bool
+            /// Frames in the WAL, −1 where there is none.
+            package var log: Int64
+            /// How many of them are in the database file since.
+            package var checkpointed: Int64
+
+            package init(busy: Bool, log: Int64, checkpointed: Int64) {
+                self.busy = busy
+                self.log = log
+                self.checkpointed = checkpointed
             }
         }
 

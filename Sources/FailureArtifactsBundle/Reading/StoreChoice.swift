@@ -18,9 +18,15 @@ extension BundleMetadata {
             }
     }
 
-    /// The entries that the metadata names, in the order of the archive.
+    /// The entries that the metadata names, in the order of the archive; one that several stores have in
+    /// common once.
     package var entries: [String] {
-        storeChoices.map(\.entry) + attachments.compactMap(\.entry)
+        let allStores = stores + (snapshots ?? []).flatMap(\.stores)
+        let names =
+            storeChoices.map(\.entry) + allStores.flatMap { $0.rawEntries ?? [] }
+            + attachments.compactMap(\.entry)
+        var seen: Set<String> = []
+        return names.filter { seen.insert($0).inserted }
     }
 }
 

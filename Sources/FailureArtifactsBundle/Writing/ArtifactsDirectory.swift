@@ -19,6 +19,7 @@ package struct ArtifactsDirectory: Sendable {
         self.path = Path.absolute(path)
     }
 
+    /// What is not finished: the captures of running tests, hidden from uploads.
     private var inFlight: String { Path.join(path, ".in-flight") }
 
     /// Creates the directory where it is missing, and has git ignore what is in it.
@@ -32,20 +33,39 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// How many bundles there are now, of all processes, and how large they are.
+    ///
+    /// What is still to be packed counts as what it is before that.
     package func usage() throws(SystemError) -> Usage {
         var usage = Usage()
         for name in try FileSystem.contents(ofDirectory: path) where name.hasSuffix(".zip") {
             usage.bundles += 1
             // A bundle that somebody has just removed takes no place.
-            usage.bytes += try FileSystem.status(of: Path.join(path, name))?.size ?? 0
+            usage.bytes += FileSystem.regularFile(Path.join(path, name))?.size ?? 0
+        }
+        for spool in spools {
+            usage.bundles += 1
+            usage.bytes += FileSystem.size(ofAllBelow: spool.path)
         }
         return usage
     }
 
+    /// What is not packed yet, of all processes.
+    package var spools: [Spool] {
+        let names = (try? FileSystem.contents(ofDirectory: inFlight)) ?? []
+        return names.compactMap { Spool(at: Path.join(inFlight, $0)) }
+    }
+
     /// Creates a hidden directory in which one capture is put together.
     package func makeSpool() throws(SystemError) -> Spool {
-        try FileSystem.createDirectory(inFlight)
-        return Spool(path: try FileSystem.createUniqueDirectory(in: inFlight, prefix: "capture-"))
+        while true {
+            try FileSystem.createDirectory(inFlight)
+            do {
+                return try Spool(in: inFlight)
+            } catch  where error.isNotFound {
+                // Another process has just removed the last of its own, and the hidden directory with it.
+                continue
+            }
+        }
     }
 
     /// Gives a finished bundle its name, in one step.
@@ -72,28 +92,10 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Replaces a bundle by a newer form of itself, in one step.
-    package func republish(_ file: String, at bundle: String) throws(SystemError) {
-        try FileSystem.rename(file, to: bundle)
-        try FileSystem.synchronizeDirectory(path)
-    }
-
     /// Removes a spool, and the hidden directory with the last of them.
     package func discard(_ spool: Spool) {
-        try? FileSystem.remove(spool.path)
+        spool.remove()
         // Fails where other captures are under way, as it should.
         try? FileSystem.removeEmptyDirectory(inFlight)
-    }
-}
-
-/// The files of one capture, before they are packed: each has the path that its entry will have.
-package struct Spool: Sendable {
-    package let path: String
-
-    /// Where the content of an entry is put; the directory above it exists.
-    package func path(ofEntry entry: String) throws(SystemError) -> String {
-        let path = Path.join(path, entry)
-        try FileSystem.createDirectory(Path.directory(of: path))
-        return path
     }
 }

@@ -36,6 +36,18 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumBundles: Int
     /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
+    /// Whether bundles are packed on a thread of their own while the next tests run; by default they are.
+    ///
+    /// Without it a failing test's end waits for its bundle. Either way the process does.
+    public var packsInBackground = true
+    /// Of stores with at most so many bytes, what is about to be lost is kept in memory until the test has
+    /// ended: what is rolled back, and the last content of stores in memory; by default 16 MiB, 0 for none.
+    public var maximumKeptBytes: UInt64 = 16 << 20
+    /// Whether a failing test's stores are checkpointed after they have been copied; by default they are left
+    /// as they are.
+    ///
+    /// The test can tell the difference: its WAL is emptied, as by `PRAGMA wal_checkpoint(TRUNCATE)`.
+    public var checkpointsOriginal = false
     /// Seconds that the capture of one store may wait for locks and for other threads; by default 2.
     public var timeLimitPerStore: Double = 2
     /// Seconds after which no further store of the same failure is copied; by default 10.

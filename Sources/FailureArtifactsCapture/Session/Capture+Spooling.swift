@@ -12,17 +12,19 @@ extension Capture {
     }
 
     /// Copies the stores that belong to a test, as they are now.
-    func spoolStores(
-        of test: RunningTest, below folder: String, in spool: Spool
-    ) -> [BundleMetadata.Store] {
+    ///
+    /// - Parameters:
+    ///   - folder: Where their entries are in the bundle.
+    ///   - failure: What has happened; nil where the test asked for copies.
+    /// - Returns: What came of it, store by store.
+    func spoolStores(below folder: String, after failure: FailureEvent?) -> [BundleMetadata.Store] {
         let found = FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
             artifactsDirectory: directory.path)
-        state.withLock { $0.warnings += found.warnings }
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
         return found.stores.map { found in
             Instant.now < deadline
-                ? spoolStore(found, below: folder, in: spool)
+                ? spoolStore(found, below: folder, after: failure)
                 : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)
         }
     }
@@ -31,35 +33,80 @@ extension Capture {
     private func leaveOut(
         _ found: FoundStores.Store, because reason: String, _ limit: String? = nil
     ) -> BundleMetadata.Store {
-        var snapshot = Snapshot(storage: found.store.path == nil ? .memory : .file)
+        var snapshot = Snapshot(storage: found.store.storage)
         snapshot.reason = reason
         note(snapshot, of: found, limit: limit)
-        return BundleMetadata.Store(snapshot, of: found, duration: 0, copy: nil)
+        let entries = StoreEntries(of: found.name, in: "")
+        return BundleMetadata.Store(snapshot, of: found, duration: 0, entries: entries, bytes: nil)
     }
 
     private func spoolStore(
-        _ found: FoundStores.Store, below folder: String, in spool: Spool
+        _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?
     ) -> BundleMetadata.Store {
         let start = Instant.now
-        let entry = "\(folder)/\(found.name).sqlite"
-        let committedEntry = "\(folder)/\(found.name).committed.sqlite"
+        let entries = StoreEntries(of: found.name, in: folder)
         do {
-            let path = try spool.path(ofEntry: entry)
-            let committedPath = try spool.path(ofEntry: committedEntry)
-            let snapshotter = Snapshotter(
+            var snapshotter = Snapshotter(
                 timeLimit: configuration.timeLimitPerStore,
                 maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
-            let snapshot = snapshotter.capture(found.store, to: path, committedTo: committedPath)
+            snapshotter.prefersStateBeforeRollback = failure?.isThrownError == true
+            let targets = Snapshotter.Targets(
+                copy: try spool.path(ofEntry: entries.copy),
+                committed: try spool.path(ofEntry: entries.committed),
+                raw: try spool.path(ofEntry: entries.raw))
+            let snapshot = snapshotter.capture(found.store, to: targets)
             note(snapshot, of: found)
-            let isCopied = snapshot.method != .described
-            let store = BundleMetadata.Store(
-                snapshot, of: found, duration: start.elapsed,
-                copy: isCopied ? (entry, path, committedEntry) : nil)
-            state.withLock { $0.spooledBytes += store.copiedBytes }
+            var store = BundleMetadata.Store(
+                snapshot, of: found, duration: start.elapsed, entries: entries,
+                bytes: FileSystem.regularFile(targets.copy)?.size)
+            let spooled = store.spooledEntries.reduce(0) { bytes, entry in
+                bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
+            }
+            state.withLock { $0.spooledBytes += spooled }
+            if configuration.checkpointsOriginal { checkpoint(found, &store) }
             return store
         } catch {
             return leaveOut(found, because: "\(error).")
         }
+    }
+
+    /// Checkpoints the test's own store, now that there is a copy of what it was.
+    private func checkpoint(_ found: FoundStores.Store, _ store: inout BundleMetadata.Store) {
+        guard store.journalMode == "wal" else { return }
+        do {
+            store.capture.originalCheckpoint = try found.store.checkpoint().map {
+                BundleMetadata.Store.CheckpointResult(
+                    busy: $0.isBusy, log: $0.logFrames, checkpointed: $0.checkpointedFrames)
+            }
+        } catch {
+            state.withLock { state in
+                state.warnings.append(
+                    "The store '\(found.name)' could not be checkpointed: \(error.message).")
+            }
+        }
+    }
+
+    /// Has a store of a snapshot refer to the entries of an earlier copy that have the same bytes.
+    func shareContent(of store: inout BundleMetadata.Store) {
+        let earlier = state.withLock { state in state.stores + state.snapshots.flatMap(\.stores) }
+            .filter { $0.name == store.name }.flatMap(\.spooledEntries)
+        store.entry = store.entry.map { sharedEntry($0, among: earlier) }
+        store.committedEntry = store.committedEntry.map { sharedEntry($0, among: earlier) }
+    }
+
+    private func sharedEntry(_ entry: String, among earlier: [String]) -> String {
+        let path = spool.file(ofEntry: entry)
+        guard let size = FileSystem.regularFile(path)?.size else { return entry }
+        for candidate in earlier.reversed() {
+            let other = spool.file(ofEntry: candidate)
+            guard FileSystem.regularFile(other)?.size == size,
+                (try? FileSystem.hasSameContent(path, other)) == true
+            else { continue }
+            try? FileSystem.remove(path)
+            state.withLock { $0.spooledBytes -= min($0.spooledBytes, size) }
+            return candidate
+        }
+        return entry
     }
 
     private var remainingBytes: UInt64 {
@@ -85,7 +132,7 @@ extension Capture {
     }
 
     /// Takes what the test has attached since the last time.
-    func spoolAttachments(of test: RunningTest, in spool: Spool) {
+    func spoolAttachments() {
         let done = state.withLock(\.attachments.count)
         for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
             let safeName = SafeName.make(from: name, maximumBytes: 150)
@@ -94,13 +141,13 @@ extension Capture {
                 state.attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
             }
             let attachment = spoolAttachment(
-                source, named: name, entry: "attachments/\(entry)", in: spool)
+                source, named: name, entry: "attachments/\(entry)")
             state.withLock { $0.attachments.append(attachment) }
         }
     }
 
     private func spoolAttachment(
-        _ source: RunningTest.AttachmentSource, named name: String, entry: String, in spool: Spool
+        _ source: RunningTest.AttachmentSource, named name: String, entry: String
     ) -> BundleMetadata.Attachment {
         do {
             let size: UInt64 =

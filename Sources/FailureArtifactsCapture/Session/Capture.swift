@@ -7,10 +7,14 @@ struct CaptureError: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The bundle of one failing test in the making: its spooled copies, and what is known about them.
+/// The bundle of one failing test in the making.
 ///
-/// Each time the test has something to tell, it is spooled, packed together with what the bundle holds
-/// already, and published in one step. Between those times nothing but the bundle is on the disk.
+/// What the test has to tell is spooled when it happens, on the test's own thread: copies of its stores, and
+/// what is known about them. When the test has ended, the spool is packed, by a thread that the next test
+/// does not wait for. At each moment between, the spool on the disk is complete, so that somebody else can
+/// pack it should this process die.
+///
+/// One thread at a time puts something into it: the one that holds ``RunningTest/capture``.
 final class Capture: Sendable {
     struct State {
         var stores: [BundleMetadata.Store] = []
@@ -21,37 +25,41 @@ final class Capture: Sendable {
         var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
-        /// Of how many failures the published bundle tells.
-        var publishedFailures = 0
-        /// How long the test was held up until the bundle was there, in seconds.
+        /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
     }
 
+    let test: RunningTest
     let configuration: CaptureConfiguration
     let registry: ConnectionRegistry
     let directory: ArtifactsDirectory
-    /// The path of the published bundle, nil before; held while one is put together.
-    private let published = Lock<String?>(nil)
-    private let start = Instant.now
-    private let date = Timestamp.now
+    let spool: Spool
     /// What the directory may still take, in bytes, when the capture starts.
     let budget: UInt64
     let state = Lock(State())
+    private let start = Instant.now
+    private let date = Timestamp.now
 
     /// Prepares the directory.
     ///
     /// - Throws: That it can't be written to, or holds as many bundles as it may.
-    init(configuration: CaptureConfiguration, registry: ConnectionRegistry) throws(CaptureError) {
+    init(
+        of test: RunningTest, configuration: CaptureConfiguration, registry: ConnectionRegistry
+    ) throws(CaptureError) {
+        self.test = test
         self.configuration = configuration
         self.registry = registry
         directory = ArtifactsDirectory(path: configuration.directoryPath)
         do {
             try directory.prepare()
+            spool = try directory.makeSpool()
             let usage = try directory.usage()
-            guard usage.bundles < configuration.maximumBundles else {
+            // This one counts already.
+            guard usage.bundles <= configuration.maximumBundles else {
+                directory.discard(spool)
                 throw CaptureError(
                     description:
-                        "'\(directory.path)' holds \(usage.bundles) bundles, as many as it may; "
+                        "'\(directory.path)' holds \(usage.bundles - 1) bundles, as many as it may; "
                         + "further failures leave none (FAILURE_ARTIFACTS_MAX_BUNDLES).")
             }
             budget = configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
@@ -64,11 +72,6 @@ final class Capture: Sendable {
         }
     }
 
-    /// Where the bundle is; nil before it is published.
-    ///
-    /// Waits while one is put together.
-    var bundle: String? { published.withLock(\.self) }
-
     /// Full sentences on what could not be captured as it should be, each given out once.
     func takeWarnings() -> [String] {
         state.withLock { state in
@@ -77,105 +80,48 @@ final class Capture: Sendable {
         }
     }
 
-    // MARK: What the test has to tell
+    // MARK: While the test runs
 
-    /// Publishes a bundle with the stores that belong to a test, as they are now.
-    ///
-    /// - Parameter test: The test, on whose thread of failure this is to be called.
-    /// - Throws: Why there is no bundle.
-    func captureFailure(of test: RunningTest) throws(CaptureError) {
-        var stores: [BundleMetadata.Store] = []
-        do {
-            try publish(test) { spool in
-                stores = spoolStores(of: test, below: "stores", in: spool)
-                state.withLock { $0.stores = stores }
-            }
-        } catch {
-            // A disk that is too full for the stores may still take their description.
-            let first = error
-            do {
-                try publish(test) { _ in
-                    state.withLock { state in
-                        state.stores = stores.map { $0.described(because: first.description) }
-                        state.warnings.append(first.description)
-                    }
-                }
-            } catch {
-                state.withLock { state in state.warnings.removeAll { $0 == first.description } }
-                throw error
-            }
+    /// Copies the stores as they are at the first failure; to be called on its thread.
+    func spoolFailure(_ failure: FailureEvent) {
+        add {
+            let stores = spoolStores(below: "stores", after: failure)
+            state.withLock { $0.stores = stores }
         }
     }
 
-    /// Adds the stores as they are at a later failure.
-    func captureSnapshot(label: String, at date: Timestamp, of test: RunningTest) throws(CaptureError) {
-        guard bundle != nil else { return }
-        try publish(test) { spool in
-            let stores = spoolStores(of: test, below: "snapshots/\(label)", in: spool)
+    /// Copies the stores as they are at another moment; to be called on the test's thread.
+    ///
+    /// - Parameters:
+    ///   - label: The folder under `snapshots/`.
+    ///   - date: The moment.
+    ///   - failure: What has happened; nil where the test asked for it.
+    func spoolSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
+        add {
+            var stores = spoolStores(below: "snapshots/\(label)", after: failure)
+            for index in stores.indices { shareContent(of: &stores[index]) }
             let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
             state.withLock { $0.snapshots.append(snapshot) }
         }
     }
 
-    /// Adds what the test had to tell after the bundle was published, if anything.
-    func complete(_ test: RunningTest) throws(CaptureError) {
-        guard bundle != nil else { return }
-        let (failures, attachments) = test.state.withLock { ($0.failures.count, $0.attachments.count) }
-        let isComplete = state.withLock { state in
-            state.publishedFailures == failures && state.attachments.count == attachments
-        }
-        if !isComplete { try publish(test) { _ in } }
+    /// Puts something into the spool, and records what is known then.
+    private func add(_ body: () -> Void) {
+        body()
+        spoolAttachments()
+        // Where there is no room for it there will be none for the bundle, which is said then.
+        try? spool.record(describe())
     }
 
-    // MARK: Packing
-
-    /// Writes the bundle, or replaces it by one that tells more.
-    ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - spoolStores: Puts copies of stores into the spool.
-    /// - Throws: Why it could not be written. A bundle that was there stays.
-    private func publish(
-        _ test: RunningTest, spoolStores: (Spool) -> Void
-    ) throws(CaptureError) {
-        try published.withLock { bundle throws(CaptureError) in
-            let before = state.withLock(\.self)
-            do {
-                let spool = try directory.makeSpool()
-                defer { directory.discard(spool) }
-                spoolStores(spool)
-                spoolAttachments(of: test, in: spool)
-                let failures = test.state.withLock(\.failures)
-                let metadata = describe(test.identity, failures)
-                let packed = try BundleWriter.pack(
-                    metadata, from: spool, takingOver: bundle, date: date)
-                if let bundle {
-                    try directory.republish(packed, at: bundle)
-                } else {
-                    bundle = try directory.publish(packed, of: test.identity)
-                }
-                state.withLock { $0.publishedFailures = failures.count }
-            } catch {
-                // What is described must be what the bundle holds.
-                state.withLock { state in
-                    let warnings = state.warnings
-                    state = before
-                    state.warnings = warnings
-                }
-                throw CaptureError(
-                    description: "The bundle of \(test.name) could not be written: \(error)")
-            }
-        }
-    }
-
-    private func describe(_ test: BundleMetadata.Test, _ failures: [FailureEvent]) -> BundleMetadata {
-        let failures = failures.map(\.metadata)
+    private func describe() -> BundleMetadata {
+        let failures = test.state.withLock(\.failures).map(\.metadata)
         return state.withLock { state in
             let duration = state.duration ?? start.elapsed
             state.duration = duration
             return BundleMetadata(
-                test: test, outcome: .failed,
-                fingerprint: Fingerprint.make(test: test, outcome: .failed, first: failures.first),
+                test: test.identity, outcome: .failed,
+                fingerprint: Fingerprint.make(
+                    test: test.identity, outcome: .failed, first: failures.first),
                 failures: failures, stores: state.stores,
                 snapshots: state.snapshots.isEmpty ? nil : state.snapshots,
                 attachments: state.attachments,
@@ -184,5 +130,50 @@ final class Capture: Sendable {
                     at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
                 warnings: state.warnings)
         }
+    }
+
+    // MARK: When it has ended
+
+    /// Takes what the test had to tell last: the spool is complete.
+    func end() {
+        add {}
+        try? spool.markEnded()
+    }
+
+    /// Packs what was spooled; to be called once, on any thread.
+    ///
+    /// - Returns: The bundle's path.
+    /// - Throws: Why there is none. Nothing is left then.
+    func pack() throws(CaptureError) -> String {
+        defer { directory.discard(spool) }
+        do {
+            return try publish(describe())
+        } catch {
+            // A disk that is too full for the stores may still take their description.
+            let reason = "The bundle of \(test.name) could not be written: \(error)"
+            state.withLock { state in
+                state.warnings.append(reason)
+                state.stores = state.stores.map { $0.described(because: reason) }
+                state.snapshots = []
+                state.attachments = []
+            }
+            spool.removeCopies()
+            do {
+                return try publish(describe())
+            } catch {
+                state.withLock { $0.warnings.removeAll { $0 == reason } }
+                throw CaptureError(description: reason)
+            }
+        }
+    }
+
+    /// Leaves nothing: the test has passed.
+    func discard() {
+        directory.discard(spool)
+    }
+
+    private func publish(_ metadata: BundleMetadata) throws -> String {
+        let packed = try BundlePacker.pack(metadata, from: spool, date: date)
+        return try directory.publish(packed, of: test.identity)
     }
 }

@@ -12,12 +12,17 @@ package final class CaptureSession: Sendable {
         /// How often each test was started.
         var attempts: [String: Int] = [:]
         var current: RunningTest?
+        /// The tests that have something to be packed when they end.
+        var captured: [ObjectIdentifier: RunningTest] = [:]
         /// What was said on standard error already: some things are true of every failure of a run.
         var said: Set<String> = []
     }
 
     private let state: Lock<State>
     private let registry: ConnectionRegistry
+    /// Packs what tests have spooled. Where more tests fail than it can follow, they wait for it, so that
+    /// there is never much more on the disk than the bundles.
+    private let packing = BackgroundQueue(maximumWaiting: 8)
 
     package init(configuration: CaptureConfiguration, registry: ConnectionRegistry = .shared) {
         state = Lock(State(configuration: configuration))
@@ -47,13 +52,17 @@ package final class CaptureSession: Sendable {
     /// - Returns: The test, to be named in what is reported later.
     package func testWillStart(framework: String, suite: String, name: String) -> RunningTest {
         let configuration = configuration
-        if configuration.mode != .off && configuration.discoversStores { registry.ensureInstalled() }
+        let isWatched = configuration.mode != .off && configuration.discoversStores
+        if isWatched {
+            registry.ensureInstalled()
+            registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
+        }
         return state.withLock { state in
             let attempt = state.attempts["\(suite).\(name)", default: 0] + 1
             state.attempts["\(suite).\(name)"] = attempt
             let identity = BundleMetadata.Test(
                 framework: framework, suite: suite, name: name, attempt: attempt)
-            let test = RunningTest(identity: identity, start: registry.now)
+            let test = RunningTest(identity: identity, start: registry.now, isWatched: isWatched)
             state.current = test
             return test
         }
@@ -61,44 +70,62 @@ package final class CaptureSession: Sendable {
 
     /// A test has failed; to be called on the thread of the failure, before anything else of the test runs.
     ///
-    /// When it returns, the bundle is on the disk.
-    package func testDidFail(_ test: RunningTest, _ event: FailureEvent) {
+    /// When it returns, copies of the stores are on the disk. The bundle follows when the test has ended.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - event: What has happened.
+    ///   - testGoesOn: Whether ``testDidFinish(_:)`` will be called. If not, the bundle is there at once.
+    package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
         let configuration = configuration
         guard configuration.mode != .off else { return }
-        let role: Role = test.state.withLock { state in
+        let number = test.state.withLock { state in
             state.failures.append(event)
-            if !state.isCapturing {
-                state.isCapturing = true
-                return .first
-            }
-            // While another thread makes the capture, it is not waited for: it may wait for this one.
-            guard configuration.mode == .everyFailure, let capture = state.capture else { return .noted }
-            return .further(capture, number: state.failures.count)
+            return state.failures.count
         }
-        switch role {
-        case .first: makeCapture(of: test, configuration)
-        case .further(let capture, let number):
-            update(capture, of: test) { () throws(CaptureError) in
-                try capture.captureSnapshot(label: "failure-\(number)", at: event.date, of: test)
+        if number == 1 {
+            update(test) { $0.spoolFailure(event) }
+        } else if configuration.mode == .everyFailure {
+            // While another thread makes a copy, it is not waited for: it may wait for this one.
+            update(test, unlessBusy: true) {
+                $0.spoolSnapshot(label: "failure-\(number)", at: event.date, after: event)
             }
-        case .noted: break
         }
-    }
-
-    private enum Role {
-        case first, noted
-        case further(Capture, number: Int)
+        if !testGoesOn { end(test, packsNow: true) }
     }
 
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
-        if let capture = test.state.withLock(\.capture) {
-            update(capture, of: test) { () throws(CaptureError) in try capture.complete(test) }
-        }
+        end(test, packsNow: !configuration.packsInBackground)
         state.withLock { state in
             if state.current === test { state.current = nil }
         }
-        if configuration.discoversStores { registry.forgetClosedStores() }
+        if test.isWatched { registry.endKeeping() }
+    }
+
+    /// Copies the stores of a test as they are now, for its bundle should it fail.
+    ///
+    /// - Parameters:
+    ///   - test: The test, on whose thread this is to be called.
+    ///   - label: What the copies are called.
+    func takeSnapshot(_ label: String, of test: RunningTest) {
+        guard configuration.mode != .off else { return }
+        let date = Timestamp.now
+        let label = test.state.withLock { state in
+            state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
+        }
+        update(test) { $0.spoolSnapshot(label: label, at: date, after: nil) }
+    }
+
+    /// All tests have run: waits until every bundle is there.
+    package func testsDidFinish() {
+        packing.waitUntilEmpty()
+    }
+
+    /// The process ends in an orderly way, perhaps in the middle of a test.
+    private func processWillExit() {
+        for test in state.withLock(\.captured).values { end(test, packsNow: true) }
+        packing.waitUntilEmpty()
     }
 
     /// Says, once, which variables could not be read; to be called when standard error is the tests' own.
@@ -108,30 +135,82 @@ package final class CaptureSession: Sendable {
 
     // MARK: Making bundles
 
-    private func makeCapture(of test: RunningTest, _ configuration: CaptureConfiguration) {
+    /// Has a test's capture take something, and says what went wrong.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - unlessBusy: Whether to leave it where another thread is at it.
+    ///   - body: Gets the capture, which is created where there is none.
+    private func update(
+        _ test: RunningTest, unlessBusy: Bool = false, _ body: (Capture) -> Void
+    ) {
         do {
-            let capture = try Capture(configuration: configuration, registry: registry)
-            update(capture, of: test) { () throws(CaptureError) in
-                try capture.captureFailure(of: test)
-                say("\(test.name) failed; what it left is in \(capture.bundle ?? "")")
+            let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
+                if case .none = stage {
+                    let capture = try Capture(
+                        of: test, configuration: self.configuration, registry: self.registry)
+                    stage = .open(capture)
+                    self.state.withLock { $0.captured[ObjectIdentifier(test)] = test }
+                    self.packBeforeExit()
+                }
+                guard case .open(let capture) = stage else { return }
+                defer { self.passOnWarnings(of: capture) }
+                body(capture)
             }
-            test.state.withLock { $0.capture = capture }
+            if unlessBusy {
+                _ = try test.capture.withLockIfAvailable(take)
+            } else {
+                try test.capture.withLock(take)
+            }
         } catch {
             sayOnce("\(error)")
         }
     }
 
-    /// Has a capture write its bundle, and says what went wrong.
-    private func update(
-        _ capture: Capture, of test: RunningTest, _ body: () throws(CaptureError) -> Void
-    ) {
+    /// Has a test's capture packed, or dropped if the test has not failed.
+    private func end(_ test: RunningTest, packsNow: Bool) {
+        let capture: Capture? = test.capture.withLock { stage in
+            defer { stage = .ended }
+            if case .open(let capture) = stage { return capture }
+            return nil
+        }
+        state.withLock { _ = $0.captured.removeValue(forKey: ObjectIdentifier(test)) }
+        guard let capture else { return }
+        if test.state.withLock(\.failures.isEmpty) {
+            capture.discard()
+            return
+        }
+        capture.end()
+        if packsNow { pack(capture) } else { packing.add { [self] in pack(capture) } }
+    }
+
+    private func pack(_ capture: Capture) {
         do {
-            try body()
+            let bundle = try capture.pack()
+            say("\(capture.test.name) failed; what it left is in \(bundle)")
         } catch {
             sayOnce("\(error)")
         }
-        for warning in capture.takeWarnings() { say("warning: \(test.name): \(warning)") }
+        passOnWarnings(of: capture)
     }
+
+    private func passOnWarnings(of capture: Capture) {
+        for warning in capture.takeWarnings() { say("warning: \(capture.test.name): \(warning)") }
+    }
+
+    /// Sees to it that the process does not end before its bundles are there.
+    private func packBeforeExit() {
+        guard self === CaptureSession.shared else { return }
+        _ = Self.exitHandler
+    }
+
+    /// Registered once. A child made by `fork` has neither the thread nor, perhaps, the locks.
+    private static let exitHandler: pid_t = {
+        atexit {
+            if getpid() == CaptureSession.exitHandler { CaptureSession.shared.processWillExit() }
+        }
+        return getpid()
+    }()
 
     // MARK: Standard error
 

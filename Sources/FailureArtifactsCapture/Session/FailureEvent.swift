@@ -11,6 +11,12 @@ package struct FailureEvent: Sendable {
     package let kind: BundleMetadata.Failure.Kind
     package let date: Timestamp
 
+    /// Whether an error has left the code that threw it, so that what that code did may be undone already.
+    var isThrownError: Bool {
+        // XCTest's words for an error inside an assertion's expression, such as XCTUnwrap's.
+        kind == .error || message.contains("threw error")
+    }
+
     package init(
         message: String, file: String?, line: Int?, kind: BundleMetadata.Failure.Kind,
         date: Timestamp = .now

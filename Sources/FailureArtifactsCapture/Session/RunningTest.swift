@@ -19,21 +19,33 @@ package final class RunningTest: Sendable {
         /// Names given to stores by their absolute path, in the order of registration.
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
-        /// Set with the first failure, whose thread makes the capture.
-        var isCapturing = false
-        var capture: Capture?
+        var labels = UniqueNames()
+    }
+
+    /// How far the test's capture is.
+    enum CaptureStage {
+        /// There was no reason for one.
+        case none
+        case open(Capture)
+        /// It is packed or dropped; what comes now comes too late.
+        case ended
     }
 
     package let identity: BundleMetadata.Test
     /// When the test started, in the order of what happened to connections.
     let start: ConnectionRegistry.Moment
+    /// Whether what its stores lose is kept until it has ended.
+    let isWatched: Bool
     let state = Lock(State())
+    /// Held by the thread that makes a copy for the test.
+    let capture = Lock(CaptureStage.none)
 
     /// `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }
 
-    init(identity: BundleMetadata.Test, start: ConnectionRegistry.Moment) {
+    init(identity: BundleMetadata.Test, start: ConnectionRegistry.Moment, isWatched: Bool) {
         self.identity = identity
         self.start = start
+        self.isWatched = isWatched
     }
 }

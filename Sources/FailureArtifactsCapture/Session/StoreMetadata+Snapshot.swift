@@ -3,66 +3,63 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleMetadata.Store {
-    /// Seconds for `quick_check`, and again for counting rows.
-    private static let inspectionTimeLimit = 1.0
-
     /// Describes what came of the copy of a store.
     ///
     /// - Parameters:
     ///   - snapshot: What was done.
     ///   - found: The store.
     ///   - duration: How long the copy took, in seconds.
-    ///   - copy: The copy's entry and file, and the entry of the committed state should there be one; nil
-    ///     where there is no copy.
+    ///   - entries: The entries that the copies would have; those that exist are named.
+    ///   - bytes: The size of the copy; nil where there is none.
     init(
-        _ snapshot: Snapshot, of found: FoundStores.Store, duration: Double,
-        copy: (entry: String, path: String, committedEntry: String)?
+        _ snapshot: Snapshot, of found: FoundStores.Store, duration: Double, entries: StoreEntries,
+        bytes: UInt64?
     ) {
         self.init(
-            name: found.name, entry: copy?.entry,
-            committedEntry: snapshot.hasCommittedCopy ? copy?.committedEntry : nil,
-            originalPath: found.store.path,
+            name: found.name, entry: snapshot.method == .described ? nil : entries.copy,
+            committedEntry: snapshot.hasCommittedCopy ? entries.committed : nil,
+            rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
+            originalPath: found.store.path, deleted: snapshot.isDeleted ? true : nil,
             storage: Storage(rawValue: snapshot.storage.rawValue) ?? .file,
-            journalMode: snapshot.journalMode, transactionOpen: snapshot.isTransactionOpen,
+            journalMode: snapshot.journalMode, vfs: snapshot.vfs,
+            transactionOpen: snapshot.isTransactionOpen,
             capture: Capture(
                 method: snapshot.method.rawValue, consistent: snapshot.isConsistent,
                 duration: duration,
                 checkpoint: snapshot.foldedJournal ? .copy : .none, reason: snapshot.reason),
-            bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes))
-        guard let copy else { return }
-        bytes.copy = try? FileSystem.status(of: copy.path)?.size
-        inspect(copy.path)
+            bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes, copy: bytes))
     }
 
-    /// How many bytes the copies have; that of the committed state counts as much as the other.
-    var copiedBytes: UInt64 { (bytes.copy ?? 0) * (committedEntry == nil ? 1 : 2) }
+    /// The entries that its copies have.
+    var spooledEntries: [String] { [entry, committedEntry].compactMap(\.self) + (rawEntries ?? []) }
 
     /// The same store where the copy could not be kept, with what is known of it.
     func described(because reason: String) -> BundleMetadata.Store {
         var result = self
         result.entry = nil
         result.committedEntry = nil
+        result.rawEntries = nil
         result.capture.method = Snapshot.Method.described.rawValue
         result.capture.consistent = false
         result.capture.reason = capture.reason ?? reason
         return result
     }
+}
 
-    private mutating func inspect(_ path: String) {
-        do throws(SQLiteError) {
-            let inspection = try StoreInspection(ofFile: path, timeLimit: Self.inspectionTimeLimit)
-            pageSize = Int(inspection.pageSize)
-            pageCount = inspection.pageCount
-            freePageCount = inspection.freePageCount
-            userVersion = inspection.userVersion
-            applicationID = inspection.applicationID
-            integrity = inspection.integrity
-            tables = inspection.tables.map {
-                BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
-            }
-        } catch {
-            // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
-            integrity = error.message
-        }
+/// The names of a store's entries in a bundle.
+struct StoreEntries {
+    let copy: String
+    let committed: String
+    /// The start of the names of the raw files.
+    let raw: String
+
+    /// - Parameters:
+    ///   - name: The store's name, unique in the bundle.
+    ///   - folder: `stores`, or that of a snapshot.
+    init(of name: String, in folder: String) {
+        copy = "\(folder)/\(name).sqlite"
+        committed = "\(folder)/\(name).committed.sqlite"
+        // Beside the others it would be taken for the journal of the stand-alone copy.
+        raw = "\(folder == "stores" ? "" : folder + "/")raw/\(name).sqlite"
     }
 }

@@ -10,16 +10,16 @@ internal import FailureArtifactsSystem
 package final class ConnectionRegistry: Sendable {
     package static let shared = ConnectionRegistry()
 
-    /// A store whose last connection in the process was closed.
-    package struct ClosedStore: Hashable, Sendable {
-        /// The file that was opened; nil for a store without one.
-        package let path: String?
-    }
-
     private struct State {
         var connections: [UInt64: DiscoveredConnection] = [:]
-        /// Closed stores, by the event of their end.
-        var closed: [ClosedStore: UInt64] = [:]
+        /// How many connections each store has.
+        var users: [DiscoveredConnection.Main: Int] = [:]
+        /// How many tests have things kept.
+        var keepers = 0
+        var isKeeping: Bool { keepers > 0 }
+        var images = KeptImages()
+        /// In the order of their end.
+        var closed: [ClosedStore] = []
         /// Counts opens and closes.
         var event: UInt64 = 0
     }
@@ -48,7 +48,13 @@ package final class ConnectionRegistry: Sendable {
                 },
                 closed: { record in
                     guard let record else { return }
-                    ConnectionRegistry.shared.closed(serial: record.pointee.serial)
+                    ConnectionRegistry.shared.closed(
+                        serial: record.pointee.serial,
+                        isUnwound: failure_artifacts_is_unwound(record))
+                },
+                kept: { record, image in
+                    guard let record else { return }
+                    ConnectionRegistry.shared.kept(image, of: record.pointee.serial)
                 }))
     }
 
@@ -63,27 +69,33 @@ package final class ConnectionRegistry: Sendable {
         Moment(event: state.withLock(\.event), statement: failure_artifacts_statement_count())
     }
 
+    // MARK: What there is
+
     /// The connections that are open, in the order they were opened.
     package var openConnections: [DiscoveredConnection] {
         state.withLock { state in state.connections.values.sorted { $0.serial < $1.serial } }
     }
 
-    /// The stores that were closed after `moment` and are not open now, by path.
+    /// The stores that were closed after `moment` and are not open now, in the order they were closed.
     package func storesClosed(after moment: Moment) -> [ClosedStore] {
         state.withLock { state in
-            let open = Set(state.connections.values.map(\.path))
-            return state.closed
-                .filter {
-                    $0.value > moment.event && ($0.key.path == nil || !open.contains($0.key.path))
-                }
-                .map(\.key)
-                .sorted { ($0.path ?? "") < ($1.path ?? "") }
+            let open = state.connections.values
+            return state.closed.filter { closed in
+                closed.event > moment.event
+                    && !open.contains {
+                        $0.path != nil && $0.path == closed.path && $0.identity == closed.identity
+                    }
+            }
         }
     }
 
-    /// Forgets the stores that have been closed so far: nobody will ask for them.
-    package func forgetClosedStores() {
-        state.withLock { $0.closed.removeAll(keepingCapacity: true) }
+    /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
+    /// that was done with the connection.
+    func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> KeptImage? {
+        guard connection.lastUse?.isUnwound == true else { return nil }
+        return state.withLock { state in
+            state.images[connection.serial].last { $0.reason == .rollback && $0.schema == schema }
+        }
     }
 
     /// Runs `body` while the connection cannot end, if it is still open.
@@ -101,18 +113,78 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
+    // MARK: Keeping what is lost
+
+    /// How many closed stores are remembered; of a test that makes thousands the last ones matter.
+    private static let maximumClosedStores = 64
+
+    /// Keeps what is lost from now on, see ``KeptImage``.
+    ///
+    /// - Parameter maximumBytes: Larger stores are not kept; 0 for none.
+    package func beginKeeping(maximumBytes: UInt64) {
+        state.withLock { state in
+            state.keepers += 1
+            if state.keepers == 1 { failure_artifacts_keeping_begins(Int64(clamping: maximumBytes)) }
+        }
+    }
+
+    /// Ends what ``beginKeeping(maximumBytes:)`` began. With the last of several, what was kept and the stores
+    /// that have been closed so far are forgotten: nobody will ask for them.
+    package func endKeeping() {
+        let forgotten = state.withLock { state -> (KeptImages, [ClosedStore])? in
+            state.keepers -= 1
+            if state.keepers > 0 { return nil }
+            failure_artifacts_keeping_ends()
+            defer {
+                state.images = KeptImages()
+                state.closed = []
+            }
+            return (state.images, state.closed)
+        }
+        // Freed only now that the lock is free.
+        withExtendedLifetime(forgotten) {}
+    }
+
+    private func kept(_ image: failure_artifacts_image, of serial: UInt64) {
+        let image = KeptImage(
+            reason: image.reason == failure_artifacts_is_rolling_back ? .rollback : .end,
+            schema: String(cString: image.schema), bytes: image.bytes, size: Int(image.size),
+            order: failure_artifacts_statement_count())
+        state.withLock { state in
+            if state.isKeeping { state.images.add(image, of: serial) }
+        }
+    }
+
+    // MARK: What C reports
+
     private func opened(_ connection: DiscoveredConnection) {
         state.withLock { state in
             state.event += 1
             state.connections[connection.serial] = connection
+            state.users[connection.main, default: 0] += 1
         }
     }
 
-    private func closed(serial: UInt64) {
-        state.withLock { state in
+    private func closed(serial: UInt64, isUnwound: Bool) {
+        let ended = state.withLock { state -> (DiscoveredConnection, [KeptImage], UInt64)? in
             state.event += 1
-            guard let connection = state.connections.removeValue(forKey: serial) else { return }
-            state.closed[ClosedStore(path: connection.path)] = state.event
+            let images = state.images.take(of: serial)
+            guard let connection = state.connections.removeValue(forKey: serial) else { return nil }
+            let users = (state.users[connection.main] ?? 1) - 1
+            state.users[connection.main] = users > 0 ? users : nil
+            return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
         }
+        guard let (connection, images, event) = ended else { return }
+        let stores = ClosedStore.left(by: connection, images, isUnwound: isUnwound, event: event)
+        let forgotten = state.withLock { state in
+            defer {
+                for store in stores { state.closed.removeAll { $0.isSame(as: store) } }
+                state.closed += stores
+                state.closed.removeFirst(max(0, state.closed.count - Self.maximumClosedStores))
+            }
+            return state.closed
+        }
+        // Closed only now that the lock is free.
+        withExtendedLifetime(forgotten) {}
     }
 }

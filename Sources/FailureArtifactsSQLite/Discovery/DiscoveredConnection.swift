@@ -13,6 +13,18 @@ package struct DiscoveredConnection: Sendable {
     package let path: String?
     /// Which file that path named when it was opened; nil where there is none.
     package let identity: FileStatus.Identity?
+    /// The name of a VFS other than the process's default one.
+    package let vfs: String?
+    /// What its main database is read with: the same for all connections that share one in memory.
+    private let file: UInt
+
+    /// What tells whether two connections have the same main database.
+    enum Main: Hashable {
+        case file(path: String, FileStatus.Identity?)
+        case memory(UInt)
+    }
+
+    var main: Main { path.map { .file(path: $0, identity) } ?? .memory(file) }
 
     nonisolated(unsafe) let handle: OpaquePointer
     nonisolated(unsafe) let record: UnsafeMutablePointer<failure_artifacts_connection>
@@ -22,9 +34,20 @@ package struct DiscoveredConnection: Sendable {
         self.record = record
         serial = record.pointee.serial
         handle = record.pointee.handle
-        let name = sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
-        path = name.isEmpty ? nil : name
+        file = UInt(bitPattern: record.pointee.file)
+        vfs = record.pointee.vfs.map { String(cString: $0) }
+        path = Self.path(of: "main", on: handle, vfs: record.pointee.vfs)
         identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
+    }
+
+    /// The file of one of a connection's databases; nil for one that has none.
+    static func path(
+        of schema: String, on handle: OpaquePointer, vfs: UnsafePointer<CChar>?
+    ) -> String? {
+        guard !failure_artifacts_is_memory_vfs(vfs),
+            let name = sqlite3_db_filename(handle, schema).map({ String(cString: $0) })
+        else { return nil }
+        return name.isEmpty ? nil : name
     }
 
     /// When and where a connection was used.
@@ -33,6 +56,8 @@ package struct DiscoveredConnection: Sendable {
         package let isOnThisThread: Bool
         /// Counts the process's statements: larger is later, 0 is never.
         package let order: UInt64
+        /// Whether the last statement was a ROLLBACK.
+        let isUnwound: Bool
     }
 
     /// The last use of the connection; nil where it has ended.
@@ -42,7 +67,8 @@ package struct DiscoveredConnection: Sendable {
             Use(
                 isOnThisThread: failure_artifacts_last_thread(record)
                     == failure_artifacts_current_thread(),
-                order: failure_artifacts_last_use(record))
+                order: failure_artifacts_last_use(record),
+                isUnwound: failure_artifacts_is_unwound(record))
         }
     }
 }

@@ -1,63 +1,143 @@
 package import FailureArtifactsSystem
 
-/// A store with the connections that are open to it in this process, if any.
+/// A store with the connections that are open to it in this process, if any, or with what is left of it.
 package struct DiscoveredStore: Sendable {
+    /// A connection, and the name by which it has the store: `main`, `temp`, or what it was attached as.
+    package struct Access: Sendable {
+        package let connection: DiscoveredConnection
+        package let schema: String
+    }
+
+    /// Where the store lives, as far as that is known without reading it.
+    package let storage: Snapshot.Storage
     /// The database file, absolute; nil for a store in memory or a temporary one.
     package let path: String?
+    /// What the store is called where its file, if any, does not say it.
+    package let suggestedName: String?
     /// Which file the connections have open; nil where there is none or nobody has it open.
     package let identity: FileStatus.Identity?
+    /// Where its bytes can be read; nil where it has no file.
+    let files: StoreFiles?
     /// The test's own connection first: the one that this thread used last, then the others, the one used
     /// last before those used earlier.
-    package let connections: [DiscoveredConnection]
+    package let accesses: [Access]
+    /// The content at the end of its last connection, where no file has it.
+    let last: KeptImage?
+    /// The content before a rollback after which nothing was done with the store.
+    let beforeRollback: KeptImage?
 
     /// A store to which no open connection is known.
-    package init(path: String) {
-        self.path = path
-        identity = nil
-        connections = []
+    ///
+    /// - Parameters:
+    ///   - path: Its file.
+    ///   - identity: Which file somebody unknown has open under that name; nil where nobody is known to.
+    package init(path: String, identity: FileStatus.Identity? = nil) {
+        self.init(path: path, identity: identity, files: StoreFiles(path: path))
     }
+
+    /// A store whose file an unknown part of the process has open.
+    init(_ file: OpenFiles.Entry) {
+        let isInPlace = (try? FileSystem.status(of: file.path)?.identity) == file.status.identity
+        self.init(
+            path: file.path, identity: file.status.identity,
+            files: isInPlace
+                ? StoreFiles(path: file.path)
+                : StoreFiles(database: file.descriptorPath, journalsOf: file.path))
+    }
+
+    /// What is left of a store that was closed.
+    package init(_ closed: ClosedStore) {
+        let isInPlace =
+            closed.path.map { path in
+                guard let status = try? FileSystem.status(of: path) else { return false }
+                return closed.identity == nil || status.identity == closed.identity
+            } ?? false
+        self.init(
+            storage: closed.path == nil ? .memory : .file, path: closed.path,
+            suggestedName: closed.schema == "main" ? nil : closed.schema,
+            files: isInPlace
+                ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
+            last: closed.last, beforeRollback: closed.beforeRollback)
+    }
+
+    private init(
+        storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
+        identity: FileStatus.Identity? = nil, files: StoreFiles?, accesses: [Access] = [],
+        last: KeptImage? = nil, beforeRollback: KeptImage? = nil
+    ) {
+        self.storage = storage
+        self.path = path
+        self.suggestedName = suggestedName
+        self.identity = identity
+        self.files = files
+        self.accesses = accesses
+        self.last = last
+        self.beforeRollback = beforeRollback
+    }
+
+    /// One database of some connections that are open.
+    ///
+    /// - Parameters:
+    ///   - database: What a first connection says of it.
+    ///   - accesses: All connections that have it.
+    init(_ database: ConnectedDatabase, _ accesses: [Access]) {
+        let uses = accesses.map { (access: $0, use: $0.connection.lastUse) }
+        let sorted = uses.sorted { left, right in
+            let (a, b) = (left.use, right.use)
+            if a?.isOnThisThread != b?.isOnThisThread { return a?.isOnThisThread == true }
+            return (a?.order ?? 0, left.access.connection.serial)
+                > (b?.order ?? 0, right.access.connection.serial)
+        }.map(\.access)
+        let images = sorted.compactMap { access in
+            ConnectionRegistry.shared.imageBeforeRollback(of: access.connection, access.schema)
+        }
+        let latest = images.max { $0.order < $1.order }
+        // Whoever has used the store since has seen it rolled back.
+        let isUsedSince = latest.map { image in
+            uses.contains { ($0.use?.order ?? 0) > image.order && $0.use?.isUnwound == false }
+        }
+        self.init(
+            storage: database.storage, path: database.path,
+            suggestedName: accesses.count > 1 ? database.sharedName : database.name,
+            identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
+            accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest)
+    }
+
+    /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
+    package var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
 
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
     package func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
-        connections.contains { ($0.lastUse?.order ?? 0) > moment.statement }
+        accesses.contains { ($0.connection.lastUse?.order ?? 0) > moment.statement }
+    }
+}
+
+/// Where a store's bytes can be read: paths that may name nothing.
+struct StoreFiles: Sendable {
+    let database: String
+    let wal: String
+    let journal: String
+    /// What keeps the paths valid, if they are not those of the store.
+    private let references: ClosedStore.References?
+    /// Whether no name leads to them any more.
+    var areDeleted: Bool { references != nil }
+
+    init(path: String) {
+        self.init(database: path, journalsOf: path)
     }
 
-    private init(_ connections: [DiscoveredConnection]) {
-        path = connections.first?.path
-        identity = connections.first?.identity
-        let uses = connections.map { (connection: $0, use: $0.lastUse) }
-        self.connections = uses.sorted { left, right in
-            let (a, b) = (left.use, right.use)
-            if a?.isOnThisThread != b?.isOnThisThread { return a?.isOnThisThread == true }
-            return (a?.order ?? 0, left.connection.serial) > (b?.order ?? 0, right.connection.serial)
-        }.map(\.connection)
+    init(database: String, journalsOf path: String) {
+        self.database = database
+        wal = path + "-wal"
+        journal = path + "-journal"
+        references = nil
     }
 
-    /// The stores behind some connections, in the order in which they were first opened.
-    ///
-    /// - Parameter connections: In the order they were opened. Those of one file make one store; each
-    ///   connection without a file is a store of its own.
-    /// - Returns: The stores; to be asked for on the thread of the test.
-    package static func grouping(_ connections: [DiscoveredConnection]) -> [DiscoveredStore] {
-        enum Key: Hashable {
-            case file(FileStatus.Identity)
-            case path(String)
-            case connection(UInt64)
-        }
-        var order: [Key] = []
-        var groups: [Key: [DiscoveredConnection]] = [:]
-        for connection in connections {
-            let key: Key =
-                if let identity = connection.identity {
-                    .file(identity)
-                } else if let path = connection.path {
-                    .path(path)
-                } else {
-                    .connection(connection.serial)
-                }
-            if groups[key] == nil { order.append(key) }
-            groups[key, default: []].append(connection)
-        }
-        return order.compactMap { groups[$0].map(DiscoveredStore.init) }
+    /// The files of a store that may have been deleted.
+    init(_ references: ClosedStore.References) {
+        database = references.database.lastingPath
+        wal = references.wal?.lastingPath ?? ""
+        journal = references.journal?.lastingPath ?? ""
+        self.references = references
     }
 }

@@ -27,17 +27,17 @@ extension DiscoveredConnection {
     ///
     /// A connection with a mutex is used with that mutex held. One without
     /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this very thread ran its last statement:
-    /// then the application either is inside a synchronous block on this thread, or has left it. If it
-    /// belongs to a store without a file, to which there is no other way, it is also used while every other
-    /// thread of the process sleeps and no statement is under way, as after the `await` of an access.
+    /// then the application either is inside a synchronous block on this thread, or has left it. If the
+    /// store has no file, so that there is no other way to it, it is also used while every other thread of the process sleeps and no statement is under way, as after the `await` of an access.
     ///
     /// - Parameters:
     ///   - deadline: Until when to wait for another thread to leave the connection.
+    ///   - waitsForRest: Whether there is no other way to the store than this connection.
     ///   - body: Uses the handle. What it runs counts as no use of the connection by the application.
     /// - Returns: What `body` returns.
     /// - Throws: Why the connection can't be used.
     func lend<Result>(
-        until deadline: Instant, _ body: (LentHandle) -> Result
+        until deadline: Instant, waitsForRest: Bool, _ body: (LentHandle) -> Result
     ) throws(LendingRefusal) -> Result {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
@@ -50,9 +50,9 @@ extension DiscoveredConnection {
             switch attempt {
             case nil: throw .ended
             case .noMutex:
-                if let result = useWithoutMutex(body) { return result }
+                if let result = useWithoutMutex(mayBeAtRest: waitsForRest, body) { return result }
                 // Threads come to rest, but a connection to a file need not be waited for.
-                guard path == nil, Instant.now < deadline else { throw .belongsToOtherThread }
+                guard waitsForRest, Instant.now < deadline else { throw .belongsToOtherThread }
                 sleep(microseconds: 500)
             case .entered(let mutex):
                 defer { sqlite3_mutex_leave(mutex) }
@@ -65,11 +65,13 @@ extension DiscoveredConnection {
     }
 
     /// Uses a connection without a mutex, if that is safe at this moment.
-    private func useWithoutMutex<Result>(_ body: (LentHandle) -> Result) -> Result? {
+    private func useWithoutMutex<Result>(
+        mayBeAtRest: Bool, _ body: (LentHandle) -> Result
+    ) -> Result? {
         guard failure_artifacts_lending_begins(record) else { return nil }
         defer { failure_artifacts_lending_ends(record) }
         let isOnThisThread = lastUse?.isOnThisThread == true
-        guard isOnThisThread || (path == nil && isAtRest()) else { return nil }
+        guard isOnThisThread || (mayBeAtRest && isAtRest()) else { return nil }
         return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
     }
 

@@ -8,8 +8,12 @@ package struct Snapshot: Sendable {
         case ownConnection
         /// The backup API, from a connection of ours to the same file.
         case secondConnection
-        /// The files' bytes, the journal's first; only for a store that nobody in the process has open.
+        /// The files' bytes, those of the journal folded in.
         case fileCopy
+        /// What the test's connection saw just before a rollback, kept while the test ran.
+        case beforeRollback
+        /// The content at the end of the last connection, kept while the test ran.
+        case atClose
         /// No copy.
         case described
     }
@@ -29,8 +33,14 @@ package struct Snapshot: Sendable {
     package var isTransactionOpen: Bool?
     /// Whether there is a second copy, of the committed state.
     package var hasCommittedCopy = false
+    /// Whether the store's file had lost its name by then.
+    package var isDeleted = false
     /// Whether the copy itself had a journal that was folded into it.
     package var foldedJournal = false
+    /// The files as they were, where SQLite does not read all of them: the suffixes of their names.
+    package var rawFiles: [String] = []
+    /// The VFS that the store is read with, where it is not the process's default one.
+    package var vfs: String?
     /// Why there is no copy, as a full sentence; nil where there is one.
     package var reason: String?
     /// Full sentences on what else is not as it should be.

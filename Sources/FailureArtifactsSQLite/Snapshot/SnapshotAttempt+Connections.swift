@@ -12,13 +12,15 @@ extension SnapshotAttempt {
     mutating func copyThroughOwnConnection(
         isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let connection = store.connections.first else { return nil }
+        guard let access = store.accesses.first else { return nil }
         // Whoever is inside the connection for longer is not the test, and there is another way.
         let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
         do {
-            let result = try connection.lend(until: patience) { lent in
+            let result = try access.connection.lend(
+                until: patience, waitsForRest: store.path == nil
+            ) { lent in
                 Result { () throws(SnapshotFailure) in
-                    try copy(connection, lent, isLastResort: isLastResort)
+                    try copy(access, lent, isLastResort: isLastResort)
                 }
             }
             return try result.get()
@@ -31,19 +33,19 @@ extension SnapshotAttempt {
     }
 
     private mutating func copy(
-        _ connection: DiscoveredConnection, _ lent: LentHandle, isLastResort: Bool
+        _ access: DiscoveredStore.Access, _ lent: LentHandle, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        let handle = lent.handle
-        let transaction = sqlite3_txn_state(handle, "main")
+        let (connection, handle) = (access.connection, lent.handle)
+        let transaction = sqlite3_txn_state(handle, access.schema)
         snapshot.isTransactionOpen = transaction == SQLITE_TXN_WRITE
         if lent.mayRunStatements && !connection.hasError {
-            learnJournalMode(of: connection, handle)
-            if store.path == nil { try checkSize(of: Self.contentSize(of: handle, connection)) }
+            learnJournalMode(of: access, handle)
+            if store.path == nil { try checkSize(of: Self.contentSize(of: access, handle)) }
         }
         if transaction == SQLITE_TXN_WRITE {
             // The backup API refuses a source that writes.
             try connection.withErrorStateKept { handle in
-                Result { () throws(SnapshotFailure) in try serialize(handle) }
+                Result { () throws(SnapshotFailure) in try serialize(access.schema, of: handle) }
             }.get()
             return .serialize
         }
@@ -53,27 +55,25 @@ extension SnapshotAttempt {
             // Without a mutex nothing keeps another thread from starting to use the connection now.
             if sqlite3_db_mutex(handle) == nil { return nil }
         }
-        try backUp(from: handle, to: path)
+        try backUp(access.schema, of: handle, to: targets.copy)
         return .ownConnection
     }
 
-    /// Learns the journal mode, and the storage of a store without a file.
-    private mutating func learnJournalMode(of connection: DiscoveredConnection, _ handle: OpaquePointer)
-    {
+    private mutating func learnJournalMode(of access: DiscoveredStore.Access, _ handle: OpaquePointer) {
         // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
-        guard store.path == nil || (connection.lastUse?.order ?? 0) > 0 else { return }
-        snapshot.journalMode = connection.text(of: "PRAGMA main.journal_mode", on: handle)
-        // A store in memory can only have its journal in memory, or none.
-        let isMemory = snapshot.journalMode == "memory" || snapshot.journalMode == "off"
-        if store.path == nil { snapshot.storage = isMemory ? .memory : .temporary }
+        guard store.path == nil || (access.connection.lastUse?.order ?? 0) > 0 else { return }
+        let schema = quotedIdentifier(access.schema)
+        snapshot.journalMode = access.connection.text(of: "PRAGMA \(schema).journal_mode", on: handle)
     }
 
-    private static func contentSize(of handle: OpaquePointer, _ connection: DiscoveredConnection)
-        -> UInt64?
-    {
-        let count = connection.text(of: "PRAGMA main.page_count", on: handle).flatMap { UInt64($0) }
-        let size = connection.text(of: "PRAGMA main.page_size", on: handle).flatMap { UInt64($0) }
-        guard let count, let size else { return nil }
+    private static func contentSize(
+        of access: DiscoveredStore.Access, _ handle: OpaquePointer
+    ) -> UInt64? {
+        func number(_ pragma: String) -> UInt64? {
+            let sql = "PRAGMA \(quotedIdentifier(access.schema)).\(pragma)"
+            return access.connection.text(of: sql, on: handle).flatMap { UInt64($0) }
+        }
+        guard let count = number("page_count"), let size = number("page_size") else { return nil }
         return count * size
     }
 
@@ -81,22 +81,22 @@ extension SnapshotAttempt {
     /// committed.
     ///
     /// The image is as large as the store, and in memory.
-    private func serialize(_ handle: OpaquePointer) throws(SnapshotFailure) {
+    private func serialize(_ schema: String, of handle: OpaquePointer) throws(SnapshotFailure) {
         var size: sqlite3_int64 = 0
         // With NOCOPY it only measures.
-        _ = sqlite3_serialize(handle, "main", &size, CUnsignedInt(SQLITE_SERIALIZE_NOCOPY))
+        _ = sqlite3_serialize(handle, schema, &size, CUnsignedInt(SQLITE_SERIALIZE_NOCOPY))
         guard size <= limits.maximumMemory else {
             throw SnapshotFailure(
                 "A transaction was open, and the store has \(size) bytes, more than the "
                     + "\(limits.maximumMemory) that may be copied through memory.")
         }
-        let image = sqlite3_serialize(handle, "main", &size, 0)
+        let image = sqlite3_serialize(handle, schema, &size, 0)
         defer { sqlite3_free(image) }
         guard image != nil || size == 0 else {
             throw SnapshotFailure(SQLiteError("copy a store inside a transaction", handle: handle))
         }
         do {
-            let file = try File(creating: path)
+            let file = try File(creating: targets.copy)
             try file.write(UnsafeRawBufferPointer(start: image, count: Int(size)), at: 0)
             try file.close()
         } catch {
@@ -117,13 +117,14 @@ extension SnapshotAttempt {
         guard let original = store.path, fileIsInPlace else { return nil }
         do {
             let source = try Connection(
-                path: original, mode: .readOnly, busyTimeout: Instant.now.seconds(until: deadline))
+                path: original, mode: .readOnly, vfs: store.foreignVFS,
+                busyTimeout: Instant.now.seconds(until: deadline))
             if snapshot.journalMode == nil,
                 case .text(let mode) = try source.value(of: "PRAGMA journal_mode")
             {
                 snapshot.journalMode = mode
             }
-            try backUp(from: source.handle, to: target)
+            try backUp("main", of: source.handle, to: target)
             return .secondConnection
         } catch {
             throw SnapshotFailure(error)
@@ -131,7 +132,9 @@ extension SnapshotAttempt {
     }
 
     /// Copies all pages in one step: in several, each write to the source would start the copy anew.
-    private func backUp(from source: OpaquePointer, to target: String) throws(SnapshotFailure) {
+    private func backUp(
+        _ schema: String, of source: OpaquePointer, to target: String
+    ) throws(SnapshotFailure) {
         do {
             try File(creating: target).close()
             let copy = try Connection(path: target, mode: .readWrite)
@@ -139,7 +142,7 @@ extension SnapshotAttempt {
             // waiting for the disk would be of use.
             try copy.execute(
                 "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")
-            try copy.replaceContent(withMainOf: source, until: deadline)
+            try copy.replaceContent(with: schema, of: source, until: deadline)
         } catch {
             throw SnapshotFailure(error)
         }
@@ -147,17 +150,18 @@ extension SnapshotAttempt {
 }
 
 extension Connection {
-    /// Makes this database a copy of another connection's main database, by the backup API
+    /// Makes this database a copy of another connection's, by the backup API
     /// (<https://www.sqlite.org/c3ref/backup_finish.html>).
     ///
     /// - Parameters:
+    ///   - schema: The database's name there.
     ///   - source: The handle to read from, which must not be inside a write transaction.
     ///   - deadline: Until when to try again where a lock is held.
     /// - Throws: Why it could not be copied as a whole.
     fileprivate borrowing func replaceContent(
-        withMainOf source: OpaquePointer, until deadline: Instant
+        with schema: String, of source: OpaquePointer, until deadline: Instant
     ) throws(SQLiteError) {
-        guard let backup = sqlite3_backup_init(handle, "main", source, "main") else {
+        guard let backup = sqlite3_backup_init(handle, "main", source, schema) else {
             throw SQLiteError("copy the store", handle: handle)
         }
         var code = sqlite3_backup_step(backup, -1)

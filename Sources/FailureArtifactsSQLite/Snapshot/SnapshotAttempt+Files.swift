@@ -10,9 +10,9 @@ extension SnapshotAttempt {
 
     /// The journal by the store's header; an empty store has no WAL.
     var journal: Journal {
-        guard let original = store.path else { return .unknown }
-        if let header = try? Self.header(of: original) { return header.journal }
-        return (try? FileSystem.status(of: original))?.size == 0 ? .rollback : .unknown
+        guard let files = store.files else { return .unknown }
+        if let header = try? Self.header(of: files.database) { return header.journal }
+        return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
     }
 
     /// Copies the files of an open store without a lock: with one, a writer that comes meanwhile may be
@@ -22,7 +22,7 @@ extension SnapshotAttempt {
     ///   WAL that is written to all the time, in which a reader is in hardly anybody's way.
     /// - Throws: Why it could not be made.
     mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let original = store.path, fileIsInPlace, snapshot.isTransactionOpen != true else {
+        guard let files = store.files, fileIsInPlace, snapshot.isTransactionOpen != true else {
             return nil
         }
         switch journal {
@@ -30,7 +30,7 @@ extension SnapshotAttempt {
         case .unknown: return nil
         case .wal:
             let patience = min(deadline, .now.advanced(bySeconds: 0.25))
-            guard (try? copyConsistently(original, until: patience)) == true else {
+            guard (try? copyConsistently(files, until: patience)) == true else {
                 removeCopies()
                 return nil
             }
@@ -48,15 +48,15 @@ extension SnapshotAttempt {
     /// - Throws: Why it could not be made.
     mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let original = store.path else { return nil }
-        guard let status = try? FileSystem.status(of: original) else {
+        guard let files = store.files, let status = FileSystem.regularFile(files.database) else {
             throw SnapshotFailure("There was no file '\(original)' when the test failed.")
         }
         // Whoever has it open unknown to us may be inside a transaction.
-        if store.connections.isEmpty, FileSystem.descriptor(of: status.identity) == nil {
+        if store.accesses.isEmpty, FileSystem.descriptor(of: status.identity) == nil {
             snapshot.isTransactionOpen = false
         }
         do {
-            if try !copyConsistently(original, until: deadline) {
+            if try !copyConsistently(files, until: deadline) {
                 snapshot.warnings.append(
                     "Somebody was writing to '\(original)' all the time while its files were copied.")
             }
@@ -68,24 +68,31 @@ extension SnapshotAttempt {
         return .fileCopy
     }
 
+    // MARK: Copying what may change meanwhile
+
     /// Copies a store's files until they have not changed meanwhile.
     ///
     /// - Parameters:
-    ///   - original: The database file.
+    ///   - files: The files.
     ///   - deadline: After which one more attempt is made, whatever comes of it.
     /// - Returns: Whether they had not changed; there is a copy in either case.
     /// - Throws: Why there is no copy.
     private mutating func copyConsistently(
-        _ original: String, until deadline: Instant
+        _ files: StoreFiles, until deadline: Instant
     ) throws(SystemError) -> Bool {
         for attempt in 0... {
             let isLast = Instant.now > deadline
             do throws(SystemError) {
-                let before = try Self.fingerprint(of: original)
-                try Self.copyWithJournals(original, to: path)
-                snapshot.isConsistent = try Self.fingerprint(of: original) == before
+                let before = try Self.fingerprint(of: files)
+                let isHalfWritten = holdsHalfTransaction(files)
+                try copyWithJournals(files, to: targets.copy)
+                snapshot.isConsistent = try Self.fingerprint(of: files) == before
                 if snapshot.isConsistent && !before.isSettled {
-                    snapshot.isConsistent = try Self.isStillTheSame(original, path)
+                    snapshot.isConsistent = try isStillTheSame(files)
+                }
+                if snapshot.isConsistent && isHalfWritten {
+                    snapshot.isConsistent = false
+                    if isLast { noteHalfTransaction() }
                 }
                 if snapshot.isConsistent || isLast { break }
             } catch {
@@ -97,8 +104,6 @@ extension SnapshotAttempt {
         }
         return snapshot.isConsistent
     }
-
-    private static let journals = ["-wal", "-journal"]
 
     /// What changes when somebody writes to a store.
     private struct Fingerprint: Equatable {
@@ -113,18 +118,19 @@ extension SnapshotAttempt {
         }
     }
 
-    /// The fields of a database's header that tell of writing
-    /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
+    /// The fields of a database's header that tell of writing.
     private struct Header: Equatable {
         let journal: Journal
         /// Counts transactions, but not those in a WAL.
         let changeCounter: [UInt8]
     }
 
-    private static func fingerprint(of path: String) throws(SystemError) -> Fingerprint {
+    private static func fingerprint(of files: StoreFiles) throws(SystemError) -> Fingerprint {
         var result = Fingerprint()
-        for suffix in [""] + journals { result.files.append(try FileSystem.status(of: path + suffix)) }
-        result.header = try header(of: path)
+        for path in [files.database, files.wal, files.journal] {
+            result.files.append(FileSystem.regularFile(path))
+        }
+        result.header = try header(of: files.database)
         return result
     }
 
@@ -136,48 +142,57 @@ extension SnapshotAttempt {
             try file.read(into: buffer, at: 0)
         }
         guard count == bytes.count else { return nil }
-        // The read version: 1 for a rollback journal, 2 for a WAL.
-        let journal: Journal = [1: .rollback, 2: .wal][bytes[19]] ?? .unknown
+        // The read version: 1 for a rollback journal, 2 for a WAL. Where SQLite cannot read the file, any
+        // bytes stand there.
+        let version = bytes.starts(with: DatabaseHeader.magic) ? bytes[19] : 0
+        let journal: Journal = [1: .rollback, 2: .wal][version] ?? .unknown
         return Header(journal: journal, changeCounter: Array(bytes[24...]))
     }
 
-    // A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
-    // checkpoint may have taken from it by then is in the database.
-    private static let copyOrder = ["-journal", "", "-wal"]
+    /// A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
+    /// checkpoint may have taken from it by then is in the database.
+    private func inCopyOrder(_ files: StoreFiles) -> [(original: String, suffix: String)] {
+        [(files.journal, "-journal"), (files.database, ""), (files.wal, "-wal")]
+            .filter { FileSystem.regularFile($0.0) != nil }
+    }
 
-    private static func copyWithJournals(_ original: String, to path: String) throws(SystemError) {
-        for suffix in copyOrder where try FileSystem.status(of: original + suffix) != nil {
-            try FileSystem.copy(original + suffix, toNewFile: path + suffix)
+    private func copyWithJournals(_ files: StoreFiles, to path: String) throws(SystemError) {
+        for (original, suffix) in inCopyOrder(files) {
+            try FileSystem.copy(original, toNewFile: path + suffix)
         }
     }
 
     /// Whether the originals have the bytes that the copies have.
-    private static func isStillTheSame(_ original: String, _ path: String) throws(SystemError) -> Bool {
-        for suffix in copyOrder where try FileSystem.status(of: path + suffix) != nil {
-            guard try FileSystem.hasSameContent(original + suffix, path + suffix) else { return false }
+    private func isStillTheSame(_ files: StoreFiles) throws(SystemError) -> Bool {
+        for (original, suffix) in inCopyOrder(files) {
+            guard try FileSystem.hasSameContent(original, targets.copy + suffix) else { return false }
         }
         return true
     }
 
+    private static let journals = ["-wal", "-journal"]
+
     private func removeCopies() {
-        for suffix in Self.journals + ["-shm", ""] { try? FileSystem.remove(path + suffix) }
+        for suffix in Self.journals + ["-shm", ""] { try? FileSystem.remove(targets.copy + suffix) }
     }
+
+    // MARK: Folding the journal
 
     /// Has SQLite recover the copy as it would have recovered the original, and learns its journal mode.
     ///
     /// A file that is no database, or one too broken for it, stays as it is: bytes are better than nothing.
     private mutating func foldJournal() {
-        let hasJournal = Self.journals.contains { suffix in
-            ((try? FileSystem.status(of: path + suffix)?.size) ?? 0) > 0
+        let journals = Self.journals.filter { suffix in
+            (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0
         }
         do throws(SQLiteError) {
-            let copy = try Connection(path: path, mode: .readWrite)
+            let copy = try Connection(path: targets.copy, mode: .readWrite)
             if case .text(let mode) = try copy.value(of: "PRAGMA journal_mode"),
                 snapshot.journalMode == nil
             {
                 snapshot.journalMode = mode
             }
-            if hasJournal {
+            if !journals.isEmpty {
                 guard try copy.value(of: "PRAGMA journal_mode = delete") == .text("delete") else {
                     throw SQLiteError("fold the journal", code: SQLITE_ERROR)
                 }
@@ -187,7 +202,21 @@ extension SnapshotAttempt {
             snapshot.isConsistent = false
             snapshot.warnings.append(
                 "SQLite could not read the copy of '\(store.path ?? "")': \(error.message).")
+            if !journals.isEmpty { keepRawFiles() }
         }
-        for suffix in Self.journals + ["-shm"] { try? FileSystem.remove(path + suffix) }
+        for suffix in Self.journals + ["-shm"] { try? FileSystem.remove(targets.copy + suffix) }
+    }
+
+    /// Copies the files as they are, for somebody who knows more than SQLite.
+    private mutating func keepRawFiles() {
+        guard let files = store.files else { return }
+        do {
+            try copyWithJournals(files, to: targets.raw)
+            snapshot.rawFiles = ["", "-wal", "-journal"].filter {
+                FileSystem.regularFile(targets.raw + $0) != nil
+            }
+        } catch {
+            snapshot.warnings.append("The files of the store could not be kept: \(error).")
+        }
     }
 }

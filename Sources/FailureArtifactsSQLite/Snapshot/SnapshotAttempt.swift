@@ -3,19 +3,18 @@ internal import FailureArtifactsSystem
 /// One run down the ladder of ways to copy a store.
 struct SnapshotAttempt {
     let store: DiscoveredStore
-    let path: String
-    let committedPath: String
+    let targets: Snapshotter.Targets
     let limits: Snapshotter
     let deadline: Instant
     var snapshot: Snapshot
 
-    init(store: DiscoveredStore, path: String, committedPath: String, limits: Snapshotter) {
+    init(store: DiscoveredStore, targets: Snapshotter.Targets, limits: Snapshotter) {
         self.store = store
-        self.path = path
-        self.committedPath = committedPath
+        self.targets = targets
         self.limits = limits
         deadline = Instant.now.advanced(bySeconds: limits.timeLimit)
-        snapshot = Snapshot(storage: store.path == nil ? .memory : .file)
+        snapshot = Snapshot(storage: store.storage)
+        snapshot.vfs = store.foreignVFS
     }
 
     /// Tries the rungs in turn, the first that applies and succeeds makes the copy.
@@ -25,13 +24,16 @@ struct SnapshotAttempt {
         for rung in rungs {
             do {
                 guard let method = try attempt(rung) else { continue }
-                try makeStandalone(path)
+                try makeStandalone(targets.copy)
                 snapshot.method = method
                 // A store that had to be copied by its bytes says itself whether they fit together.
                 if method != .fileCopy { snapshot.isConsistent = true }
-                if method == .serialize {
-                    copyCommittedState()
-                } else if snapshot.isTransactionOpen == true {
+                switch method {
+                case .serialize: copyCommittedState()
+                case .beforeRollback: copyStateAfterRollback()
+                default:
+                    noteOtherWriters()
+                    guard snapshot.isTransactionOpen == true else { break }
                     snapshot.warnings.append(
                         "A transaction was open; what it had not committed is not in the copy. "
                             + failures.map(\.reason).joined(separator: " "))
@@ -39,7 +41,7 @@ struct SnapshotAttempt {
                 return
             } catch {
                 failures.append(error)
-                try? FileSystem.remove(path)
+                try? FileSystem.remove(targets.copy)
                 if snapshot.excessiveBytes != nil { break }
             }
         }
@@ -47,13 +49,23 @@ struct SnapshotAttempt {
     }
 
     private enum Rung {
-        case own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
+        case imageBeforeRollback, own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
+        case imageAtClose
     }
 
     private var rungs: [Rung] {
-        if store.connections.isEmpty { return [.fileCopy] }
-        return store.path == nil
-            ? [.ownAsLastResort] : [.own, .unlockedFileCopy, .secondConnection, .ownAsLastResort]
+        var rungs: [Rung] = limits.prefersStateBeforeRollback ? [.imageBeforeRollback] : []
+        if store.accesses.isEmpty {
+            rungs += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
+        } else if store.path == nil {
+            rungs += [.ownAsLastResort]
+        } else if store.foreignVFS != nil {
+            // What the file's bytes mean is the VFS's secret.
+            rungs += [.own, .secondConnection, .ownAsLastResort, .fileCopy]
+        } else {
+            rungs += [.own, .unlockedFileCopy, .secondConnection, .ownAsLastResort, .fileCopy]
+        }
+        return rungs
     }
 
     /// Takes one rung.
@@ -62,14 +74,28 @@ struct SnapshotAttempt {
     private mutating func attempt(_ rung: Rung) throws(SnapshotFailure) -> Snapshot.Method? {
         try checkSize(of: snapshot.originalBytes)
         switch rung {
+        case .imageBeforeRollback:
+            guard try write(store.beforeRollback) else { return nil }
+            snapshot.isTransactionOpen = true
+            return .beforeRollback
         case .own: return try copyThroughOwnConnection(isLastResort: false)
         case .unlockedFileCopy: return try copyFilesOfOpenStore()
         case .secondConnection:
             // A reader would be in a writer's way.
             if journal == .rollback && snapshot.isTransactionOpen != true { return nil }
-            return try copyThroughSecondConnection(to: path, until: deadline)
+            return try copyThroughSecondConnection(to: targets.copy, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
         case .fileCopy: return try copyFiles()
+        case .imageAtClose:
+            guard let last = store.last else { return nil }
+            guard try write(last) else {
+                // A file that is left may still be read.
+                if store.files != nil { return nil }
+                throw SnapshotFailure(
+                    "The store was closed before the failure, and its last \(last.size) bytes were not "
+                        + "kept: too many at once, or too often for a test to be held up by it.")
+            }
+            return .atClose
         }
     }
 
@@ -82,33 +108,61 @@ struct SnapshotAttempt {
 
     /// Looks at the original's files from outside.
     private mutating func measureFiles() {
-        guard let original = store.path else { return }
-        snapshot.originalBytes = try? FileSystem.status(of: original)?.size
-        snapshot.walBytes = try? FileSystem.status(of: original + "-wal")?.size
+        guard let original = store.path, let files = store.files else { return }
+        snapshot.originalBytes = FileSystem.regularFile(files.database)?.size
+        snapshot.walBytes = FileSystem.regularFile(files.wal)?.size
         if store.identity != nil && !fileIsInPlace {
             snapshot.warnings.append(
                 "The file '\(original)' was deleted or replaced while the test had it open.")
         }
+        snapshot.isDeleted = files.areDeleted || (store.identity != nil && !fileIsInPlace)
     }
 
-    /// Whether the path still names the file that the connections have open.
+    /// Whether the path still names the file that is open.
     var fileIsInPlace: Bool {
         guard let original = store.path, let identity = store.identity else { return false }
-        return (try? FileSystem.status(of: original)?.identity) == identity
+        return FileSystem.regularFile(original)?.identity == identity
+    }
+
+    private func write(_ image: KeptImage?) throws(SnapshotFailure) -> Bool {
+        do {
+            return try image?.write(toNewFile: targets.copy) ?? false
+        } catch {
+            throw SnapshotFailure(error)
+        }
     }
 
     /// Makes a second copy, of what everyone but the test's connection sees.
     private mutating func copyCommittedState() {
-        guard store.path != nil else { return }
+        guard store.path != nil, let target = targets.committed else { return }
         do {
             // The transaction is open on this thread's own connection: waiting for its lock is in vain.
-            _ = try copyThroughSecondConnection(to: committedPath, until: Instant.now)
-            try makeStandalone(committedPath)
+            guard try copyThroughSecondConnection(to: target, until: Instant.now) != nil else { return }
+            try makeStandalone(target)
             snapshot.hasCommittedCopy = true
         } catch {
-            try? FileSystem.remove(committedPath)
+            try? FileSystem.remove(target)
             snapshot.warnings.append("The committed state could not be copied. \(error.reason)")
         }
+    }
+
+    /// Makes a second copy, of what is left after the rollback.
+    private mutating func copyStateAfterRollback() {
+        // Of a store in memory that ended inside a transaction nothing else is left.
+        guard let target = targets.committed, store.last.map({ $0 !== store.beforeRollback }) ?? true
+        else { return }
+        let limits = Snapshotter(
+            timeLimit: Instant.now.seconds(until: deadline), maximumBytes: limits.maximumBytes,
+            maximumMemory: limits.maximumMemory)
+        let after = limits.capture(
+            store, to: Snapshotter.Targets(copy: target, committed: nil, raw: targets.raw))
+        snapshot.journalMode = after.journalMode
+        snapshot.hasCommittedCopy = after.method != .described
+        if let reason = after.reason {
+            snapshot.warnings.append("The state after the rollback could not be copied. \(reason)")
+        }
+        snapshot.warnings += after.warnings.filter { !snapshot.warnings.contains($0) }
+        snapshot.rawFiles = after.rawFiles
     }
 
     /// Has a copy of a WAL database open without a WAL, anywhere.
@@ -119,11 +173,14 @@ struct SnapshotAttempt {
     private mutating func makeStandalone(_ path: String) throws(SnapshotFailure) {
         do {
             let file = try File(updating: path)
-            var version: [UInt8] = [0, 0]
-            let count = try version.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: 18)
+            var header = [UInt8](repeating: 0, count: 20)
+            let count = try header.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: 0)
             }
-            guard count == 2, version == [2, 2] else { return }
+            // The bytes of what is no database are not touched.
+            guard count == header.count, header.starts(with: DatabaseHeader.magic),
+                header[18...] == [2, 2]
+            else { return }
             if snapshot.journalMode == nil { snapshot.journalMode = "wal" }
             try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }
             try file.close()
@@ -131,6 +188,11 @@ struct SnapshotAttempt {
             throw SnapshotFailure(error)
         }
     }
+}
+
+extension DiscoveredStore {
+    /// The VFS of its connections, where it is not the process's default one.
+    var foreignVFS: String? { accesses.lazy.compactMap(\.connection.vfs).first }
 }
 
 extension Sequence where Element: Hashable {

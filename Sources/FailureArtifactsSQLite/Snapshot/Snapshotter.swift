@@ -3,6 +3,23 @@
 /// The original's locks, journal mode, WAL and error state stay as they are, and every wait is bounded. To
 /// be used on the thread of the failing test, which is what tells its own connection from the others'.
 package struct Snapshotter: Sendable {
+    /// Where the copies of one store go: files that must not exist.
+    package struct Targets: Sendable {
+        /// The copy.
+        package let copy: String
+        /// The committed state, where a transaction is open; nil if it is of no interest.
+        package let committed: String?
+        /// The database file as it was where its journal can't be folded in; the journal's name begins with
+        /// this path.
+        package let raw: String
+
+        package init(copy: String, committed: String?, raw: String) {
+            self.copy = copy
+            self.committed = committed
+            self.raw = raw
+        }
+    }
+
     /// Seconds to wait for locks and for other threads, for one store.
     package var timeLimit: Double
     /// Larger stores are described, not copied.
@@ -10,6 +27,10 @@ package struct Snapshotter: Sendable {
     /// What a transaction has not committed can only be read into memory as a whole: of larger stores the
     /// committed state is copied.
     package var maximumMemory: UInt64
+    /// Whether the failure is an error that has left the test's code, and rolled back on its way what the
+    /// test is about: then the state before the rollback is the store, and what is left of it is the
+    /// committed state.
+    package var prefersStateBeforeRollback = false
 
     package init(timeLimit: Double = 2, maximumBytes: UInt64, maximumMemory: UInt64 = 256 << 20) {
         self.timeLimit = timeLimit
@@ -21,14 +42,10 @@ package struct Snapshotter: Sendable {
     ///
     /// - Parameters:
     ///   - store: The store.
-    ///   - path: The copy's file, which must not exist.
-    ///   - committedPath: Likewise, for the committed state where a transaction is open.
+    ///   - targets: Where to.
     /// - Returns: What was done, and how well. Where it says that there is no copy, there is no file.
-    package func capture(
-        _ store: DiscoveredStore, to path: String, committedTo committedPath: String
-    ) -> Snapshot {
-        var attempt = SnapshotAttempt(
-            store: store, path: path, committedPath: committedPath, limits: self)
+    package func capture(_ store: DiscoveredStore, to targets: Targets) -> Snapshot {
+        var attempt = SnapshotAttempt(store: store, targets: targets, limits: self)
         attempt.run()
         return attempt.snapshot
     }

@@ -94,7 +94,11 @@ class CopyOfGRDB(Copying):
         bundle = self.leaves("GRDBSuite.QueueTests/testErrorThrownOutOfWrite")
         self.assertTest(
             bundle, "QueueTests", "testErrorThrownOutOfWrite", "no such table: vegetables", kind="error")
-        self.assertStores(bundle, thrown=["apple"])
+        self.assertStores(bundle, thrown=["apple", "pear"])
+        self.assertEqual(bundle.store("thrown", "committedEntry").rows(), ["apple"])
+        store = bundle.described("thrown")
+        self.assertEqual(store["capture"]["method"], "beforeRollback")
+        self.assertIs(store["transactionOpen"], True)
 
     def test_async_write(self):
         self.copied(

@@ -22,19 +22,19 @@ class Discovery(SuiteCase):
             self.assertEqual(store["capture"]["method"], "described")
             self.assertTrue(store["capture"]["reason"].endswith("."))
 
-    def test_a_closed_store_is_gone(self):
-        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing", warnings=1)
+    def test_a_closed_store_that_was_deleted(self):
+        bundle = self.leaves("RawSuite.VanishedTests/testDeletedAfterClosing")
         self.assertTest(bundle, "VanishedTests", "testDeletedAfterClosing", "one of two files is gone")
         self.assertEqual(bundle.store("kept").rows(), ["pear"])
-        for store in bundle.metadata["stores"]:
-            if label(store) == "gone":
-                self.assertNotIn("entry", store)
+        self.assertNotIn("deleted", bundle.described("kept"))
+        self.assertEqual(bundle.store("gone").rows(), ["apple"])
+        self.assertIs(bundle.described("gone")["deleted"], True)
 
-    def test_many_closed_stores_are_gone(self):
-        bundle = self.leaves("RawSuite.VanishedTests/testManyDeletedAfterClosing", warnings=11)
+    def test_many_closed_stores_that_were_deleted(self):
+        bundle = self.leaves("RawSuite.VanishedTests/testManyDeletedAfterClosing")
         self.assertEqual(bundle.store("kept").rows(), ["pear"])
-        self.assertEqual(len(bundle.metadata["stores"]), 11)
-        self.assertTrue(any("15 more stores" in warning for warning in bundle.metadata["warnings"]))
+        self.assertEqual(len(bundle.metadata["stores"]), 26)
+        self.assertTrue(all("entry" in store for store in bundle.metadata["stores"]))
 
     def test_discovery_off(self):
         bundle = self.leaves(

@@ -1,34 +1,31 @@
 package import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// Packs a spool into a bundle.
-package enum BundleWriter {
+/// Packs a spool into a bundle: what can wait until the test has gone on.
+package enum BundlePacker {
     /// Writes a bundle.
     ///
     /// - Parameters:
-    ///   - metadata: Becomes the first entry.
-    ///   - spool: Holds a file for each entry that the metadata names and that `earlier` lacks.
-    ///   - earlier: The path of a bundle of the same capture, the entries of which are taken over as they
-    ///     are; nil for the first one.
+    ///   - metadata: Becomes the first entry, with what SQLite says of the copies.
+    ///   - spool: Holds a file for each entry that the metadata names.
     ///   - date: The time that the entries get.
     /// - Returns: The bundle's path, inside the spool: complete, on the disk, and without its final name.
     /// - Throws: Why it could not be written; then there is no such file.
     package static func pack(
-        _ metadata: BundleMetadata, from spool: Spool, takingOver earlier: String?, date: Timestamp
+        _ metadata: BundleMetadata, from spool: Spool, date: Timestamp = .now
     ) throws(ZipError) -> String {
-        let path = Path.join(spool.path, "bundle.zip.partial")
+        let path = spool.file(ofEntry: "bundle.zip.partial")
+        // Where somebody before this process has died over it.
+        try? FileSystem.remove(path)
+        var metadata = metadata
+        metadata.inspectCopies(in: spool)
         do throws(ZipError) {
-            let archive: ZipArchive? = if let earlier { try ZipArchive(path: earlier) } else { nil }
             var zip = try ZipWriter(creating: path)
             try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
             for name in metadata.entries {
-                if let archive, let entry = archive.entry(named: name) {
-                    try zip.addEntry(copying: entry, of: archive)
-                } else {
-                    try zip.addEntry(
-                        named: name, contentsOf: try spooledFile(name, in: spool, archive: path),
-                        modified: date)
-                }
+                try zip.addEntry(
+                    named: name, contentsOf: try spooledFile(name, in: spool, archive: path),
+                    modified: date)
             }
             try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
             try zip.finish()
@@ -43,7 +40,7 @@ package enum BundleWriter {
         _ name: String, in spool: Spool, archive: String
     ) throws(ZipError) -> File {
         do {
-            return try File(reading: Path.join(spool.path, name))
+            return try File(reading: spool.file(ofEntry: name))
         } catch {
             throw ZipError(archive: archive, entry: name, reason: .system(error))
         }

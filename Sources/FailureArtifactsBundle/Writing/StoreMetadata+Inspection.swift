@@ -1,0 +1,40 @@
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+extension BundleMetadata {
+    /// Adds what SQLite says of the copies in a spool.
+    mutating func inspectCopies(in spool: Spool) {
+        for index in stores.indices { stores[index].inspectCopy(in: spool) }
+        for index in snapshots?.indices ?? 0..<0 {
+            for store in snapshots?[index].stores.indices ?? 0..<0 {
+                snapshots?[index].stores[store].inspectCopy(in: spool)
+            }
+        }
+    }
+}
+
+extension BundleMetadata.Store {
+    /// Seconds for `quick_check`, and again for counting rows.
+    private static let inspectionTimeLimit = 1.0
+
+    fileprivate mutating func inspectCopy(in spool: Spool) {
+        // One that the test's bundle describes only, or that was inspected before the process died.
+        guard let entry, integrity == nil else { return }
+        do throws(SQLiteError) {
+            let inspection = try StoreInspection(
+                ofFile: spool.file(ofEntry: entry), timeLimit: Self.inspectionTimeLimit)
+            pageSize = Int(inspection.pageSize)
+            pageCount = inspection.pageCount
+            freePageCount = inspection.freePageCount
+            userVersion = inspection.userVersion
+            applicationID = inspection.applicationID
+            integrity = inspection.integrity
+            tables = inspection.tables.map {
+                BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
+            }
+        } catch {
+            // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
+            integrity = error.message
+        }
+    }
+}

@@ -1,0 +1,51 @@
+internal import FailureArtifactsSystem
+
+// What the locks of others tell, where the system lists them.
+extension SnapshotAttempt {
+    /// The bytes that SQLite locks in a database file, and in the index of a WAL
+    /// (<https://www.sqlite.org/src/file?name=src/os.h>, `PENDING_BYTE`;
+    /// <https://www.sqlite.org/walformat.html#wal_locks>).
+    private enum LockByte {
+        static let reserved: UInt64 = 0x4000_0001
+        static let firstShared: UInt64 = 0x4000_0002
+        static let walWriter: UInt64 = 120
+    }
+
+    /// Says whose uncommitted changes the copy will lack, if anybody's but the test's own.
+    mutating func noteOtherWriters() {
+        guard let path = store.path, let files = store.files, snapshot.isTransactionOpen != true else {
+            return
+        }
+        let writer =
+            switch journal {
+            case .wal: Self.holder(of: LockByte.walWriter, in: path + "-shm")
+            case .rollback, .unknown: Self.holder(of: LockByte.reserved, in: files.database)
+            }
+        guard let writer else { return }
+        let who =
+            writer.process == getpid() ? "Another connection" : "Another process (\(writer.process))"
+        snapshot.warnings.append(
+            "\(who) had a write transaction open on '\(path)'; what it had not committed is not in the copy."
+        )
+    }
+
+    /// Whether somebody may be in the middle of writing to the database file without a journal that could
+    /// undo it: with `journal_mode` MEMORY or OFF.
+    func holdsHalfTransaction(_ files: StoreFiles) -> Bool {
+        guard journal == .rollback, FileSystem.regularFile(files.journal) == nil,
+            Self.holder(of: LockByte.firstShared, in: files.database) != nil
+        else { return false }
+        // With `locking_mode` EXCLUSIVE the lock outlives the transaction; of the only connection it is known.
+        return !(store.accesses.count == 1 && snapshot.isTransactionOpen == false)
+    }
+
+    mutating func noteHalfTransaction() {
+        snapshot.warnings.append(
+            "Somebody held an exclusive lock on '\(store.path ?? "")', and there was no journal beside it: "
+                + "half a transaction may be in the copy.")
+    }
+
+    private static func holder(of byte: UInt64, in path: String) -> FileLocks.Lock? {
+        FileSystem.regularFile(path).flatMap { FileLocks(on: $0.identity)?.exclusive(at: byte) }
+    }
+}

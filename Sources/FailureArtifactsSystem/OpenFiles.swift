@@ -1,0 +1,55 @@
+/// The files that this process has open, by whatever library.
+package enum OpenFiles {
+    /// One regular file.
+    package struct Entry: Sendable {
+        /// The path it was opened at or has been moved to; of a deleted file the path it had.
+        package let path: String
+        package let status: FileStatus
+        /// A path that names the file as long as its owner has it open.
+        package let descriptorPath: String
+    }
+
+    /// Looks for files that begin with some bytes.
+    ///
+    /// They are read through the very descriptors that are open, so that no lock is dropped.
+    ///
+    /// - Parameter magic: The first bytes.
+    /// - Returns: Each such file once, in the order of descriptors. Anything may be closed at any time.
+    package static func beginning(with magic: [UInt8]) -> [Entry] {
+        // /dev/fd is the process's own table on Linux and on Apple's systems.
+        guard let names = try? FileSystem.contents(ofDirectory: "/dev/fd") else { return [] }
+        var seen: Set<FileStatus.Identity> = []
+        return names.compactMap({ CInt($0) }).sorted().compactMap { descriptor in
+            var information = stat()
+            guard fstat(descriptor, &information) == 0 else { return nil }
+            let status = FileStatus(information)
+            guard status.kind == .regular, !seen.contains(status.identity),
+                start(of: descriptor, count: magic.count) == magic, let path = path(of: descriptor)
+            else { return nil }
+            seen.insert(status.identity)
+            return Entry(path: path, status: status, descriptorPath: "/dev/fd/\(descriptor)")
+        }
+    }
+
+    private static func start(of descriptor: CInt, count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        // A descriptor that was opened for writing only can't be read.
+        return pread(descriptor, &bytes, count, 0) == count ? bytes : nil
+    }
+
+    private static func path(of descriptor: CInt) -> String? {
+        #if canImport(Darwin)
+        var bytes = [CChar](repeating: 0, count: Int(MAXPATHLEN))
+        guard fcntl(descriptor, F_GETPATH, &bytes) == 0 else { return nil }
+        return bytes.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } }
+        #else
+        guard let path = try? FileSystem.destination(ofLink: "/proc/self/fd/\(descriptor)") else {
+            return nil
+        }
+        let mark = " (deleted)"
+        guard path.hasSuffix(mark) else { return path }
+        // The mark is the kernel's only if no file has that very name.
+        return (try? FileSystem.status(of: path)) == nil ? String(path.dropLast(mark.count)) : path
+        #endif
+    }
+}
