@@ -18,6 +18,9 @@ let package = Package(
         // The second target holds the public types. Listed, its changes are seen by incremental builds of those
         // who import the first, which re-exports it.
         .library(name: "FailureArtifacts", targets: ["FailureArtifacts", "FailureArtifactsCapture"]),
+        .library(
+            name: "FailureArtifactsTesting",
+            targets: ["FailureArtifactsTesting", "FailureArtifactsCapture"]),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
@@ -59,6 +62,14 @@ let package = Package(
         .target(
             name: "FailureArtifacts",
             dependencies: ["FailureArtifactsCapture", "CFailureArtifactsInstall"],
+            swiftSettings: settings),
+
+        .target(name: "CFailureArtifactsTestingInstall"),
+        .target(
+            name: "FailureArtifactsTesting",
+            dependencies: [
+                "FailureArtifactsCapture", "FailureArtifactsSystem", "CFailureArtifactsTestingInstall",
+            ],
             swiftSettings: settings),
 
         // The command-line tool.

@@ -22,7 +22,8 @@ extension TestObservation: XCTestObservation {
     func testCaseWillStart(_ testCase: XCTestCase) {
         let suite = String(describing: type(of: testCase))
         _ = CaptureSession.shared.testWillStart(
-            framework: "XCTest", suite: suite, name: Self.methodName(of: testCase, suite: suite))
+            framework: "XCTest", suite: suite, name: Self.methodName(of: testCase, suite: suite),
+            isAlone: true)
     }
 
     #if canImport(ObjectiveC)

@@ -57,6 +57,16 @@ public enum CurrentTest {
     }
 }
 
+extension CaptureConfiguration {
+    /// What is captured from now on, whatever test framework runs the tests.
+    ///
+    /// It may be changed from any thread, and applies to the failures that follow.
+    public static var current: CaptureConfiguration {
+        get { CaptureSession.shared.configuration }
+        set { CaptureSession.shared.configure(newValue) }
+    }
+}
+
 extension CaptureSession {
     /// The session of this process, which every adapter reports to.
     package static let shared = CaptureSession(configuration: CaptureConfiguration())

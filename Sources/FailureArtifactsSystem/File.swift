@@ -140,6 +140,22 @@ package struct File: ~Copyable, Sendable {
         return done
     }
 
+    /// Has `body` see all bytes of the file, which are read as it touches them.
+    ///
+    /// - Parameter body: Gets the bytes. Nobody may shorten the file meanwhile.
+    /// - Returns: What `body` returns.
+    /// - Throws: The failure of `mmap`, or what `body` throws.
+    package func withMappedBytes<Result>(
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        let size = Int(try size())
+        guard size > 0 else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        guard let address, address != MAP_FAILED else { throw SystemError.last("map", path) }
+        defer { munmap(address, size) }
+        return try body(UnsafeRawBufferPointer(start: address, count: size))
+    }
+
     /// Writes all of `buffer`.
     ///
     /// - Parameters:

@@ -13,6 +13,9 @@ package enum ProcessEnvironment {
         return result
     }
 
+    /// The command line, the program first.
+    package static var arguments: [String] { CommandLine.arguments }
+
     package static var processID: Int { Int(getpid()) }
 
     /// The operating system and its version, such as `Linux 6.1.0 (Debian GNU/Linux 12)`.

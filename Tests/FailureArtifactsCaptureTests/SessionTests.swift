@@ -40,7 +40,8 @@ import Testing
 
         /// A test with the store, and if it says so with a second one that does not exist.
         func start(_ name: String = "testTotal") -> RunningTest {
-            let test = session.testWillStart(framework: "XCTest", suite: "LedgerTests", name: name)
+            let test = session.testWillStart(
+                framework: "XCTest", suite: "LedgerTests", name: name, isAlone: false)
             test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
             return test
         }

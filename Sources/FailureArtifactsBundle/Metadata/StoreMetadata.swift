@@ -20,6 +20,8 @@ extension BundleMetadata {
         /// Whether that path had been deleted or given to another file by then; absent where it had not.
         package var deleted: Bool?
         package var storage: Storage
+        /// Whether other tests may have used it too; absent where it is the test's own.
+        package var shared: Bool?
         /// By SQLite's names, of the original: `wal`, `delete`, `memory`, …; absent where unknown.
         package var journalMode: String?
         /// The name of the VFS it was read with; absent where that is the process's default one.
@@ -45,7 +47,7 @@ extension BundleMetadata {
         package init(
             name: String, entry: String? = nil, committedEntry: String? = nil,
             rawEntries: [String]? = nil, originalPath: String? = nil, deleted: Bool? = nil,
-            storage: Storage,
+            storage: Storage, shared: Bool? = nil,
             journalMode: String? = nil, vfs: String? = nil, transactionOpen: Bool? = nil,
             capture: Capture, bytes: Bytes
         ) {
@@ -55,6 +57,7 @@ extension BundleMetadata {
             self.rawEntries = rawEntries
             self.originalPath = originalPath
             self.deleted = deleted
+            self.shared = shared
             self.storage = storage
             self.journalMode = journalMode
             self.vfs = vfs

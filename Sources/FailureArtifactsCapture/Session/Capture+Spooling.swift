@@ -20,7 +20,7 @@ extension Capture {
     func spoolStores(below folder: String, after failure: FailureEvent?) -> [BundleMetadata.Store] {
         let found = FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
-            artifactsDirectory: directory.path)
+            artifactsDirectory: directory.path, isRunning: isRunning)
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
         return found.stores.map { found in
             Instant.now < deadline

@@ -32,6 +32,8 @@ final class Capture: Sendable {
     let test: RunningTest
     let configuration: CaptureConfiguration
     let registry: ConnectionRegistry
+    /// Whether a test has not ended yet.
+    let isRunning: @Sendable (TestID) -> Bool
     let directory: ArtifactsDirectory
     let spool: Spool
     /// What the directory may still take, in bytes, when the capture starts.
@@ -44,11 +46,13 @@ final class Capture: Sendable {
     ///
     /// - Throws: That it can't be written to, or holds as many bundles as it may.
     init(
-        of test: RunningTest, configuration: CaptureConfiguration, registry: ConnectionRegistry
+        of test: RunningTest, configuration: CaptureConfiguration, registry: ConnectionRegistry,
+        isRunning: @escaping @Sendable (TestID) -> Bool
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
         self.registry = registry
+        self.isRunning = isRunning
         directory = ArtifactsDirectory(path: configuration.directoryPath)
         do {
             try directory.prepare()

@@ -11,6 +11,11 @@ package final class CaptureSession: Sendable {
         var configuration: CaptureConfiguration
         /// How often each test was started.
         var attempts: [String: Int] = [:]
+        /// How many tests were started.
+        var tests: TestID = 0
+        /// The tests that have not ended.
+        var running: Set<TestID> = []
+        /// The test that runs alone.
         var current: RunningTest?
         /// The tests that have something to be packed when they end.
         var captured: [ObjectIdentifier: RunningTest] = [:]
@@ -20,7 +25,9 @@ package final class CaptureSession: Sendable {
 
     private let state: Lock<State>
     private let registry: ConnectionRegistry
-    /// Packs what tests have spooled. Where more tests fail than it can follow, they wait for it, so that
+    /// Packs what tests have spooled.
+    ///
+    /// Where more tests fail than it can follow, they wait for it, so that
     /// there is never much more on the disk than the bundles.
     private let packing = BackgroundQueue(maximumWaiting: 8)
 
@@ -35,11 +42,14 @@ package final class CaptureSession: Sendable {
     /// Changes what is captured from now on.
     package func configure(_ configuration: CaptureConfiguration) {
         state.withLock { $0.configuration = configuration }
-        if configuration.mode != .off && configuration.discoversStores { registry.install() }
+        guard configuration.mode != .off, configuration.discoversStores else { return }
+        registry.install(
+            observer: ConnectionRegistry.Observer(
+                currentTest: { [weak self] in self?.currentTest?.id }, opened: { _ in }))
     }
 
-    /// The one test that runs now; nil between tests.
-    package var currentTest: RunningTest? { state.withLock(\.current) }
+    /// The test on whose behalf the caller runs; nil between tests, and where that can't be known.
+    package var currentTest: RunningTest? { RunningTest.ofTask ?? state.withLock(\.current) }
 
     // MARK: What adapters report
 
@@ -49,8 +59,13 @@ package final class CaptureSession: Sendable {
     ///   - framework: The framework's name.
     ///   - suite: The class or suite.
     ///   - name: The method or function.
+    ///   - arguments: Of a parameterised test, each as its description.
+    ///   - isAlone: Whether no other test runs before this one has ended. If not, its code is to run where
+    ///     ``RunningTest/ofTask`` is this test.
     /// - Returns: The test, to be named in what is reported later.
-    package func testWillStart(framework: String, suite: String, name: String) -> RunningTest {
+    package func testWillStart(
+        framework: String, suite: String, name: String, arguments: [String]? = nil, isAlone: Bool
+    ) -> RunningTest {
         let configuration = configuration
         let isWatched = configuration.mode != .off && configuration.discoversStores
         if isWatched {
@@ -58,12 +73,17 @@ package final class CaptureSession: Sendable {
             registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
         }
         return state.withLock { state in
-            let attempt = state.attempts["\(suite).\(name)", default: 0] + 1
-            state.attempts["\(suite).\(name)"] = attempt
+            let key = ([suite, name] + (arguments ?? [])).joined(separator: "\u{0}")
+            let attempt = state.attempts[key, default: 0] + 1
+            state.attempts[key] = attempt
+            state.tests += 1
             let identity = BundleMetadata.Test(
-                framework: framework, suite: suite, name: name, attempt: attempt)
-            let test = RunningTest(identity: identity, start: registry.now, isWatched: isWatched)
-            state.current = test
+                framework: framework, suite: suite, name: name, arguments: arguments, attempt: attempt)
+            let test = RunningTest(
+                id: state.tests, identity: identity, isAlone: isAlone, start: registry.now,
+                isWatched: isWatched)
+            state.running.insert(test.id)
+            if isAlone { state.current = test }
             return test
         }
     }
@@ -96,18 +116,32 @@ package final class CaptureSession: Sendable {
 
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
-        end(test, packsNow: !configuration.packsInBackground)
+        testDidFinish(test, packsNow: !configuration.packsInBackground)
+    }
+
+    /// A test has ended, and its bundle is wanted now.
+    ///
+    /// - Returns: The bundle's path; nil where there is none.
+    package func testDidFinishAndIsPacked(_ test: RunningTest) -> String? {
+        testDidFinish(test, packsNow: true)
+    }
+
+    @discardableResult
+    private func testDidFinish(_ test: RunningTest, packsNow: Bool) -> String? {
+        let bundle = end(test, packsNow: packsNow)
         state.withLock { state in
+            state.running.remove(test.id)
             if state.current === test { state.current = nil }
         }
-        if test.isWatched { registry.endKeeping() }
+        if test.isWatched { registry.endKeeping(of: test.id) }
+        return bundle
     }
 
     /// Copies the stores of a test as they are now, for its bundle should it fail.
     ///
     /// - Parameters:
-    ///   - test: The test, on whose thread this is to be called.
     ///   - label: What the copies are called.
+    ///   - test: The test, on whose thread this is to be called.
     func takeSnapshot(_ label: String, of test: RunningTest) {
         guard configuration.mode != .off else { return }
         let date = Timestamp.now
@@ -148,7 +182,8 @@ package final class CaptureSession: Sendable {
             let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
                 if case .none = stage {
                     let capture = try Capture(
-                        of: test, configuration: self.configuration, registry: self.registry)
+                        of: test, configuration: self.configuration, registry: self.registry,
+                        isRunning: { id in self.state.withLock { $0.running.contains(id) } })
                     stage = .open(capture)
                     self.state.withLock { $0.captured[ObjectIdentifier(test)] = test }
                     self.packBeforeExit()
@@ -168,30 +203,38 @@ package final class CaptureSession: Sendable {
     }
 
     /// Has a test's capture packed, or dropped if the test has not failed.
-    private func end(_ test: RunningTest, packsNow: Bool) {
+    ///
+    /// - Returns: The bundle's path, where it was packed now.
+    @discardableResult
+    private func end(_ test: RunningTest, packsNow: Bool) -> String? {
         let capture: Capture? = test.capture.withLock { stage in
             defer { stage = .ended }
             if case .open(let capture) = stage { return capture }
             return nil
         }
         state.withLock { _ = $0.captured.removeValue(forKey: ObjectIdentifier(test)) }
-        guard let capture else { return }
+        guard let capture else { return nil }
         if test.state.withLock(\.failures.isEmpty) {
             capture.discard()
-            return
+            return nil
         }
         capture.end()
-        if packsNow { pack(capture) } else { packing.add { [self] in pack(capture) } }
+        if packsNow { return pack(capture) }
+        packing.add { [self] in pack(capture) }
+        return nil
     }
 
-    private func pack(_ capture: Capture) {
+    @discardableResult
+    private func pack(_ capture: Capture) -> String? {
+        defer { passOnWarnings(of: capture) }
         do {
             let bundle = try capture.pack()
             say("\(capture.test.name) failed; what it left is in \(bundle)")
+            return bundle
         } catch {
             sayOnce("\(error)")
+            return nil
         }
-        passOnWarnings(of: capture)
     }
 
     private func passOnWarnings(of capture: Capture) {
@@ -204,7 +247,9 @@ package final class CaptureSession: Sendable {
         _ = Self.exitHandler
     }
 
-    /// Registered once. A child made by `fork` has neither the thread nor, perhaps, the locks.
+    /// The process that has the handler, which is registered once.
+    ///
+    /// A child made by `fork` has neither the thread nor, perhaps, the locks.
     private static let exitHandler: pid_t = {
         atexit {
             if getpid() == CaptureSession.exitHandler { CaptureSession.shared.processWillExit() }

@@ -11,6 +11,8 @@ struct FoundStores {
         let store: DiscoveredStore
         /// Unique among them, and fit for a file name.
         let name: String
+        /// Whether other tests may have used it too.
+        let isShared: Bool
     }
 
     private(set) var stores: [Store] = []
@@ -22,17 +24,22 @@ struct FoundStores {
     ///   - registry: What knows the process's connections.
     ///   - discovers: Whether stores that were not registered count.
     ///   - artifactsDirectory: Databases in it are not the test's.
-    init(test: RunningTest, registry: ConnectionRegistry, discovers: Bool, artifactsDirectory: String) {
+    ///   - isRunning: Whether a test has not ended yet.
+    init(
+        test: RunningTest, registry: ConnectionRegistry, discovers: Bool, artifactsDirectory: String,
+        isRunning: (TestID) -> Bool
+    ) {
         var candidates: [DiscoveredStore] = []
         if discovers {
             var open = DiscoveredStore.grouping(registry.openConnections)
             open += DiscoveredStore.openedByOthers(than: open)
             // Should time or room run out, it is at the expense of what the test has not touched.
-            let isUsed = open.map { $0.isUsed(since: test.start) }
-            candidates =
-                zip(open, isUsed).filter(\.1).map(\.0) + zip(open, isUsed).filter { !$0.1 }.map(\.0)
+            let ranked = open.map { ($0, Relation(of: $0, to: test, isRunning: isRunning)) }
+            for relation in Relation.captured {
+                candidates += ranked.filter { $0.1 == relation }.map(\.0)
+            }
             candidates += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
-                .filter(\.hasContent)
+                .filter { $0.hasContent && Relation(of: $0, to: test, isRunning: isRunning) != .foreign }
         }
         let registered = test.state.withLock(\.registered)
         var names: [Int: String] = [:]
@@ -52,7 +59,39 @@ struct FoundStores {
             let fileName = store.path.map { Path.stem(of: Path.name(of: $0)) }
             let name = names[index] ?? store.suggestedName ?? fileName ?? "memory"
             stores.append(
-                Store(store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150))))
+                Store(
+                    store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150)),
+                    isShared: !registered.contains { Self.isSame(store, $0.path) }
+                        && !store.owners.contains(test.id)))
+        }
+    }
+
+    /// What a store has to do with a test.
+    private enum Relation {
+        /// The test has opened it, or is the only one that can have used it, and it did.
+        case own
+        /// Nobody knows whose it is.
+        case shared
+        /// An earlier test has opened it and left it open.
+        case left
+        /// It belongs to another test that runs at the same time.
+        case foreign
+
+        /// Those that are in the test's bundle, in the order in which they are copied.
+        static let captured: [Relation] = [.own, .shared, .left]
+
+        init(of store: DiscoveredStore, to test: RunningTest, isRunning: (TestID) -> Bool) {
+            let isUsed = store.isUsed(since: test.start)
+            if store.owners.contains(test.id) || (test.isAlone && isUsed) {
+                self = .own
+            } else if store.owners.isEmpty {
+                self = .shared
+            } else if store.owners.contains(where: isRunning) {
+                self = .foreign
+            } else {
+                // Among several tests, one that was left by another is nobody's unless it is used.
+                self = test.isAlone || isUsed ? .left : .foreign
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 package import FailureArtifactsBundle
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A test between its start and its end, with what is known of it so far.
@@ -31,7 +31,11 @@ package final class RunningTest: Sendable {
         case ended
     }
 
+    /// Counts the tests of the process.
+    package let id: TestID
     package let identity: BundleMetadata.Test
+    /// Whether no other test runs at the same time.
+    let isAlone: Bool
     /// When the test started, in the order of what happened to connections.
     let start: ConnectionRegistry.Moment
     /// Whether what its stores lose is kept until it has ended.
@@ -43,9 +47,17 @@ package final class RunningTest: Sendable {
     /// `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }
 
-    init(identity: BundleMetadata.Test, start: ConnectionRegistry.Moment, isWatched: Bool) {
+    init(
+        id: TestID, identity: BundleMetadata.Test, isAlone: Bool, start: ConnectionRegistry.Moment,
+        isWatched: Bool
+    ) {
+        self.id = id
         self.identity = identity
+        self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
     }
+
+    /// The test in whose task the caller runs, of a framework that runs several at once; nil elsewhere.
+    @TaskLocal package static var ofTask: RunningTest?
 }

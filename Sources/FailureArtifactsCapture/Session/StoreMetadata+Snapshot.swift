@@ -21,6 +21,7 @@ extension BundleMetadata.Store {
             rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
             originalPath: found.store.path, deleted: snapshot.isDeleted ? true : nil,
             storage: Storage(rawValue: snapshot.storage.rawValue) ?? .file,
+            shared: found.isShared ? true : nil,
             journalMode: snapshot.journalMode, vfs: snapshot.vfs,
             transactionOpen: snapshot.isTransactionOpen,
             capture: Capture(

@@ -4,6 +4,8 @@ package import FailureArtifactsSystem
 package struct ClosedStore: Sendable {
     /// The file that was opened; nil for a store without one.
     package let path: String?
+    /// The test that opened it; nil where that is not known.
+    package let owner: TestID?
     /// Which file that was; nil where that is not known.
     package let identity: FileStatus.Identity?
     /// The database's name on its connection.
@@ -55,7 +57,7 @@ package struct ClosedStore: Sendable {
             let (path, identity) =
                 schema == "main" ? (connection.path, connection.identity) : (nil, nil)
             return ClosedStore(
-                path: path, identity: identity, schema: schema,
+                path: path, owner: connection.owner, identity: identity, schema: schema,
                 references: path.flatMap { References(to: $0, identity) },
                 // With a transaction open at the end, that image is all there is of a store without a file.
                 last: images.last { $0.reason == .end } ?? (path == nil ? images.last : nil),

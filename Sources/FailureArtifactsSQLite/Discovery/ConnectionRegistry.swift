@@ -10,10 +10,29 @@ internal import FailureArtifactsSystem
 package final class ConnectionRegistry: Sendable {
     package static let shared = ConnectionRegistry()
 
+    /// What somebody wants to know and can tell of each connection that is opened.
+    package struct Observer: Sendable {
+        /// The test on whose behalf this very thread opens a connection; nil where there is none.
+        package let currentTest: @Sendable () -> TestID?
+        /// Called on the opening thread, inside the open.
+        package let opened: @Sendable (DiscoveredConnection) -> Void
+
+        package init(
+            currentTest: @escaping @Sendable () -> TestID?,
+            opened: @escaping @Sendable (DiscoveredConnection) -> Void
+        ) {
+            self.currentTest = currentTest
+            self.opened = opened
+        }
+    }
+
     private struct State {
+        var observer: Observer?
         var connections: [UInt64: DiscoveredConnection] = [:]
         /// How many connections each store has.
         var users: [DiscoveredConnection.Main: Int] = [:]
+        /// The test that opened a store's first connection.
+        var owners: [DiscoveredConnection.Main: TestID] = [:]
         /// How many tests have things kept.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
@@ -39,7 +58,10 @@ package final class ConnectionRegistry: Sendable {
     /// Starts to watch.
     ///
     /// Nothing is printed or written, and SQLite is not initialised.
-    package func install() {
+    ///
+    /// - Parameter observer: Who is told from now on; nil to leave that as it is.
+    package func install(observer: Observer? = nil) {
+        if let observer { state.withLock { $0.observer = observer } }
         failure_artifacts_discovery_install(
             failure_artifacts_discovery_events(
                 opened: { record in
@@ -115,7 +137,8 @@ package final class ConnectionRegistry: Sendable {
 
     // MARK: Keeping what is lost
 
-    /// How many closed stores are remembered; of a test that makes thousands the last ones matter.
+    /// How many closed stores of one test are remembered; of a test that makes thousands the last ones
+    /// matter.
     private static let maximumClosedStores = 64
 
     /// Keeps what is lost from now on, see ``KeptImage``.
@@ -128,18 +151,24 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
-    /// Ends what ``beginKeeping(maximumBytes:)`` began. With the last of several, what was kept and the stores
-    /// that have been closed so far are forgotten: nobody will ask for them.
-    package func endKeeping() {
-        let forgotten = state.withLock { state -> (KeptImages, [ClosedStore])? in
+    /// Ends what a test has begun with ``beginKeeping(maximumBytes:)``.
+    ///
+    /// The stores that it has closed are forgotten, and with the last test all that was kept: nobody will ask
+    /// for it.
+    ///
+    /// - Parameter test: The test.
+    package func endKeeping(of test: TestID? = nil) {
+        let forgotten = state.withLock { state -> (KeptImages, [ClosedStore]) in
+            let old = (state.images, state.closed)
             state.keepers -= 1
-            if state.keepers > 0 { return nil }
-            failure_artifacts_keeping_ends()
-            defer {
+            if state.keepers > 0 {
+                state.closed.removeAll { $0.owner == test }
+            } else {
+                failure_artifacts_keeping_ends()
                 state.images = KeptImages()
                 state.closed = []
             }
-            return (state.images, state.closed)
+            return old
         }
         // Freed only now that the lock is free.
         withExtendedLifetime(forgotten) {}
@@ -158,11 +187,23 @@ package final class ConnectionRegistry: Sendable {
     // MARK: What C reports
 
     private func opened(_ connection: DiscoveredConnection) {
-        state.withLock { state in
+        let observer = state.withLock(\.observer)
+        let currentTest = observer?.currentTest()
+        let connection = state.withLock { state in
+            // A pool opens further connections on threads of its own; and what no test has opened first is
+            // shared by those that open it later.
+            let isOpen = state.users[connection.main] != nil
+            let first = state.owners[connection.main]
+            let owner = isOpen && first == nil ? nil : currentTest ?? first
+            var connection = connection
+            connection.owner = owner
             state.event += 1
             state.connections[connection.serial] = connection
             state.users[connection.main, default: 0] += 1
+            if !isOpen, let owner { state.owners[connection.main] = owner }
+            return connection
         }
+        observer?.opened(connection)
     }
 
     private func closed(serial: UInt64, isUnwound: Bool) {
@@ -172,6 +213,7 @@ package final class ConnectionRegistry: Sendable {
             guard let connection = state.connections.removeValue(forKey: serial) else { return nil }
             let users = (state.users[connection.main] ?? 1) - 1
             state.users[connection.main] = users > 0 ? users : nil
+            if users == 0 { state.owners[connection.main] = nil }
             return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
         }
         guard let (connection, images, event) = ended else { return }
@@ -180,7 +222,10 @@ package final class ConnectionRegistry: Sendable {
             defer {
                 for store in stores { state.closed.removeAll { $0.isSame(as: store) } }
                 state.closed += stores
-                state.closed.removeFirst(max(0, state.closed.count - Self.maximumClosedStores))
+                let own = state.closed.indices.filter { state.closed[$0].owner == connection.owner }
+                for index in own.dropLast(Self.maximumClosedStores).reversed() {
+                    state.closed.remove(at: index)
+                }
             }
             return state.closed
         }

@@ -2,6 +2,9 @@ internal import CFailureArtifactsDiscovery
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 
+/// Counts the tests of a process, from 1: whose a connection is.
+package typealias TestID = UInt64
+
 /// A connection that somebody else opened.
 ///
 /// A value to remember and compare; the connection behind it may end at any time, so that its handle is used
@@ -13,6 +16,8 @@ package struct DiscoveredConnection: Sendable {
     package let path: String?
     /// Which file that path named when it was opened; nil where there is none.
     package let identity: FileStatus.Identity?
+    /// The test that opened it; nil where none did, or where that is not known.
+    package internal(set) var owner: TestID?
     /// The name of a VFS other than the process's default one.
     package let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.

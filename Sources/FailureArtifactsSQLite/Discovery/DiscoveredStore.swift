@@ -14,6 +14,8 @@ package struct DiscoveredStore: Sendable {
     package let path: String?
     /// What the store is called where its file, if any, does not say it.
     package let suggestedName: String?
+    /// The tests that opened it, as far as that is known.
+    package let owners: Set<TestID>
     /// Which file the connections have open; nil where there is none or nobody has it open.
     package let identity: FileStatus.Identity?
     /// Where its bytes can be read; nil where it has no file.
@@ -55,6 +57,7 @@ package struct DiscoveredStore: Sendable {
         self.init(
             storage: closed.path == nil ? .memory : .file, path: closed.path,
             suggestedName: closed.schema == "main" ? nil : closed.schema,
+            owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
             last: closed.last, beforeRollback: closed.beforeRollback)
@@ -62,12 +65,14 @@ package struct DiscoveredStore: Sendable {
 
     private init(
         storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
-        identity: FileStatus.Identity? = nil, files: StoreFiles?, accesses: [Access] = [],
+        owners: Set<TestID> = [], identity: FileStatus.Identity? = nil, files: StoreFiles?,
+        accesses: [Access] = [],
         last: KeptImage? = nil, beforeRollback: KeptImage? = nil
     ) {
         self.storage = storage
         self.path = path
         self.suggestedName = suggestedName
+        self.owners = owners
         self.identity = identity
         self.files = files
         self.accesses = accesses
@@ -99,6 +104,7 @@ package struct DiscoveredStore: Sendable {
         self.init(
             storage: database.storage, path: database.path,
             suggestedName: accesses.count > 1 ? database.sharedName : database.name,
+            owners: Set(accesses.compactMap(\.connection.owner)),
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
             accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest)
     }

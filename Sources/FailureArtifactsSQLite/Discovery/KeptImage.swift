@@ -26,7 +26,11 @@ final class KeptImage: Sendable {
     /// Takes over what `sqlite3_serialize` gave.
     ///
     /// - Parameters:
+    ///   - reason: What the content would have been lost by.
+    ///   - schema: The database's name on its connection.
     ///   - bytes: Of `sqlite3_malloc64`; nil where there was no room or time for it.
+    ///   - size: In bytes.
+    ///   - order: Counts the process's statements.
     init(
         reason: Reason, schema: String, bytes: UnsafeMutableRawPointer?, size: Int, order: UInt64
     ) {

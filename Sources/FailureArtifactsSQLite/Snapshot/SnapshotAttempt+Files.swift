@@ -149,6 +149,8 @@ extension SnapshotAttempt {
         return Header(journal: journal, changeCounter: Array(bytes[24...]))
     }
 
+    /// The files that exist, in the order in which they are copied.
+    ///
     /// A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
     /// checkpoint may have taken from it by then is in the database.
     private func inCopyOrder(_ files: StoreFiles) -> [(original: String, suffix: String)] {
