@@ -12,7 +12,7 @@ final class TestObservation {}
 
 extension TestObservation: XCTestObservation {
     func testBundleWillStart(_ testBundle: Bundle) {
-        CaptureSession.shared.warnAboutEnvironment()
+        CaptureSession.shared.testsWillStart()
     }
 
     func testBundleDidFinish(_ testBundle: Bundle) {

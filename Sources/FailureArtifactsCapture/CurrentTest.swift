@@ -17,7 +17,9 @@ public enum CurrentTest {
     ///   - name: The store's name in the bundle; without one, the file's name.
     public static func register(storeAt url: URL, named name: String? = nil) {
         let path = Path.absolute(url.path(percentEncoded: false))
-        CaptureSession.shared.currentTest?.state.withLock { $0.registered.append((path, name)) }
+        guard let test = CaptureSession.shared.currentTest else { return }
+        test.state.withLock { $0.registered.append((path, name)) }
+        CaptureSession.shared.storeOpened(path, by: test)
     }
 
     /// Copies the test's stores as they are now, to be in its bundle should it fail later.

@@ -175,6 +175,11 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
+    /// Cuts or extends the file.
+    package func truncate(to size: UInt64) throws(SystemError) {
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw .last("truncate", path) }
+    }
+
     /// Has the system write the file's content to the disk.
     package func synchronize() throws(SystemError) {
         guard fsync(descriptor) == 0 else { throw .last("write to", path) }

@@ -13,6 +13,8 @@ package struct FileStatus: Equatable, Sendable {
 
     package let identity: Identity
     package let kind: Kind
+    /// The mode's last twelve bits.
+    package let permissions: UInt16
     /// In bytes.
     package let size: UInt64
     /// Time of the last change of the content, in nanoseconds since 1970.
@@ -26,6 +28,7 @@ package struct FileStatus: Equatable, Sendable {
         case S_IFDIR: kind = .directory
         default: kind = .other
         }
+        permissions = UInt16(information.st_mode & 0o7777)
         size = UInt64(information.st_size)
         #if canImport(Darwin)
         let time = information.st_mtimespec

@@ -36,6 +36,9 @@ package enum FileSystem {
         return nil
     }
 
+    /// The permissions that a directory gets where nothing else is said: it is its owner's alone.
+    package static let directoryPermissions: UInt16 = 0o700
+
     /// Creates a directory and those above it that are missing; one that exists already is left as it is.
     ///
     /// - Parameters:
@@ -43,7 +46,7 @@ package enum FileSystem {
     ///   - permissions: The mode of what is created, before the process's umask.
     /// - Throws: The failure of `mkdir`, or `EEXIST` where a file has that name.
     package static func createDirectory(
-        _ path: String, permissions: UInt16 = 0o700
+        _ path: String, permissions: UInt16 = directoryPermissions
     ) throws(SystemError) {
         if mkdir(path, mode_t(permissions)) == 0 { return }
         let error = SystemError.last("create directory", path)

@@ -13,6 +13,12 @@ package enum ProcessEnvironment {
         return result
     }
 
+    /// What `failure-artifacts run` sets for the processes under it.
+    package static let supervisionVariable = "FAILURE_ARTIFACTS_RUN"
+
+    /// Whether the process runs under `failure-artifacts run`.
+    package static var isSupervised: Bool { getenv(supervisionVariable) != nil }
+
     /// The command line, the program first.
     package static var arguments: [String] { CommandLine.arguments }
 

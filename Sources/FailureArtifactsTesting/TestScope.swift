@@ -10,10 +10,13 @@ struct TestScope: Sendable {
     private let running: RunningTest
     private let start = Instant.now
 
+    /// Told once, when the first test starts.
+    private static let testsWillStart: Void = CaptureSession.shared.testsWillStart()
+
     init(_ test: Test, _ testCase: Test.Case) {
         self.test = test
         self.testCase = testCase
-        CaptureSession.shared.warnAboutEnvironment()
+        Self.testsWillStart
         running = CaptureSession.shared.testWillStart(
             framework: "Swift Testing", suite: TestName.suite(of: test), name: TestName.name(of: test),
             arguments: TestName.arguments(of: testCase), isAlone: false)

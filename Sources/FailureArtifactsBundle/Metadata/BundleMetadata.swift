@@ -75,6 +75,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             case assertion
             /// An error thrown out of the test, its set-up or its teardown.
             case error
+            /// The test's process died, or was ended, in the middle of it.
+            case termination
         }
 
         package var message: String

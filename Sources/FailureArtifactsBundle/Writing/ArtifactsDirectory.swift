@@ -19,14 +19,21 @@ package struct ArtifactsDirectory: Sendable {
         self.path = Path.absolute(path)
     }
 
-    /// What is not finished: the captures of running tests, hidden from uploads.
+    /// What is not finished: the journals and captures of running tests, hidden from uploads.
     private var inFlight: String { Path.join(path, ".in-flight") }
 
-    /// Creates the directory where it is missing, and has git ignore what is in it.
+    /// Creates the directory where it is missing.
     package func prepare() throws(SystemError) {
         try FileSystem.createDirectory(path)
+        try haveItIgnored()
+    }
+
+    private var ignoreFile: String { Path.join(path, ".gitignore") }
+
+    /// Has git ignore what is in the directory.
+    private func haveItIgnored() throws(SystemError) {
         do {
-            try FileSystem.write(Array("*\n".utf8), toNewFile: Path.join(path, ".gitignore"))
+            try FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
         } catch  where error.isAlreadyExists {
             // Another failure was first.
         }
@@ -49,6 +56,9 @@ package struct ArtifactsDirectory: Sendable {
         return usage
     }
 
+    /// Whether some process has left something here, or is at work.
+    package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
+
     /// What is not packed yet, of all processes.
     package var spools: [Spool] {
         let names = (try? FileSystem.contents(ofDirectory: inFlight)) ?? []
@@ -57,10 +67,45 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Creates a hidden directory in which one capture is put together.
     package func makeSpool() throws(SystemError) -> Spool {
+        try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight) }
+    }
+
+    // MARK: Journals
+
+    private static func journalName(of process: ProcessIdentity) -> String {
+        "journal-\(process.number)-\(process.start)"
+    }
+
+    /// The journals of all processes.
+    var journals: [Journal] {
+        let names = (try? FileSystem.contents(ofDirectory: inFlight)) ?? []
+        return names.compactMap { Journal(at: Path.join(inFlight, $0)) }
+    }
+
+    /// Creates the journal of a process, see ``InFlightJournal``.
+    func makeJournal(of process: ProcessIdentity) throws(SystemError) -> File {
+        try inHiddenDirectory { () throws(SystemError) in
+            let path = Path.join(inFlight, Self.journalName(of: process))
+            // One that this process has left with an earlier configuration.
+            try FileSystem.remove(path)
+            return try File(creating: path)
+        }
+    }
+
+    /// Removes the journal of a process, and what was created only for it.
+    func removeJournal(of process: ProcessIdentity) {
+        try? FileSystem.remove(Path.join(inFlight, Self.journalName(of: process)))
+        removeIfEmpty()
+    }
+
+    /// Runs `body` where the hidden directory exists.
+    private func inHiddenDirectory<Result: ~Copyable>(
+        _ body: () throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
         while true {
             try FileSystem.createDirectory(inFlight)
             do {
-                return try Spool(in: inFlight)
+                return try body()
             } catch  where error.isNotFound {
                 // Another process has just removed the last of its own, and the hidden directory with it.
                 continue
@@ -68,19 +113,41 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Gives a finished bundle its name, in one step.
+    /// Removes the hidden directory when nothing is in it; and the directory itself, if nothing is in that
+    /// either and it was created here: a directory of somebody else's has other permissions.
+    func removeIfEmpty() {
+        do throws(SystemError) {
+            // Fails where other captures are under way, as it should.
+            try FileSystem.removeEmptyDirectory(inFlight)
+            guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions else {
+                return
+            }
+            if try FileSystem.contents(ofDirectory: path) == [Path.name(of: ignoreFile)] {
+                try FileSystem.remove(ignoreFile)
+            }
+            try FileSystem.removeEmptyDirectory(path)
+        } catch {}
+    }
+
+    // MARK: Bundles
+
+    /// Gives the packed bundle of a spool its name, in one step.
     ///
     /// - Parameters:
-    ///   - file: The bundle, synced, somewhere in the hidden directory.
+    ///   - file: The bundle, synced, inside the spool.
+    ///   - spool: The spool.
     ///   - test: The test whose bundle it is.
-    ///   - suffix: What else its name says.
     /// - Returns: The bundle's path.
     /// - Throws: The failure to rename it; it then stays where it is.
     package func publish(
-        _ file: String, of test: BundleMetadata.Test, suffix: String? = nil
+        _ file: String, of spool: Spool, _ test: BundleMetadata.Test
     ) throws(SystemError) -> String {
+        // Should this process die between the bundle's appearance and the spool's end, whoever finds the spool
+        // knows that there is a bundle.
         while true {
-            let target = Path.join(path, BundleName(test: test, suffix: suffix).description)
+            let name = BundleName(test: test).description
+            try spool.recordName(name)
+            let target = Path.join(path, name)
             do {
                 try FileSystem.renameExclusively(file, to: target)
             } catch  where error.isAlreadyExists {
@@ -88,14 +155,21 @@ package struct ArtifactsDirectory: Sendable {
                 continue
             }
             try FileSystem.synchronizeDirectory(path)
+            try haveItIgnored()
             return target
+        }
+    }
+
+    /// The bundle that a spool was packed into before its process died; nil where it was not.
+    func bundle(of spool: Spool) -> String? {
+        spool.name.map { Path.join(path, $0) }.flatMap {
+            FileSystem.regularFile($0) == nil ? nil : $0
         }
     }
 
     /// Removes a spool, and the hidden directory with the last of them.
     package func discard(_ spool: Spool) {
         spool.remove()
-        // Fails where other captures are under way, as it should.
-        try? FileSystem.removeEmptyDirectory(inFlight)
+        removeIfEmpty()
     }
 }

@@ -26,6 +26,11 @@ package struct Spool: Sendable {
         process = ProcessIdentity(number: number, start: start)
     }
 
+    private init(path: String, process: ProcessIdentity) {
+        self.path = path
+        self.process = process
+    }
+
     private static func prefix(_ process: ProcessIdentity) -> String {
         "spool-\(process.number)-\(process.start)-"
     }
@@ -66,6 +71,28 @@ package struct Spool: Sendable {
     /// Says so.
     package func markEnded() throws(SystemError) {
         try FileSystem.write([], toNewFile: endMark)
+    }
+
+    private var nameFile: String { file(ofEntry: "name") }
+
+    /// The name that the bundle has or would have had; nil where it was not packed.
+    var name: String? {
+        (try? FileSystem.contents(ofFile: nameFile, limit: 4096)).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    func recordName(_ name: String) throws(SystemError) {
+        try FileSystem.remove(nameFile)
+        try FileSystem.write(Array(name.utf8), toNewFile: nameFile)
+    }
+
+    /// The same spool as one of this process; only one of several who try succeeds.
+    func taken() throws(SystemError) -> Spool {
+        let random = Path.name(of: path).split(separator: "-").last ?? ""
+        let target = Path.join(Path.directory(of: path), Self.prefix(.current) + random)
+        try FileSystem.rename(path, to: target)
+        return Spool(path: target, process: .current)
     }
 
     package func remove() {

@@ -36,8 +36,9 @@ extension Capture {
         var snapshot = Snapshot(storage: found.store.storage)
         snapshot.reason = reason
         note(snapshot, of: found, limit: limit)
-        let entries = StoreEntries(of: found.name, in: "")
-        return BundleMetadata.Store(snapshot, of: found, duration: 0, entries: entries, bytes: nil)
+        return BundleMetadata.Store(
+            snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
+            duration: 0, entries: StoreEntries(of: found.name, in: ""), bytes: nil)
     }
 
     private func spoolStore(
@@ -57,7 +58,8 @@ extension Capture {
             let snapshot = snapshotter.capture(found.store, to: targets)
             note(snapshot, of: found)
             var store = BundleMetadata.Store(
-                snapshot, of: found, duration: start.elapsed, entries: entries,
+                snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
+                duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
             let spooled = store.spooledEntries.reduce(0) { bytes, entry in
                 bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)

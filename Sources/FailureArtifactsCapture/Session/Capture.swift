@@ -17,6 +17,7 @@ struct CaptureError: Error, CustomStringConvertible {
 /// One thread at a time puts something into it: the one that holds ``RunningTest/capture``.
 final class Capture: Sendable {
     struct State {
+        var outcome = BundleMetadata.Outcome.failed
         var stores: [BundleMetadata.Store] = []
         var snapshots: [BundleMetadata.Snapshot] = []
         var attachments: [BundleMetadata.Attachment] = []
@@ -109,6 +110,16 @@ final class Capture: Sendable {
         }
     }
 
+    /// Copies the stores as they are when the process ends in the middle of the test.
+    func spoolEnd(_ event: FailureEvent) {
+        state.withLock { $0.outcome = .terminated }
+        if state.withLock(\.stores.isEmpty) {
+            spoolFailure(event)
+        } else {
+            spoolSnapshot(label: "terminated", at: event.date, after: event)
+        }
+    }
+
     /// Puts something into the spool, and records what is known then.
     private func add(_ body: () -> Void) {
         body()
@@ -123,9 +134,9 @@ final class Capture: Sendable {
             let duration = state.duration ?? start.elapsed
             state.duration = duration
             return BundleMetadata(
-                test: test.identity, outcome: .failed,
+                test: test.identity, outcome: state.outcome,
                 fingerprint: Fingerprint.make(
-                    test: test.identity, outcome: .failed, first: failures.first),
+                    test: test.identity, outcome: state.outcome, first: failures.first),
                 failures: failures, stores: state.stores,
                 snapshots: state.snapshots.isEmpty ? nil : state.snapshots,
                 attachments: state.attachments,
@@ -178,6 +189,6 @@ final class Capture: Sendable {
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
         let packed = try BundlePacker.pack(metadata, from: spool, date: date)
-        return try directory.publish(packed, of: test.identity)
+        return try directory.publish(packed, of: spool, test.identity)
     }
 }

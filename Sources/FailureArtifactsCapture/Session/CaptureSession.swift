@@ -14,16 +14,15 @@ package final class CaptureSession: Sendable {
         /// How many tests were started.
         var tests: TestID = 0
         /// The tests that have not ended.
-        var running: Set<TestID> = []
+        var running: [TestID: RunningTest] = [:]
         /// The test that runs alone.
         var current: RunningTest?
-        /// The tests that have something to be packed when they end.
-        var captured: [ObjectIdentifier: RunningTest] = [:]
         /// What was said on standard error already: some things are true of every failure of a run.
         var said: Set<String> = []
     }
 
     private let state: Lock<State>
+    private let journal: Lock<InFlightJournal?>
     private let registry: ConnectionRegistry
     /// Packs what tests have spooled.
     ///
@@ -33,6 +32,7 @@ package final class CaptureSession: Sendable {
 
     package init(configuration: CaptureConfiguration, registry: ConnectionRegistry = .shared) {
         state = Lock(State(configuration: configuration))
+        journal = Lock(nil)
         self.registry = registry
         configure(configuration)
     }
@@ -41,15 +41,46 @@ package final class CaptureSession: Sendable {
 
     /// Changes what is captured from now on.
     package func configure(_ configuration: CaptureConfiguration) {
-        state.withLock { $0.configuration = configuration }
+        let old = state.withLock { state in
+            defer { state.configuration = configuration }
+            return state.configuration
+        }
+        journal.withLock { journal in
+            if journal == nil || old.directoryPath != configuration.directoryPath {
+                journal?.close()
+                journal = InFlightJournal(in: ArtifactsDirectory(path: configuration.directoryPath)) {
+                    RunEnvironment.describe(variables: ProcessEnvironment.variables)
+                }
+            }
+        }
         guard configuration.mode != .off, configuration.discoversStores else { return }
         registry.install(
             observer: ConnectionRegistry.Observer(
-                currentTest: { [weak self] in self?.currentTest?.id }, opened: { _ in }))
+                currentTest: { [weak self] in self?.currentTest?.id },
+                opened: { [weak self] connection in self?.connectionOpened(connection) }))
     }
 
     /// The test on whose behalf the caller runs; nil between tests, and where that can't be known.
     package var currentTest: RunningTest? { RunningTest.ofTask ?? state.withLock(\.current) }
+
+    // MARK: The journal
+
+    /// Writes down that a store is in use, and whose it is.
+    private func connectionOpened(_ connection: DiscoveredConnection) {
+        let test = connection.owner.flatMap { owner in state.withLock { $0.running[owner] } }
+        storeOpened(connection.path, by: test)
+    }
+
+    /// Writes down that a test uses a store.
+    ///
+    /// - Parameters:
+    ///   - path: Its file; nil for one in memory.
+    ///   - test: The test; nil where any test may use it.
+    func storeOpened(_ path: String?, by test: RunningTest?) {
+        guard configuration.mode != .off else { return }
+        journal.withLock(\.self)?.storeOpened(path, by: test?.inJournal)
+        finishAtExit()
+    }
 
     // MARK: What adapters report
 
@@ -72,7 +103,7 @@ package final class CaptureSession: Sendable {
             registry.ensureInstalled()
             registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
         }
-        return state.withLock { state in
+        let test = state.withLock { state in
             let key = ([suite, name] + (arguments ?? [])).joined(separator: "\u{0}")
             let attempt = state.attempts[key, default: 0] + 1
             state.attempts[key] = attempt
@@ -82,10 +113,12 @@ package final class CaptureSession: Sendable {
             let test = RunningTest(
                 id: state.tests, identity: identity, isAlone: isAlone, start: registry.now,
                 isWatched: isWatched)
-            state.running.insert(test.id)
+            state.running[test.id] = test
             if isAlone { state.current = test }
             return test
         }
+        if configuration.mode != .off { journal.withLock(\.self)?.testBegan(test.inJournal) }
+        return test
     }
 
     /// A test has failed; to be called on the thread of the failure, before anything else of the test runs.
@@ -111,7 +144,10 @@ package final class CaptureSession: Sendable {
                 $0.spoolSnapshot(label: "failure-\(number)", at: event.date, after: event)
             }
         }
-        if !testGoesOn { end(test, packsNow: true) }
+        if !testGoesOn {
+            end(test, packsNow: true)
+            journal.withLock(\.self)?.testEnded(test.id, leaving: [])
+        }
     }
 
     /// A test has ended, after its teardown.
@@ -130,10 +166,11 @@ package final class CaptureSession: Sendable {
     private func testDidFinish(_ test: RunningTest, packsNow: Bool) -> String? {
         let bundle = end(test, packsNow: packsNow)
         state.withLock { state in
-            state.running.remove(test.id)
+            state.running[test.id] = nil
             if state.current === test { state.current = nil }
         }
-        if test.isWatched { registry.endKeeping(of: test.id) }
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
+        journal.withLock(\.self)?.testEnded(test.id, leaving: left)
         return bundle
     }
 
@@ -151,6 +188,21 @@ package final class CaptureSession: Sendable {
         update(test) { $0.spoolSnapshot(label: label, at: date, after: nil) }
     }
 
+    /// Tests are about to run: has what earlier processes have left packed, if there is anything.
+    package func testsWillStart() {
+        for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
+        let configuration = configuration
+        let directory = ArtifactsDirectory(path: configuration.directoryPath)
+        // `failure-artifacts run` does it itself, and knows more.
+        guard configuration.mode != .off, !ProcessEnvironment.isSupervised, directory.hasHiddenFiles
+        else { return }
+        packing.add { [self] in
+            let result = Salvage(of: directory, limits: configuration.limits).sweep()
+            for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
+            for warning in result.warnings { sayOnce(warning) }
+        }
+    }
+
     /// All tests have run: waits until every bundle is there.
     package func testsDidFinish() {
         packing.waitUntilEmpty()
@@ -158,13 +210,21 @@ package final class CaptureSession: Sendable {
 
     /// The process ends in an orderly way, perhaps in the middle of a test.
     private func processWillExit() {
-        for test in state.withLock(\.captured).values { end(test, packsNow: true) }
+        for test in state.withLock(\.running).values { testIsCutOff(test) }
         packing.waitUntilEmpty()
+        journal.withLock(\.self)?.close()
     }
 
-    /// Says, once, which variables could not be read; to be called when standard error is the tests' own.
-    package func warnAboutEnvironment() {
-        for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
+    /// The process ends, and the test with it.
+    private func testIsCutOff(_ test: RunningTest) {
+        if journal.withLock(\.self)?.isInFlight(test.id) == true {
+            let event = FailureEvent(
+                message: "The process exited in the middle of the test.", file: nil, line: nil,
+                kind: .termination)
+            test.state.withLock { $0.failures.append(event) }
+            update(test) { $0.spoolEnd(event) }
+        }
+        testDidFinish(test, packsNow: true)
     }
 
     // MARK: Making bundles
@@ -183,10 +243,9 @@ package final class CaptureSession: Sendable {
                 if case .none = stage {
                     let capture = try Capture(
                         of: test, configuration: self.configuration, registry: self.registry,
-                        isRunning: { id in self.state.withLock { $0.running.contains(id) } })
+                        isRunning: { id in self.state.withLock { $0.running[id] != nil } })
                     stage = .open(capture)
-                    self.state.withLock { $0.captured[ObjectIdentifier(test)] = test }
-                    self.packBeforeExit()
+                    self.finishAtExit()
                 }
                 guard case .open(let capture) = stage else { return }
                 defer { self.passOnWarnings(of: capture) }
@@ -212,7 +271,6 @@ package final class CaptureSession: Sendable {
             if case .open(let capture) = stage { return capture }
             return nil
         }
-        state.withLock { _ = $0.captured.removeValue(forKey: ObjectIdentifier(test)) }
         guard let capture else { return nil }
         if test.state.withLock(\.failures.isEmpty) {
             capture.discard()
@@ -241,8 +299,8 @@ package final class CaptureSession: Sendable {
         for warning in capture.takeWarnings() { say("warning: \(capture.test.name): \(warning)") }
     }
 
-    /// Sees to it that the process does not end before its bundles are there.
-    private func packBeforeExit() {
+    /// Sees to it that the process does not end before its bundles are there and its journal is gone.
+    private func finishAtExit() {
         guard self === CaptureSession.shared else { return }
         _ = Self.exitHandler
     }

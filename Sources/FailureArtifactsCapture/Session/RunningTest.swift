@@ -44,6 +44,12 @@ package final class RunningTest: Sendable {
     /// Held by the thread that makes a copy for the test.
     let capture = Lock(CaptureStage.none)
 
+    /// When it started, by the calendar.
+    private let date = Timestamp.now
+
+    /// Its form in the journal.
+    var inJournal: InFlightJournal.Test { .init(id: id, identity: identity, start: date) }
+
     /// `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }
 

@@ -31,6 +31,8 @@ package final class ConnectionRegistry: Sendable {
         var connections: [UInt64: DiscoveredConnection] = [:]
         /// How many connections each store has.
         var users: [DiscoveredConnection.Main: Int] = [:]
+        /// The open connections that a test has opened.
+        var owned: [TestID: Set<UInt64>] = [:]
         /// The test that opened a store's first connection.
         var owners: [DiscoveredConnection.Main: TestID] = [:]
         /// How many tests have things kept.
@@ -157,9 +159,13 @@ package final class ConnectionRegistry: Sendable {
     /// for it.
     ///
     /// - Parameter test: The test.
-    package func endKeeping(of test: TestID? = nil) {
-        let forgotten = state.withLock { state -> (KeptImages, [ClosedStore]) in
-            let old = (state.images, state.closed)
+    /// - Returns: The files of the stores that it has left open.
+    @discardableResult
+    package func endKeeping(of test: TestID? = nil) -> [String] {
+        let forgotten = state.withLock { state -> (KeptImages, [ClosedStore], [String]) in
+            let left = test.flatMap { state.owned.removeValue(forKey: $0) } ?? []
+            let paths = Set(left.compactMap { state.connections[$0]?.path }).sorted()
+            let old = (state.images, state.closed, paths)
             state.keepers -= 1
             if state.keepers > 0 {
                 state.closed.removeAll { $0.owner == test }
@@ -171,7 +177,7 @@ package final class ConnectionRegistry: Sendable {
             return old
         }
         // Freed only now that the lock is free.
-        withExtendedLifetime(forgotten) {}
+        return withExtendedLifetime(forgotten) { $0.2 }
     }
 
     private func kept(_ image: failure_artifacts_image, of serial: UInt64) {
@@ -197,6 +203,7 @@ package final class ConnectionRegistry: Sendable {
             let owner = isOpen && first == nil ? nil : currentTest ?? first
             var connection = connection
             connection.owner = owner
+            if let owner { state.owned[owner, default: []].insert(connection.serial) }
             state.event += 1
             state.connections[connection.serial] = connection
             state.users[connection.main, default: 0] += 1
@@ -214,6 +221,7 @@ package final class ConnectionRegistry: Sendable {
             let users = (state.users[connection.main] ?? 1) - 1
             state.users[connection.main] = users > 0 ? users : nil
             if users == 0 { state.owners[connection.main] = nil }
+            if let owner = connection.owner { state.owned[owner]?.remove(serial) }
             return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
         }
         guard let (connection, images, event) = ended else { return }

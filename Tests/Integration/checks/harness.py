@@ -249,7 +249,7 @@ class SuiteCase(unittest.TestCase):
             self.assertLessEqual(len(name.encode()), 200)
             self.assertNotRegex(name, r'[":<>|*?\\/\s]')
 
-    def check(self, bundle):
+    def check(self, bundle, outcome="failed"):
         """What holds for every bundle."""
         metadata = bundle.metadata
         errors = [f"{error.json_path}: {error.message}" for error in validator().iter_errors(metadata)]
@@ -262,7 +262,7 @@ class SuiteCase(unittest.TestCase):
         self.assertTrue(text.startswith("{"))
         self.assertEqual(metadata["formatVersion"], "1.0")
         self.assertEqual(metadata["test"]["framework"], "XCTest")
-        self.assertEqual(metadata["outcome"], "failed")
+        self.assertEqual(metadata["outcome"], outcome)
         self.assertLess(metadata["capture"]["duration"], 5)
         mentioned = []
         for store in metadata["stores"]:

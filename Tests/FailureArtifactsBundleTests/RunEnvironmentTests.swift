@@ -1,5 +1,5 @@
 import FailureArtifactsBundle
-import FailureArtifactsCapture
+import FailureArtifactsBundle
 import Testing
 
 @Suite struct RunEnvironmentTests {

@@ -1,27 +1,27 @@
-internal import FailureArtifactsBundle
-internal import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
+package import FailureArtifactsSQLite
 
 extension BundleMetadata.Store {
     /// Describes what came of the copy of a store.
     ///
     /// - Parameters:
     ///   - snapshot: What was done.
-    ///   - found: The store.
+    ///   - name: The store's name, unique in the bundle.
+    ///   - originalPath: The path of its file; nil for a store without one.
+    ///   - isShared: Whether other tests may have used it too.
     ///   - duration: How long the copy took, in seconds.
     ///   - entries: The entries that the copies would have; those that exist are named.
     ///   - bytes: The size of the copy; nil where there is none.
-    init(
-        _ snapshot: Snapshot, of found: FoundStores.Store, duration: Double, entries: StoreEntries,
-        bytes: UInt64?
+    package init(
+        _ snapshot: Snapshot, named name: String, originalPath: String?, isShared: Bool,
+        duration: Double, entries: StoreEntries, bytes: UInt64?
     ) {
         self.init(
-            name: found.name, entry: snapshot.method == .described ? nil : entries.copy,
+            name: name, entry: snapshot.method == .described ? nil : entries.copy,
             committedEntry: snapshot.hasCommittedCopy ? entries.committed : nil,
             rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
-            originalPath: found.store.path, deleted: snapshot.isDeleted ? true : nil,
+            originalPath: originalPath, deleted: snapshot.isDeleted ? true : nil,
             storage: Storage(rawValue: snapshot.storage.rawValue) ?? .file,
-            shared: found.isShared ? true : nil,
+            shared: isShared ? true : nil,
             journalMode: snapshot.journalMode, vfs: snapshot.vfs,
             transactionOpen: snapshot.isTransactionOpen,
             capture: Capture(
@@ -32,10 +32,12 @@ extension BundleMetadata.Store {
     }
 
     /// The entries that its copies have.
-    var spooledEntries: [String] { [entry, committedEntry].compactMap(\.self) + (rawEntries ?? []) }
+    package var spooledEntries: [String] {
+        [entry, committedEntry].compactMap(\.self) + (rawEntries ?? [])
+    }
 
     /// The same store where the copy could not be kept, with what is known of it.
-    func described(because reason: String) -> BundleMetadata.Store {
+    package func described(because reason: String) -> BundleMetadata.Store {
         var result = self
         result.entry = nil
         result.committedEntry = nil
@@ -48,16 +50,16 @@ extension BundleMetadata.Store {
 }
 
 /// The names of a store's entries in a bundle.
-struct StoreEntries {
-    let copy: String
-    let committed: String
+package struct StoreEntries: Sendable {
+    package let copy: String
+    package let committed: String
     /// The start of the names of the raw files.
-    let raw: String
+    package let raw: String
 
     /// - Parameters:
     ///   - name: The store's name, unique in the bundle.
     ///   - folder: `stores`, or that of a snapshot.
-    init(of name: String, in folder: String) {
+    package init(of name: String, in folder: String) {
         copy = "\(folder)/\(name).sqlite"
         committed = "\(folder)/\(name).committed.sqlite"
         // Beside the others it would be taken for the journal of the stand-alone copy.

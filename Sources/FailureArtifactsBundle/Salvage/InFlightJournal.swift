@@ -1,0 +1,171 @@
+package import FailureArtifactsSystem
+
+/// What a process writes down while its tests run, so that somebody else can tell, should it die, which test
+/// was running and which stores that test had open.
+///
+/// It is a small file in the hidden directory, `journal-<process>-<its start>`, of lines that are appended by
+/// one `pwrite` each: what the system has taken survives the death of the process, at whatever instant. There
+/// is no file before a test opens a store, its content is dropped when no test runs, and the file goes with
+/// the process.
+///
+/// Nothing here fails a test or is said: where the journal can't be written, there is none. May be used from
+/// any thread.
+package final class InFlightJournal: Sendable {
+    /// A test, as the journal tells of it.
+    package struct Test: Sendable {
+        package let id: JournalRecord.TestID
+        package let identity: BundleMetadata.Test
+        package let start: Timestamp
+
+        package init(id: JournalRecord.TestID, identity: BundleMetadata.Test, start: Timestamp) {
+            self.id = id
+            self.identity = identity
+            self.start = start
+        }
+    }
+
+    /// How many stores that nobody in particular has opened are named: the last ones.
+    private static let maximumShared = 32
+
+    private final class OpenFile: Sendable {
+        let file: File
+        init(_ file: consuming File) { self.file = file }
+    }
+
+    private struct State {
+        var isUsable = true
+        /// The process that writes, not one that it forks.
+        var owner: Int32 = 0
+        var file: OpenFile?
+        var end: UInt64 = 0
+        /// Paths of stores that any test may use.
+        var shared: [String] = []
+        /// The tests that the file tells of.
+        var inFlight: Set<JournalRecord.TestID> = []
+        /// Whether the file's start tells of the shared stores as they are.
+        var isStartCurrent = false
+    }
+
+    private let directory: ArtifactsDirectory
+    private let environment: @Sendable () -> BundleMetadata.Environment
+    private let state = Lock(State())
+
+    /// Prepares a journal; nothing is written yet.
+    ///
+    /// - Parameters:
+    ///   - directory: In whose hidden directory it will be.
+    ///   - environment: Describes this process.
+    package init(
+        in directory: ArtifactsDirectory,
+        environment: @escaping @Sendable () -> BundleMetadata.Environment
+    ) {
+        self.directory = directory
+        self.environment = environment
+    }
+
+    /// A test starts. If there are stores that it may use without opening them, it is in flight.
+    package func testBegan(_ test: Test) {
+        state.withLock { state in
+            if !state.shared.isEmpty { note(test, &state) }
+        }
+    }
+
+    /// A store was opened.
+    ///
+    /// - Parameters:
+    ///   - path: Its file; nil for a store in memory.
+    ///   - test: Whose it is; nil where any test may use it.
+    package func storeOpened(_ path: String?, by test: Test?) {
+        state.withLock { state in
+            if let test {
+                note(test, &state)
+                append([.opened(path: path, by: test.id)], &state)
+            } else if let path {
+                share([path], &state)
+            }
+        }
+    }
+
+    /// A test has ended.
+    ///
+    /// - Parameters:
+    ///   - id: The test.
+    ///   - left: The files of the stores that it has left open.
+    package func testEnded(_ id: JournalRecord.TestID, leaving left: [String]) {
+        state.withLock { state in
+            if !left.isEmpty { share(left, &state) }
+            guard state.inFlight.remove(id) != nil else { return }
+            if state.inFlight.isEmpty, state.owner == getpid() {
+                // All that was said is of the past.
+                try? state.file?.file.truncate(to: 0)
+                state.end = 0
+                state.isStartCurrent = false
+            } else {
+                append([.ended(id)], &state)
+            }
+        }
+    }
+
+    /// Whether the file tells of a test.
+    package func isInFlight(_ id: JournalRecord.TestID) -> Bool {
+        state.withLock { $0.inFlight.contains(id) }
+    }
+
+    /// Removes the file and, where nothing else is in them, the directories.
+    package func close() {
+        state.withLock { state in
+            guard state.file != nil, state.owner == getpid() else { return }
+            directory.removeJournal(of: .current)
+            state.file = nil
+            state.isUsable = false
+        }
+    }
+
+    // MARK: Writing
+
+    private func note(_ test: Test, _ state: inout State) {
+        guard !state.inFlight.contains(test.id) else { return }
+        openFile(&state)
+        guard state.file != nil, state.owner == getpid() else { return }
+        var records: [JournalRecord] = []
+        if !state.isStartCurrent {
+            records.append(.process(environment()))
+            records += state.shared.map { .opened(path: $0, by: 0) }
+            state.isStartCurrent = true
+        }
+        state.inFlight.insert(test.id)
+        append(records + [.began(test.id, test.identity, at: test.start)], &state)
+    }
+
+    private func share(_ paths: [String], _ state: inout State) {
+        let new = paths.filter { !state.shared.contains($0) }
+        guard !new.isEmpty else { return }
+        state.shared += new
+        state.shared.removeFirst(max(0, state.shared.count - Self.maximumShared))
+        if !state.inFlight.isEmpty { append(new.map { .opened(path: $0, by: 0) }, &state) }
+    }
+
+    private func append(_ records: [JournalRecord], _ state: inout State) {
+        guard let file = state.file, state.owner == getpid() else { return }
+        let bytes = records.flatMap(\.line)
+        do throws(SystemError) {
+            try bytes.withBytes { (buffer) throws(SystemError) in
+                try file.file.write(buffer, at: state.end)
+            }
+            state.end += UInt64(bytes.count)
+        } catch {
+            // A line that is there in part would swallow the next one.
+            try? file.file.truncate(to: state.end)
+        }
+    }
+
+    private func openFile(_ state: inout State) {
+        guard state.file == nil, state.isUsable else { return }
+        state.owner = getpid()
+        if let file = try? directory.makeJournal(of: .current) {
+            state.file = OpenFile(file)
+        } else {
+            state.isUsable = false
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package import FailureArtifactsSystem
+
+/// A test that a process had not ended, by that process's journal.
+package struct InFlightTest: Equatable, Sendable {
+    package let process: ProcessIdentity
+    package let id: JournalRecord.TestID
+    package let identity: BundleMetadata.Test
+    package let start: Timestamp
+    package let environment: BundleMetadata.Environment?
+    /// The files that it has opened, and those that any test may have used, each once.
+    package fileprivate(set) var paths: [Path] = []
+    /// Whether it has opened stores in memory.
+    package fileprivate(set) var hasMemoryStores = false
+
+    /// A store's file.
+    package struct Path: Equatable, Sendable {
+        package let path: String
+        package let isShared: Bool
+    }
+
+    /// What a journal tells.
+    static func all(in journal: [UInt8], of process: ProcessIdentity) -> [InFlightTest] {
+        var environment: BundleMetadata.Environment?
+        var shared: [String] = []
+        var tests: [InFlightTest] = []
+        for record in JournalRecord.records(in: journal) {
+            switch record {
+            case .process(let described):
+                environment = described
+            case .began(let id, let identity, let start):
+                tests.append(
+                    InFlightTest(
+                        process: process, id: id, identity: identity, start: start,
+                        environment: environment))
+            case .opened(let path?, 0):
+                shared.append(path)
+            case .opened(let path, let id):
+                guard let index = tests.firstIndex(where: { $0.id == id }) else { continue }
+                if let path {
+                    tests[index].add(path, isShared: false)
+                } else {
+                    tests[index].hasMemoryStores = true
+                }
+            case .ended(let id):
+                tests.removeAll { $0.id == id }
+            }
+        }
+        for index in tests.indices {
+            for path in shared { tests[index].add(path, isShared: true) }
+        }
+        return tests
+    }
+
+    private mutating func add(_ path: String, isShared: Bool) {
+        if !paths.contains(where: { $0.path == path }) {
+            paths.append(Path(path: path, isShared: isShared))
+        }
+    }
+}

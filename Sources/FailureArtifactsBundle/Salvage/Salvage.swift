@@ -1,0 +1,199 @@
+internal import FailureArtifactsSQLite
+package import FailureArtifactsSystem
+
+/// Makes the bundles that processes could not make themselves: of tests that were running when their process
+/// died, and of failures whose bundle was not packed yet.
+///
+/// It works from outside, on what the processes have left in the hidden directory and on the files of their
+/// stores; the originals stay as they are, and a journal is recovered on the copy. Several may be at it at the
+/// same time, and each bundle is made once.
+package struct Salvage: Sendable {
+    /// Why a test has not ended.
+    package struct Cause: Sendable {
+        package var outcome: BundleMetadata.Outcome
+        /// What is known of it, as a sentence.
+        package var message: String
+
+        package init(outcome: BundleMetadata.Outcome, message: String) {
+            self.outcome = outcome
+            self.message = message
+        }
+
+        /// All that is known where nobody has watched.
+        package static let unknown = Cause(
+            outcome: .crashed, message: "The process ended in the middle of the test.")
+    }
+
+    /// What came of it.
+    package struct Result: Sendable {
+        /// The new bundles' paths.
+        package var bundles: [String] = []
+        /// Full sentences on what could not be made.
+        package var warnings: [String] = []
+    }
+
+    let directory: ArtifactsDirectory
+    let limits: DirectoryLimits
+
+    package init(of directory: ArtifactsDirectory, limits: DirectoryLimits) {
+        self.directory = directory
+        self.limits = limits
+    }
+
+    // MARK: Tests that hang
+
+    /// The copies of the stores of a test that was still running.
+    package struct Held: Sendable {
+        let test: InFlightTest
+        let copies: SalvagedCopies
+        let cause: Cause
+    }
+
+    /// Copies the stores of tests that are still running, to become bundles with the next ``sweep(holding:cause:)``
+    /// when the processes have been ended.
+    ///
+    /// - Parameters:
+    ///   - processes: The processes.
+    ///   - cause: Why their tests will not end.
+    /// - Returns: The copies. They are lost if nobody sweeps before this process ends.
+    package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
+        directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
+            journal.tests.compactMap { test in
+                guard let spool = try? directory.makeSpool() else { return nil }
+                let copies = SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
+                return Held(test: test, copies: copies, cause: cause)
+            }
+        }
+    }
+
+    // MARK: Processes that have died
+
+    /// Makes the bundles of all processes that have died; what living ones have in the making is left alone.
+    ///
+    /// - Parameters:
+    ///   - held: What was copied while a process still lived.
+    ///   - cause: Why the tests of a process have not ended.
+    /// - Returns: What came of it.
+    package func sweep(
+        holding held: [Held] = [], cause: (ProcessIdentity) -> Cause = { _ in .unknown }
+    ) -> Result {
+        var result = Result()
+        var held = held
+        for journal in directory.journals where !journal.process.isAlive {
+            guard let journal = journal.taken() else { continue }
+            for test in journal.tests {
+                let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
+                let copies = index.map { held.remove(at: $0) }
+                make(test, copies, copies?.cause ?? cause(test.process), &result)
+                journal.markEnded(test.id)
+            }
+            journal.remove()
+        }
+        // Their processes have ended the tests after all, or live on.
+        for held in held { directory.discard(held.copies.spool) }
+        // Of those that have a journal, somebody else is making the bundles.
+        let journaled = Set(directory.journals.map(\.process))
+        for spool in directory.spools
+        where !spool.process.isAlive && !journaled.contains(spool.process) {
+            guard let spool = try? spool.taken() else { continue }
+            finish(spool, cause, &result)
+        }
+        directory.removeIfEmpty()
+        return result
+    }
+
+    /// Makes the bundle of a test that was in flight.
+    private func make(
+        _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
+    ) {
+        // It had failed before: then there is a spool with the stores as they were at the failure.
+        let earlier = directory.spools.first { $0.process == test.process && $0.isOf(test) }
+        if let spool = try? earlier?.taken(), var metadata = spool.metadata {
+            let label = cause.outcome.rawValue
+            var copies = held.map { $0.copies.moved(to: spool, below: "snapshots/\(label)") }
+            if copies == nil {
+                copies = SalvagedCopies(of: test, in: spool, below: "snapshots/\(label)", limits: limits)
+            }
+            metadata.end(test, cause)
+            metadata.snapshots =
+                (metadata.snapshots ?? [])
+                + [BundleMetadata.Snapshot(label: label, at: .now, stores: copies?.stores ?? [])]
+            metadata.warnings += copies?.warnings ?? []
+            pack(metadata, spool, &result)
+            return
+        }
+        do {
+            let spool = try held?.copies.spool ?? directory.makeSpool()
+            let copies =
+                held?.copies ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
+            pack(BundleMetadata(salvaged: test, copies, cause), spool, &result)
+        } catch {
+            result.warnings.append(
+                "No bundle of \(test.identity.suite).\(test.identity.name): \(error).")
+        }
+    }
+
+    /// Packs a spool that a process has left and no journal tells of.
+    private func finish(
+        _ spool: Spool, _ cause: (ProcessIdentity) -> Cause, _ result: inout Result
+    ) {
+        // Its bundle was there already, or nothing of it is known but some copies.
+        guard directory.bundle(of: spool) == nil, var metadata = spool.metadata,
+            // A test that has only asked for snapshots has not failed.
+            !(metadata.failures.isEmpty && spool.isEnded)
+        else { return directory.discard(spool) }
+        if !spool.isEnded {
+            let process = spool.process
+            metadata.end(nil, cause(process))
+        }
+        pack(metadata, spool, &result)
+    }
+
+    private func pack(_ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result) {
+        defer { directory.discard(spool) }
+        do {
+            try directory.prepare()
+            let usage = try directory.usage()
+            guard usage.bundles <= limits.bundles else {
+                result.warnings.append(
+                    "'\(directory.path)' holds as many bundles as it may; there is none of "
+                        + "\(metadata.test.suite).\(metadata.test.name) (FAILURE_ARTIFACTS_MAX_BUNDLES)."
+                )
+                return
+            }
+            let packed = try BundlePacker.pack(metadata, from: spool)
+            result.bundles.append(try directory.publish(packed, of: spool, metadata.test))
+        } catch {
+            result.warnings.append(
+                "The bundle of \(metadata.test.suite).\(metadata.test.name) could not be written: \(error)"
+            )
+        }
+    }
+}
+
+extension Spool {
+    /// Whether it is the capture of a test that has not ended.
+    fileprivate func isOf(_ test: InFlightTest) -> Bool { !isEnded && metadata?.test == test.identity }
+}
+
+extension BundleMetadata {
+    /// Describes a test of which nothing but its journal is left.
+    fileprivate init(salvaged test: InFlightTest, _ copies: SalvagedCopies, _ cause: Salvage.Cause) {
+        var environment = test.environment ?? RunEnvironment.describe(variables: [:])
+        environment.processID = Int(test.process.number)
+        self.init(
+            test: test.identity, outcome: cause.outcome, fingerprint: "", failures: [],
+            stores: copies.stores, attachments: [], environment: environment,
+            capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
+            warnings: copies.warnings)
+        end(test, cause)
+    }
+
+    /// Adds that the test did not end.
+    fileprivate mutating func end(_ test: InFlightTest?, _ cause: Salvage.Cause) {
+        outcome = cause.outcome
+        failures.append(
+            Failure(message: cause.message, file: nil, line: nil, kind: .termination, at: .now))
+        fingerprint = Fingerprint.make(test: self.test, outcome: outcome, first: failures.first)
+    }
+}

@@ -1,0 +1,47 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// `sweep`: the bundles of what died without one.
+struct SweepCommand: Command {
+    static let syntax = Syntax(
+        command: "sweep", summary: "Make the bundles of tests whose process died",
+        positionals: [Syntax.Positional("DIR", help: "The artifacts directory.")],
+        options: [.json("One object a line: bundle.")],
+        discussion: """
+            Looks in the artifacts directory DIR for what processes have left that died in the middle of a \
+            test, or before their bundles were written, and makes these bundles. The stores' files are read \
+            where they are, and left as they are. What living processes are at work on is left alone.
+
+            A line for each new bundle. Doing it twice gives nothing new. `failure-artifacts run` does it \
+            by itself.
+            """)
+
+    private let directory: String
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        directory = arguments.positionals[0]
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        guard try FileSystem.status(of: directory)?.kind == .directory else {
+            throw CommandError(.noInput, "There is no directory '\(directory)'.")
+        }
+        var reader = EnvironmentReader(ProcessEnvironment.variables)
+        let limits = DirectoryLimits(&reader)
+        for warning in reader.warnings { try console.warn(warning) }
+        let result = Salvage(of: ArtifactsDirectory(path: directory), limits: limits).sweep()
+        for bundle in result.bundles {
+            try console.output.writeLine(
+                isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))
+        }
+        for warning in result.warnings { try console.warn(warning) }
+        return .done
+    }
+
+    /// The JSON form of a line.
+    private struct Entry: Encodable {
+        var bundle: String
+    }
+}

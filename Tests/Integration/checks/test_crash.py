@@ -1,0 +1,303 @@
+"""What is left when the process of a test dies, and what `failure-artifacts sweep` makes of it."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import EXECUTABLE, SuiteCase, clean_environment
+
+TOOL = harness.BUILD / "debug" / "failure-artifacts"
+# How often a process is killed at a random instant; many more by hand.
+KILLS = int(os.environ.get("INTEGRATION_KILLS", "20"))
+SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
+
+
+class Place:
+    """A directory in which tests run, and what they leave there."""
+
+    def __init__(self, directory, **variables):
+        self.directory = pathlib.Path(directory)
+        self.artifacts = self.directory / "failure-artifacts"
+        scratch = self.directory / "tmp"
+        scratch.mkdir()
+        self.environment = clean_environment(scratch, **variables)
+
+    def start(self, selection, **options):
+        return subprocess.Popen(
+            [str(EXECUTABLE), selection], cwd=self.directory, env=self.environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run(self, selection):
+        process = self.start(selection)
+        output, errors = process.communicate(timeout=120)
+        return process.returncode, output.decode(), errors.decode()
+
+    @property
+    def in_flight(self):
+        hidden = self.artifacts / ".in-flight"
+        return sorted(entry.name for entry in hidden.iterdir()) if hidden.is_dir() else []
+
+    def sweep(self, status=0):
+        """Bundles that are new, as `sweep` names them."""
+        result = subprocess.run(
+            [str(TOOL), "sweep", "--json", str(self.artifacts)], capture_output=True, text=True, timeout=120,
+            env=self.environment)
+        assert result.returncode == status, result.stderr
+        return [pathlib.Path(json.loads(line)["bundle"]) for line in result.stdout.splitlines()]
+
+    def bundles(self):
+        found = [harness.Bundle(path) for path in sorted(self.artifacts.glob("*.zip"))]
+        for bundle in found:
+            harness.check_with_tools(bundle)
+        return found
+
+
+class CrashCase(SuiteCase):
+    def place(self, **variables):
+        directory = tempfile.TemporaryDirectory(prefix="crash ")
+        self.addCleanup(directory.cleanup)
+        return Place(directory.name, **variables)
+
+    def swept(self, place, count=1):
+        """The bundles that a sweep makes; a second one makes none, and nothing is left to do."""
+        new = place.sweep()
+        self.assertEqual(len(new), count)
+        self.assertEqual(place.in_flight, [])
+        self.assertEqual(place.sweep() if place.artifacts.is_dir() else [], [])
+        bundles = place.bundles()
+        for bundle in bundles:
+            self.check(bundle, outcome=bundle.metadata["outcome"])
+        self.assertEqual({bundle.path for bundle in bundles} & set(new), set(new))
+        return [bundle for bundle in bundles if bundle.path in new]
+
+
+class Crashes(CrashCase):
+    def crashes(self, name, status, rows=("apple", "pear"), suite="CrashTests"):
+        place = self.place()
+        code, _, _ = place.run(f"RawSuite.{suite}/{name}")
+        self.assertEqual(code, status)
+        self.assertEqual(len(place.in_flight), 1)
+        self.assertEqual(place.bundles(), [])
+        (bundle,) = self.swept(place)
+        self.assertEqual(bundle.metadata["outcome"], "crashed")
+        self.assertTest(
+            bundle, suite, name, "The process ended in the middle of the test.", kind="termination")
+        if rows is not None:
+            (store,) = bundle.metadata["stores"]
+            self.assertEqual(harness.Store(bundle.contents[store["entry"]]).rows(), list(rows))
+            self.assertTrue(store["capture"]["consistent"])
+        return bundle
+
+    def test_trap(self):
+        self.crashes("testTraps", -signal.SIGILL)
+
+    def test_fatal_error(self):
+        self.crashes("testFatalError", -signal.SIGILL)
+
+    def test_abort(self):
+        self.crashes("testAborts", -signal.SIGABRT)
+
+    def test_segmentation_fault(self):
+        self.crashes("testSegmentationFault", -signal.SIGSEGV)
+
+    def test_killed(self):
+        self.crashes("testIsKilled", -signal.SIGKILL)
+
+    def test_underscore_exit(self):
+        self.crashes("testUnderscoreExit", 3)
+
+    def test_hot_journal(self):
+        self.crashes("testLeavesAHotJournal", -signal.SIGKILL)
+
+    def test_shared_store(self):
+        place = self.place()
+        code, _, _ = place.run("RawSuite.SharedStoreCrashTests")
+        self.assertEqual(code, -signal.SIGKILL)
+        (bundle,) = self.swept(place)
+        self.assertTest(
+            bundle, "SharedStoreCrashTests", "test2Crashes", "in the middle", kind="termination")
+        self.assertEqual(bundle.store("shared").rows(), ["apple", "pear"])
+        self.assertIs(bundle.described("shared")["shared"], True)
+
+    def test_in_memory(self):
+        bundle = self.crashes("testCrashesInMemory", -signal.SIGKILL, rows=None)
+        self.assertEqual(bundle.metadata["stores"], [])
+        (warning,) = bundle.metadata["warnings"]
+        self.assertIn("in memory", warning)
+
+    def test_deleted(self):
+        bundle = self.crashes("testDeletesItsStoreAndCrashes", -signal.SIGKILL, rows=None)
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual(store["capture"]["method"], "described")
+        self.assertIn("crash.sqlite", store["capture"]["reason"])
+        self.assertEqual(len(bundle.metadata["warnings"]), 1)
+
+    def test_without_a_store(self):
+        place = self.place()
+        code, _, _ = place.run("RawSuite.CrashTests/testCrashesWithoutAStore")
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertFalse(place.artifacts.exists())
+
+    def test_failed_before(self):
+        place = self.place()
+        code, _, _ = place.run("RawSuite.CrashTests/testFailsAndCrashes")
+        self.assertEqual(code, -signal.SIGKILL)
+        (bundle,) = self.swept(place)
+        self.assertEqual(bundle.metadata["outcome"], "crashed")
+        self.assertEqual(
+            [failure["kind"] for failure in bundle.metadata["failures"]], ["assertion", "termination"])
+        self.assertEqual(bundle.store("crash").rows(), ["apple"])
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertEqual(snapshot["label"], "crashed")
+        self.assertEqual(
+            harness.Store(bundle.contents[snapshot["stores"][0]["entry"]]).rows(), ["apple", "pear"])
+
+
+class OrderlyEnds(CrashCase):
+    """The process ends by itself, and makes the bundle itself."""
+
+    def ends(self, name):
+        place = self.place()
+        code, _, errors = place.run(f"RawSuite.CrashTests/{name}")
+        self.assertEqual(code, 0)
+        self.assertEqual(place.in_flight, [])
+        (bundle,) = place.bundles()
+        self.assertIn(bundle.path.name, errors)
+        self.check(bundle, outcome="terminated")
+        self.assertEqual(place.sweep(), [])
+        return bundle
+
+    def test_exit(self):
+        bundle = self.ends("testExits")
+        self.assertTest(
+            bundle, "CrashTests", "testExits", "exited in the middle of the test", kind="termination")
+        self.assertEqual(bundle.store("crash").rows(), ["apple", "pear", "kiwi"])
+        self.assertEqual(bundle.store("crash", "committedEntry").rows(), ["apple", "pear"])
+
+    def test_exit_with_a_store_in_memory(self):
+        bundle = self.ends("testExitsInMemory")
+        self.assertEqual(bundle.store("memory").rows(), ["apple", "pear"])
+
+    def test_exit_after_a_failure(self):
+        bundle = self.ends("testFailsAndExits")
+        self.assertEqual(bundle.store("crash").rows(), ["apple"])
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertEqual(
+            harness.Store(bundle.contents[snapshot["stores"][0]["entry"]]).rows(), ["apple", "pear"])
+
+
+class LivingProcesses(CrashCase):
+    def test_what_lives_is_left_alone(self):
+        place = self.place()
+        process = place.start("RawSuite.CrashTests/testHangs")
+        try:
+            for line in process.stdout:
+                if line.strip() == b"hanging":
+                    break
+            before = place.in_flight
+            self.assertEqual(len(before), 1)
+            self.assertEqual(place.sweep(), [])
+            self.assertEqual(place.in_flight, before)
+        finally:
+            process.kill()
+            process.communicate()
+        (bundle,) = self.swept(place)
+        self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
+
+    def test_the_next_process_packs_what_an_earlier_one_left(self):
+        place = self.place()
+        place.run("RawSuite.CrashTests/testIsKilled")
+        self.assertEqual(place.bundles(), [])
+        code, _, errors = place.run("RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
+        self.assertEqual(sorted(bundle.metadata["outcome"] for bundle in place.bundles()), ["crashed", "failed"])
+        self.assertIn("an earlier process", errors)
+        self.assertEqual(place.in_flight, [])
+
+    def test_under_supervision_it_does_not(self):
+        place = self.place(FAILURE_ARTIFACTS_RUN="1")
+        place.run("RawSuite.CrashTests/testIsKilled")
+        place.run("RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
+        self.assertEqual([bundle.metadata["outcome"] for bundle in place.bundles()], ["failed"])
+        self.assertEqual(len(place.in_flight), 1)
+
+
+class Kills(CrashCase):
+    """Killed at random instants: nothing that was said to be committed is lost."""
+
+    def test_while_rows_are_written(self):
+        dice = random.Random(SEED)
+        for number in range(KILLS // 2):
+            journal = dice.choice(["wal", "delete", "truncate", "persist"])
+            lines, wait = dice.randrange(0, 300), dice.uniform(0, 0.003)
+            with self.subTest(seed=SEED, number=number, journal=journal, lines=lines, wait=wait):
+                place = self.place(SUITE_JOURNAL=journal)
+                process = place.start("RawSuite.CrashTests/testWritesForEver")
+                last = 0
+                while last < lines:
+                    line = process.stdout.readline()
+                    self.assertTrue(line, "the process has ended by itself")
+                    last = int(line) if line.strip().isdigit() else last
+                time.sleep(wait)
+                process.kill()
+                rest, _ = process.communicate()
+                reported = [int(line) for line in rest.split() if line.isdigit()]
+                last = max(reported, default=last)
+                # Killed before its first store was open, it has nothing to tell.
+                new = len([name for name in place.in_flight if name.startswith("journal-")])
+                if last > 0:
+                    self.assertEqual(new, 1)
+                elif not place.artifacts.is_dir():
+                    continue
+                bundles = place.sweep()
+                self.assertEqual(place.in_flight, [])
+                for bundle in place.bundles():
+                    self.check(bundle, outcome="crashed")
+                if last == 0:
+                    continue
+                self.assertEqual(len(bundles), 1)
+                rows = harness.Bundle(bundles[0]).store("endless").rows()
+                self.assertGreaterEqual(len(rows), last)
+                self.assertLessEqual(len(rows), last + 1)
+                self.assertEqual(rows, [str(row + 1) for row in range(len(rows))])
+
+    def test_while_bundles_are_written(self):
+        dice = random.Random(SEED + 1)
+        for number in range(KILLS - KILLS // 2):
+            lines, wait = dice.randrange(1, 33), dice.uniform(0, 0.02)
+            with self.subTest(seed=SEED, number=number, lines=lines, wait=wait):
+                place = self.place()
+                process = place.start("RawSuite.ManyFailuresTests")
+                said = []
+                while len(said) < lines:
+                    line = process.stdout.readline().decode()
+                    self.assertTrue(line, "the process has ended by itself")
+                    if line.startswith("fail"):
+                        said.append(line.split())
+                time.sleep(wait)
+                process.kill()
+                rest, _ = process.communicate()
+                said += [line.split() for line in rest.decode().splitlines() if line.startswith("fail")]
+                place.sweep()
+                self.assertEqual(place.in_flight, [])
+                self.assertEqual(place.sweep(), [])
+                found = {}
+                for bundle in place.bundles():
+                    self.check(bundle, outcome=bundle.metadata["outcome"])
+                    name = bundle.metadata["test"]["name"]
+                    self.assertNotIn(name, found)
+                    found[name] = bundle
+                for state, name in said:
+                    name = name.removesuffix("()")
+                    self.assertIn(name, found, f"{state} {name}")
+                    self.assertEqual(found[name].store("many").rows(), [f"{name}()"], f"{state} {name}")
+
+
+if __name__ == "__main__":
+    unittest.main()
