@@ -1,0 +1,174 @@
+internal import FailureArtifactsSystem
+
+extension StoreComparison {
+    /// Visits the rows of a table that are not the same in both stores, and counts them.
+    ///
+    /// Changed and deleted rows come first, in the order in which A stores them, and then the inserted ones
+    /// in B's order.
+    ///
+    /// - Parameters:
+    ///   - table: One of ``tables()``; one that has a problem has no changes.
+    ///   - limit: How many rows are visited at most; the others are only counted. Nil for all.
+    ///   - valueLimit: How many bytes of a text or a blob are copied at most.
+    ///   - body: Takes a row.
+    /// - Returns: How many rows there are, visited or not.
+    /// - Throws: Why the rows cannot be read, a passed deadline included, or what `body` throws.
+    @discardableResult
+    package borrowing func forEachRowChange(
+        in table: ComparedTable, limit: Int64? = nil, valueLimit: Int = .max,
+        _ body: (RowChange) throws -> Void
+    ) throws -> RowCounts {
+        guard table.problem == nil else { return RowCounts() }
+        let reader = RowReader(table, valueLimit: valueLimit)
+        let queries = RowQueries(table, pairsPerCall: pairsPerCall)
+        var counts = RowCounts()
+        var left = limit ?? .max
+        func visit(_ change: () -> RowChange) throws {
+            guard left > 0 else { return }
+            left -= 1
+            try body(change())
+        }
+        guard table.presence == .both else {
+            if table.a != nil {
+                counts.deleted = try forEachRow(of: .a, queries, upTo: left) { statement in
+                    try visit { reader.wholeRow(.deleted, statement) }
+                }
+            }
+            if table.b != nil {
+                counts.inserted = try forEachRow(of: .b, queries, upTo: left) { statement in
+                    try visit { reader.wholeRow(.inserted, statement) }
+                }
+            }
+            return counts
+        }
+        let changed = try connection.prepare(queries.changedRows)
+        while try changed.step() {
+            if changed.integer(at: 0) != 0 {
+                counts.deleted += 1
+                try visit { reader.wholeRow(.deleted, changed, skipping: 1) }
+            } else {
+                counts.updated += 1
+                try visit { reader.updatedRow(changed) }
+            }
+        }
+        counts.inserted = try insertedCount(queries, deleted: counts.deleted)
+        // The last one ends the search: what follows it in B is known to be in A.
+        var open = min(counts.inserted, left)
+        guard open > 0 else { return counts }
+        let inserted = try connection.prepare(queries.insertedRows)
+        while open > 0, try inserted.step() {
+            open -= 1
+            try visit { reader.wholeRow(.inserted, inserted) }
+        }
+        return counts
+    }
+
+    /// Counts the rows of a table that are not the same in both stores, all inside SQLite.
+    package borrowing func countRowChanges(in table: ComparedTable) throws(SQLiteError) -> RowCounts {
+        guard table.problem == nil else { return RowCounts() }
+        let queries = RowQueries(table, pairsPerCall: pairsPerCall)
+        var counts = RowCounts()
+        guard table.presence == .both else {
+            if table.a != nil { counts.deleted = try connection.integer(of: queries.count(of: .a)) }
+            if table.b != nil { counts.inserted = try connection.integer(of: queries.count(of: .b)) }
+            return counts
+        }
+        let changed = try connection.prepare(queries.changedCounts)
+        guard try changed.step() else { return counts }
+        counts.deleted = changed.integer(at: 1)
+        counts.updated = changed.integer(at: 0) - counts.deleted
+        counts.inserted = try insertedCount(queries, deleted: counts.deleted)
+        return counts
+    }
+
+    /// How many rows only B has: no key is twice in a table, so this is known without looking for them.
+    private borrowing func insertedCount(
+        _ queries: RowQueries, deleted: Int64
+    ) throws(SQLiteError) -> Int64 {
+        let kept = try connection.integer(of: queries.count(of: .a)) - deleted
+        return max(0, try connection.integer(of: queries.count(of: .b)) - kept)
+    }
+
+    /// Visits the first rows of one side; all are counted.
+    private borrowing func forEachRow(
+        of side: RowQueries.Side, _ queries: RowQueries, upTo limit: Int64,
+        _ body: (borrowing Statement) throws -> Void
+    ) throws -> Int64 {
+        let count = try connection.integer(of: queries.count(of: side))
+        let statement = try connection.prepare(queries.allRows(of: side))
+        var left = limit
+        while left > 0, try statement.step() {
+            left -= 1
+            try body(statement)
+        }
+        return count
+    }
+}
+
+/// Makes rows of what the queries of ``RowQueries`` give.
+struct RowReader: Sendable {
+    private let table: ComparedTable
+    private let valueLimit: Int
+    /// Whether the rowid precedes the columns.
+    private let hasRowid: Bool
+    /// Where the columns of the key are among those of A and of B.
+    private let keyInA: [Int]
+    private let keyInB: [Int]
+
+    init(_ table: ComparedTable, valueLimit: Int) {
+        self.table = table
+        self.valueLimit = valueLimit
+        hasRowid = table.key == .rowid
+        let key = table.keyColumns.map(folded)
+        func places(in columns: [String]) -> [Int] {
+            let names = columns.map(folded)
+            return key.compactMap { names.firstIndex(of: $0) }
+        }
+        keyInA = places(in: table.columnsOfA)
+        keyInB = places(in: table.columnsOfB)
+    }
+
+    /// A row that only one store has.
+    func wholeRow(
+        _ kind: RowChange.Kind, _ statement: borrowing Statement, skipping skipped: Int = 0
+    ) -> RowChange {
+        let isOld = kind == .deleted
+        let names = isOld ? table.columnsOfA : table.columnsOfB
+        let first = skipped + (hasRowid ? 1 : 0)
+        var cells: [RowChange.Cell] = []
+        cells.reserveCapacity(names.count)
+        for (index, name) in names.enumerated() {
+            let value = statement.storedValue(at: first + index, limit: valueLimit)
+            cells.append(
+                RowChange.Cell(column: name, old: isOld ? value : nil, new: isOld ? nil : value))
+        }
+        return RowChange(
+            kind: kind, key: key(statement, skipping: skipped, places: isOld ? keyInA : keyInB),
+            cells: cells)
+    }
+
+    /// A row of ``RowQueries/changedRows`` that both stores have.
+    func updatedRow(_ statement: borrowing Statement) -> RowChange {
+        let first = 1 + (hasRowid ? 1 : 0)
+        let pairs = first + table.columnsOfA.count
+        let places = Dictionary(
+            table.columnsOfA.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        var cells: [RowChange.Cell] = []
+        for (index, name) in table.commonColumns.enumerated() {
+            guard statement.integer(at: pairs + 2 * index) != 0, let place = places[name] else { continue }
+            cells.append(
+                RowChange.Cell(
+                    column: name, old: statement.storedValue(at: first + place, limit: valueLimit),
+                    new: statement.storedValue(at: pairs + 2 * index + 1, limit: valueLimit)))
+        }
+        return RowChange(
+            kind: .updated, key: key(statement, skipping: 1, places: keyInA), cells: cells)
+    }
+
+    private func key(
+        _ statement: borrowing Statement, skipping skipped: Int, places: [Int]
+    ) -> [StoredValue] {
+        if hasRowid { return [statement.storedValue(at: skipped, limit: valueLimit)] }
+        return places.map { statement.storedValue(at: skipped + $0, limit: valueLimit) }
+    }
+}
