@@ -24,6 +24,10 @@ extension StoreComparison {
             """)
         for object in plan.dropped {
             if plan.omittedTables.contains(folded(object.name)), object.type == "table" { continue }
+            guard !DefinitionText.hasControlCharacters(object.name) else {
+                omissions.append("a \(object.type) is not dropped: its name holds control characters")
+                continue
+            }
             try write("DROP \(object.type.uppercased()) \(quotedIdentifier(object.name));\n")
         }
         for object in plan.createdTables { try Self.writeDefinition(object, write) }
@@ -133,12 +137,14 @@ struct ScriptRows {
         try write("DELETE FROM sqlite_sequence;\n")
         guard isInB else { return }
         let literals = try SQLLiterals(comparison.connection, encoding: plan.b.encoding)
-        let rows = try comparison.connection.prepare("SELECT name, seq FROM other.sqlite_sequence")
+        let rows = try comparison.connection.prepare("SELECT rowid, name, seq FROM other.sqlite_sequence")
         while try rows.step() {
-            let values = try (0...1).map { (index) throws(SQLiteError) in
+            let values = try (0...2).map { (index) throws(SQLiteError) in
                 try literals.literal(rows.storedValue(at: index, limit: .max))
             }
-            try write("INSERT INTO sqlite_sequence VALUES(\(values.joined(separator: ", ")));\n")
+            try write(
+                "INSERT INTO sqlite_sequence(rowid, name, seq) "
+                    + "VALUES(\(values.joined(separator: ", ")));\n")
         }
     }
 
