@@ -39,6 +39,16 @@ struct RowQueries: Sendable {
             twinHas: table.keyColumns)
     }
 
+    /// The same rows, where all of them have rowids above those of A, and how many have; nil where rows are
+    /// not found by rowid.
+    var appendedRows: (count: String, rows: String)? {
+        guard case .rowid(let a, let b) = table.match else { return nil }
+        let condition =
+            " WHERE \(Self.quoted(b)) > (SELECT coalesce(max(\(Self.quoted(a))), \(Int64.min)) "
+            + "FROM \(Side.a.name(table)))"
+        return (count(of: .b) + condition, allRows(of: .b) + condition)
+    }
+
     /// The rows of B that A does not have, or has with other values.
     var changedRowsOfB: String {
         select(

@@ -52,15 +52,33 @@ extension StoreComparison {
             }
         }
         counts.inserted = try insertedCount(queries, deleted: counts.deleted)
-        // The last one ends the search: what follows it in B is known to be in A.
-        var open = min(counts.inserted, left)
-        guard open > 0 else { return counts }
-        let inserted = try connection.prepare(queries.insertedRows)
-        while open > 0, try inserted.step() {
-            open -= 1
-            try visit { reader.wholeRow(.inserted, inserted) }
+        try forEachInsertedRow(queries, count: min(counts.inserted, left), of: counts.inserted) { row in
+            try visit { reader.wholeRow(.inserted, row) }
         }
         return counts
+    }
+
+    /// Visits rows that only B has.
+    ///
+    /// - Parameters:
+    ///   - count: How many are visited.
+    ///   - total: How many there are.
+    borrowing func forEachInsertedRow(
+        _ queries: RowQueries, count: Int64, of total: Int64, _ body: (borrowing Statement) throws -> Void
+    ) throws {
+        guard count > 0 else { return }
+        // Mostly new rows follow the old ones, and then none of these needs to be looked at.
+        var sql = queries.insertedRows
+        if let appended = queries.appendedRows, try connection.integer(of: appended.count) == total {
+            sql = appended.rows
+        }
+        let inserted = try connection.prepare(sql)
+        // The last one ends the search: what follows it in B is known to be in A.
+        var left = count
+        while left > 0, try inserted.step() {
+            left -= 1
+            try body(inserted)
+        }
     }
 
     /// Counts the rows of a table that are not the same in both stores, all inside SQLite.
@@ -82,7 +100,7 @@ extension StoreComparison {
     }
 
     /// How many rows only B has: no key is twice in a table, so this is known without looking for them.
-    private borrowing func insertedCount(
+    borrowing func insertedCount(
         _ queries: RowQueries, deleted: Int64
     ) throws(SQLiteError) -> Int64 {
         let kept = try connection.integer(of: queries.count(of: .a)) - deleted

@@ -1,5 +1,13 @@
 internal import FailureArtifactsSystem
 
+/// What a script that turns A into B is like.
+package struct ScriptSummary: Equatable, Sendable {
+    /// Whether it changes nothing.
+    package let isEmpty: Bool
+    /// What is left out, as clauses.
+    package let omissions: [String]
+}
+
 extension StoreComparison {
     /// Writes SQL that turns A into B, for SQLite's own shell.
     ///
@@ -10,12 +18,24 @@ extension StoreComparison {
     /// one statement, and virtual tables of modules that are not SQLite's own. So is what cannot be compared.
     ///
     /// - Parameter write: Takes a piece of the script, at most a few rows long.
-    /// - Returns: What is left out, as clauses.
     /// - Throws: Why the rows cannot be read, or what `write` throws.
-    package borrowing func writeScript(_ write: (String) throws -> Void) throws -> [String] {
+    package borrowing func writeScript(_ write: (String) throws -> Void) throws -> ScriptSummary {
+        var isEmpty = true
+        let omissions = try writeStatements(
+            frame: write,
+            change: { text in
+                isEmpty = false
+                try write(text)
+            })
+        return ScriptSummary(isEmpty: isEmpty, omissions: omissions)
+    }
+
+    private borrowing func writeStatements(
+        frame: (String) throws -> Void, change write: (String) throws -> Void
+    ) throws -> [String] {
         let plan = ScriptPlan(a, b)
         var omissions = plan.omissions
-        try write(
+        try frame(
             """
             -- Foreign keys are not looked after: no row may go because another one goes for a while.
             PRAGMA foreign_keys = OFF;
@@ -53,7 +73,7 @@ extension StoreComparison {
         if a.applicationID != b.applicationID {
             try write("PRAGMA application_id = \(b.applicationID);\n")
         }
-        try write("COMMIT;\n")
+        try frame("COMMIT;\n")
         return omissions
     }
 
@@ -96,25 +116,37 @@ struct ScriptRows {
         // A table of the same definition: it has the same columns and the same key.
         guard table.presence == .both else { return }
         var isFirst = true
+        func begin() throws {
+            if isFirst { try restTriggers(of: name, write) }
+            isFirst = false
+        }
+        var deleted: Int64 = 0
         let reader = RowReader(table, valueLimit: .max)
         let changed = try comparison.connection.prepare(queries.changedRows)
         while try changed.step() {
-            if isFirst { try restTriggers(of: name, write) }
-            isFirst = false
-            if form.isRewritten || changed.integer(at: 0) != 0 {
+            try begin()
+            let isDeleted = changed.integer(at: 0) != 0
+            if isDeleted { deleted += 1 }
+            if isDeleted || form.isRewritten {
                 try write(form.delete(reader.wholeRow(.deleted, changed, skipping: 1)))
-            } else {
-                let update = try form.update(reader.updatedRow(changed))
-                if let update { try write(update) }
+            } else if let update = try form.update(reader.updatedRow(changed)) {
+                try write(update)
             }
         }
-        let inserted = try comparison.connection.prepare(
-            form.isRewritten ? queries.changedRowsOfB : queries.insertedRows)
-        while try inserted.step() {
-            if isFirst { try restTriggers(of: name, write) }
-            isFirst = false
-            hasInserted = true
-            try write(form.insert(inserted))
+        if form.isRewritten {
+            let rewritten = try comparison.connection.prepare(queries.changedRowsOfB)
+            while try rewritten.step() {
+                try begin()
+                hasInserted = true
+                try write(form.insert(rewritten))
+            }
+        } else {
+            let count = try comparison.insertedCount(queries, deleted: deleted)
+            try comparison.forEachInsertedRow(queries, count: count, of: count) { row in
+                try begin()
+                hasInserted = true
+                try write(form.insert(row))
+            }
         }
     }
 

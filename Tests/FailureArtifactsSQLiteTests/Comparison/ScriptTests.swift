@@ -4,14 +4,14 @@ import Testing
 @testable import FailureArtifactsSQLite
 
 @Suite struct ScriptTests {
-    /// The script for A and B as SQLite's own shell reads it, and what is left out.
-    static func script(_ a: String, _ b: String) throws -> (sql: String, omissions: [String]) {
+    /// The script for A and B as SQLite's own shell reads it, and what it says of itself.
+    static func script(_ a: String, _ b: String) throws -> (sql: String, summary: ScriptSummary) {
         let comparison = try StoreComparison(
             a: StoreComparison.Side(path: a, isPrivate: true),
             b: StoreComparison.Side(path: b, isPrivate: true))
         var sql = ""
-        let omissions = try comparison.writeScript { sql += $0 }
-        return (sql, omissions)
+        let summary = try comparison.writeScript { sql += $0 }
+        return (sql, summary)
     }
 
     /// Applies the script to A, by another program, and returns what it says.
@@ -31,8 +31,8 @@ import Testing
                 // Mostly with a common past, sometimes two strangers.
                 try makeStore(b, (stores.numbers.chance(85) ? creation : stores.creation()) + stores.changes())
                 let expected = try contents(ofStore: b)
-                let (sql, omissions) = try Self.script(a, b)
-                #expect(omissions.isEmpty, "seed \(seed)")
+                let (sql, summary) = try Self.script(a, b)
+                #expect(summary.omissions.isEmpty, "seed \(seed)")
                 let said = try Self.apply(sql, to: a)
                 #expect(said.isEmpty, "seed \(seed)\n\(sql)")
                 #expect(try contents(ofStore: a) == expected, "seed \(seed)\n\(sql)")
