@@ -26,7 +26,8 @@ extension ComparedSide {
         _ paths: [String], stores: [String], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide) {
         guard stores.count <= 2 else {
-            throw DiffCommand.syntax.usageError("'--store' was given \(stores.count) times, and there are two.")
+            throw DiffCommand.syntax.usageError(
+                "'--store' was given \(stores.count) times, and there are two.")
         }
         let first = try Source(path: paths[0], scratch: scratch)
         guard paths.count > 1 else { return try pair(within: first, stores: stores, scratch: scratch) }
@@ -50,7 +51,8 @@ extension ComparedSide {
         }
         if stores.count == 2 {
             return (
-                try source.side(stores[0], scratch: scratch), try source.side(stores[1], scratch: scratch)
+                try source.side(stores[0], scratch: scratch),
+                try source.side(stores[1], scratch: scratch)
             )
         }
         let choices = bundle.metadata.storeChoices
@@ -68,7 +70,8 @@ extension ComparedSide {
                     + ". Name two stores with --store, or a second bundle.")
         }
         return (
-            try source.side(committed.name, scratch: scratch), try source.side(seen.name, scratch: scratch)
+            try source.side(committed.name, scratch: scratch),
+            try source.side(seen.name, scratch: scratch)
         )
     }
 

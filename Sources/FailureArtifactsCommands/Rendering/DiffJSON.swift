@@ -15,7 +15,8 @@ struct DiffJSON {
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
-        try output.write("{\"a\":\(JSONText.line(Side(a))),\n\"b\":\(JSONText.line(Side(b))),\n\"schema\":[")
+        try output.write(
+            "{\"a\":\(JSONText.line(Side(a))),\n\"b\":\(JSONText.line(Side(b))),\n\"schema\":[")
         let schema = comparison.schemaChanges()
         var separator = "\n"
         for change in schema {
@@ -38,7 +39,9 @@ struct DiffJSON {
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison, after separator: String
     ) throws -> Bool {
-        var start = separator + "{\"name\":\(JSONText.string(table.name)),\"presence\":\"\(presence(of: table))\","
+        var start =
+            separator
+            + "{\"name\":\(JSONText.string(table.name)),\"presence\":\"\(presence(of: table))\","
         if let problem = table.problem {
             try output.write(start + "\"problem\":\(JSONText.string(problem))}")
             return true
@@ -137,7 +140,8 @@ struct DiffJSON {
             table = schema.table
             old = schema.old
             new = schema.new
-            columns = schema.columns.isEmpty
+            columns =
+                schema.columns.isEmpty
                 ? nil
                 : schema.columns.map {
                     Column(change: Self.word($0.kind), name: $0.name, old: $0.old, new: $0.new)

@@ -159,7 +159,8 @@ struct DiffText {
             let (sign, style) = Self.sign(of: column.kind)
             let declarations = [column.old, column.new].compactMap { $0 }
                 .map { $0.isEmpty ? "no type" : SafeText.line($0) }
-            let text = "      \(sign) \(SafeText.line(column.name)) \(declarations.joined(separator: " → "))"
+            let text =
+                "      \(sign) \(SafeText.line(column.name)) \(declarations.joined(separator: " → "))"
             lines.append(output.styled(text, style))
         }
         return lines

@@ -97,7 +97,9 @@ enum DefinitionText {
                     endsInLineComment = position == bytes.count
                 case UInt8(ascii: "/") where byte(at: position + 1) == UInt8(ascii: "*"):
                     position += 2
-                    guard skip(past: [UInt8(ascii: "*"), UInt8(ascii: "/")]) else { return .unterminated }
+                    guard skip(past: [UInt8(ascii: "*"), UInt8(ascii: "/")]) else {
+                        return .unterminated
+                    }
                 case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"):
                     return quoted(by: first)
                 case UInt8(ascii: "["):
@@ -142,7 +144,8 @@ enum DefinitionText {
 
         private static func isWord(_ byte: UInt8) -> Bool {
             switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...: true
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...:
+                true
             default: false
             }
         }

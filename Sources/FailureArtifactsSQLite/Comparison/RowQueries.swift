@@ -92,12 +92,15 @@ struct RowQueries: Sendable {
         _ result: [String], _ side: Side, where condition: String, twinHas columns: [String]
     ) -> String {
         let other = side.other
-        var sql = "SELECT \(result.joined(separator: ", ")) FROM \(side.name(table)) AS \(side.alias) "
+        var sql =
+            "SELECT \(result.joined(separator: ", ")) FROM \(side.name(table)) AS \(side.alias) "
             + "NOT INDEXED "
         var isNoTwin = ""
-        if case .key = table.match, let rowidOfA = table.a?.rowidName, let rowidOfB = table.b?.rowidName {
+        if case .key = table.match, let rowidOfA = table.a?.rowidName, let rowidOfB = table.b?.rowidName
+        {
             let (own, twins) = side == .a ? (rowidOfA, rowidOfB) : (rowidOfB, rowidOfA)
-            sql += "LEFT JOIN \(other.name(table)) AS twin NOT INDEXED ON twin.\(twins) = \(side.alias).\(own) "
+            sql +=
+                "LEFT JOIN \(other.name(table)) AS twin NOT INDEXED ON twin.\(twins) = \(side.alias).\(own) "
             isNoTwin = "(twin.\(twins) IS NULL OR \(differ(columns, side.alias, "twin"))) AND "
         }
         return sql

@@ -42,7 +42,8 @@ struct ScriptPlan: Sendable {
         var tables: [SchemaSide.Object] = []
         var later: [SchemaSide.Object] = []
         for type in ["table", "index", "view", "trigger"] {
-            for object in b.objects where object.type == type && Self.isOwn(object, b) && isMissing(object) {
+            for object in b.objects
+            where object.type == type && Self.isOwn(object, b) && isMissing(object) {
                 let problem = Self.problem(object)
                 if let problem {
                     omissions.append("\(type) \(object.name) is left out: \(problem)")
@@ -71,7 +72,8 @@ struct ScriptPlan: Sendable {
     /// Whether it was created by a statement of its own.
     private static func isOwn(_ object: SchemaSide.Object, _ side: SchemaSide) -> Bool {
         let name = folded(object.name)
-        return !name.hasPrefix("sqlite_") && !(object.type == "table" && side.tables[name]?.isShadow == true)
+        return !name.hasPrefix("sqlite_")
+            && !(object.type == "table" && side.tables[name]?.isShadow == true)
     }
 
     /// Why a definition cannot be written, if so.

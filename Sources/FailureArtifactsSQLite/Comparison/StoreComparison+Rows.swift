@@ -64,7 +64,8 @@ extension StoreComparison {
     ///   - count: How many are visited.
     ///   - total: How many there are.
     borrowing func forEachInsertedRow(
-        _ queries: RowQueries, count: Int64, of total: Int64, _ body: (borrowing Statement) throws -> Void
+        _ queries: RowQueries, count: Int64, of total: Int64,
+        _ body: (borrowing Statement) throws -> Void
     ) throws {
         guard count > 0 else { return }
         // Mostly new rows follow the old ones, and then none of these needs to be looked at.
@@ -173,7 +174,9 @@ struct RowReader: Sendable {
             table.columnsOfA.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
         var cells: [RowChange.Cell] = []
         for (index, name) in table.commonColumns.enumerated() {
-            guard statement.integer(at: pairs + 2 * index) != 0, let place = places[name] else { continue }
+            guard statement.integer(at: pairs + 2 * index) != 0, let place = places[name] else {
+                continue
+            }
             cells.append(
                 RowChange.Cell(
                     column: name, old: statement.storedValue(at: first + place, limit: valueLimit),

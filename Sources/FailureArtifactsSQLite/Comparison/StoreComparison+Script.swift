@@ -60,7 +60,8 @@ extension StoreComparison {
                 !plan.omittedTables.contains(folded(table.name))
             {
                 guard !DefinitionText.hasControlCharacters(table.name) else {
-                    omissions.append("the rows of a table are left out: its name holds control characters")
+                    omissions.append(
+                        "the rows of a table are left out: its name holds control characters")
                     continue
                 }
                 try rows.write(table, self, write)
@@ -169,7 +170,8 @@ struct ScriptRows {
         try write("DELETE FROM sqlite_sequence;\n")
         guard isInB else { return }
         let literals = try SQLLiterals(comparison.connection, encoding: plan.b.encoding)
-        let rows = try comparison.connection.prepare("SELECT rowid, name, seq FROM other.sqlite_sequence")
+        let rows = try comparison.connection.prepare(
+            "SELECT rowid, name, seq FROM other.sqlite_sequence")
         while try rows.step() {
             let values = try (0...2).map { (index) throws(SQLiteError) in
                 try literals.literal(rows.storedValue(at: index, limit: .max))

@@ -31,7 +31,9 @@ package struct StoreComparison: ~Copyable {
             let count = try header.withMutableBytes { (buffer) throws(SystemError) in
                 try file.read(into: buffer, at: 0)
             }
-            guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else { return nil }
+            guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+                return nil
+            }
             // Byte 19 is 2 in WAL mode (https://www.sqlite.org/fileformat.html#the_database_header). Without
             // a WAL beside it nobody has such a file open, and a reader with locks would leave one there.
             let hasWAL = try FileSystem.status(of: path + "-wal") != nil
@@ -83,7 +85,9 @@ package struct StoreComparison: ~Copyable {
         }
         do throws(SQLiteError) {
             let attach = try connection.prepare("ATTACH ? AS other")
-            try attach.bind([.text(Connection.uri(path: Path.absolute(b.path), isImmutable: b.isPrivate))])
+            try attach.bind([
+                .text(Connection.uri(path: Path.absolute(b.path), isImmutable: b.isPrivate))
+            ])
             _ = try attach.step()
         } catch {
             throw SQLiteError("read '\(b.path)'", code: error.code, message: error.message)

@@ -66,7 +66,8 @@ struct RandomStores {
         case 11:
             numbers.pick([
                 "'it''s'", "'a' || char(0) || 'b'", "'two' || char(10) || '.quit'", "char(13, 10)",
-                "CAST(X'FF41FE' AS TEXT)", "'1'", "'1.0'", "'''' || char(769)", "char(27) || '[31m'", "'果物'",
+                "CAST(X'FF41FE' AS TEXT)", "'1'", "'1.0'", "'''' || char(769)", "char(27) || '[31m'",
+                "'果物'",
             ])
         default: "'\(numbers.pick(["a", "A", "b", "B", "c", "Ab", "aB", "d", "e"]))'"
         }
@@ -111,7 +112,8 @@ struct RandomStores {
             switch numbers.number(0...19) {
             case 0...4:
                 statements.append(
-                    "UPDATE OR IGNORE \(table) SET \(numbers.pick(["a", "b", "k"])) = \(value()) WHERE \(random)")
+                    "UPDATE OR IGNORE \(table) SET \(numbers.pick(["a", "b", "k"])) = \(value()) WHERE \(random)"
+                )
             case 5...7: statements.append("DELETE FROM \(table) WHERE \(random)")
             case 8...11: statements += inserts(into: table, count: 3)
             case 12:
@@ -121,9 +123,12 @@ struct RandomStores {
                     "UPDATE OR IGNORE \(table) SET a = 1 WHERE a = 2",
                     "UPDATE OR IGNORE \(table) SET a = 2 WHERE a = 'swap'",
                 ]
-            case 13: statements.append("ALTER TABLE \(table) ADD COLUMN e DEFAULT \(numbers.number(0...9))")
+            case 13:
+                statements.append("ALTER TABLE \(table) ADD COLUMN e DEFAULT \(numbers.number(0...9))")
             case 14:
-                statements += ["DROP TABLE \(table)", "CREATE TABLE \(table)\(numbers.pick(Self.definitions))"]
+                statements += [
+                    "DROP TABLE \(table)", "CREATE TABLE \(table)\(numbers.pick(Self.definitions))",
+                ]
                 statements += inserts(into: table, count: 5)
             case 15: statements.append(numbers.pick(["DROP INDEX i0", "CREATE INDEX j ON t0(a)"]))
             case 16:

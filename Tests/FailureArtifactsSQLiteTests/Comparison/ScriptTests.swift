@@ -29,7 +29,8 @@ import Testing
                 let creation = stores.creation()
                 try makeStore(a, creation)
                 // Mostly with a common past, sometimes two strangers.
-                try makeStore(b, (stores.numbers.chance(85) ? creation : stores.creation()) + stores.changes())
+                try makeStore(
+                    b, (stores.numbers.chance(85) ? creation : stores.creation()) + stores.changes())
                 let expected = try contents(ofStore: b)
                 let (sql, summary) = try Self.script(a, b)
                 #expect(summary.omissions.isEmpty, "seed \(seed)")
@@ -41,7 +42,8 @@ import Testing
                     b: StoreComparison.Side(path: b, isPrivate: true))
                 #expect(again.schemaChanges().isEmpty, "seed \(seed)")
                 for table in try again.tables() {
-                    #expect(try again.countRowChanges(in: table).total == 0, "seed \(seed) \(table.name)")
+                    #expect(
+                        try again.countRowChanges(in: table).total == 0, "seed \(seed) \(table.name)")
                 }
             }
         }
