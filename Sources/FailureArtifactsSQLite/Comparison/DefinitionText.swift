@@ -9,29 +9,25 @@ enum DefinitionText {
     static func statement(_ sql: String) -> String? {
         guard !hasControlCharacters(sql) else { return nil }
         var scanner = Scanner(bytes: Array(sql.utf8))
+        guard scanner.next() == .word("CREATE") else { return nil }
         var isTrigger = false
-        var wordCount = 0
-        var previous: Token?
+        var previous: Token? = .word("CREATE")
         var beforePrevious: Token?
         while let token = scanner.next() {
             switch token {
             case .unterminated: return nil
-            case .word(let word):
-                wordCount += 1
-                if wordCount == 1, word != "CREATE" { return nil }
-                if word == "TRIGGER", wordCount <= 3 { isTrigger = true }
+            case .word("TRIGGER") where previous == .word("CREATE") && beforePrevious == nil:
+                isTrigger = true
+            case .word, .other: break
             case .semicolon:
                 // As sqlite3_complete() has it, a trigger ends at "; END ;", and other statements at the first
                 // semicolon.
                 if !isTrigger { return nil }
                 if previous == .word("END"), beforePrevious == .semicolon { return nil }
-            case .other: break
             }
-            if wordCount == 0 { return nil }
             beforePrevious = previous
             previous = token
         }
-        guard wordCount > 0 else { return nil }
         if isTrigger {
             guard previous == .word("END"), beforePrevious == .semicolon else { return nil }
         }
