@@ -133,6 +133,8 @@ struct RowReader: Sendable {
     /// Where the columns of the key are among those of A and of B.
     private let keyInA: [Int]
     private let keyInB: [Int]
+    /// Where the common columns are among those of A.
+    private let commonInA: [Int]
 
     init(_ table: ComparedTable, valueLimit: Int) {
         self.table = table
@@ -145,6 +147,9 @@ struct RowReader: Sendable {
         }
         keyInA = places(in: table.columnsOfA)
         keyInB = places(in: table.columnsOfB)
+        let placesInA = Dictionary(
+            table.columnsOfA.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        commonInA = table.commonColumns.compactMap { placesInA[$0] }
     }
 
     /// A row that only one store has.
@@ -170,13 +175,9 @@ struct RowReader: Sendable {
     func updatedRow(_ statement: borrowing Statement) -> RowChange {
         let first = 1 + (hasRowid ? 1 : 0)
         let pairs = first + table.columnsOfA.count
-        let places = Dictionary(
-            table.columnsOfA.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
         var cells: [RowChange.Cell] = []
-        for (index, name) in table.commonColumns.enumerated() {
-            guard statement.integer(at: pairs + 2 * index) != 0, let place = places[name] else {
-                continue
-            }
+        for (index, (name, place)) in zip(table.commonColumns, commonInA).enumerated() {
+            guard statement.integer(at: pairs + 2 * index) != 0 else { continue }
             cells.append(
                 RowChange.Cell(
                     column: name, old: statement.storedValue(at: first + place, limit: valueLimit),

@@ -19,7 +19,15 @@ extension StoreComparison {
             let second = shapes.1?.kind == .virtual ? nil : shapes.1
             guard first != nil || second != nil else { continue }
             do throws(SQLiteError) {
-                result.append(try pair(first, second))
+                let table = try pair(first, second)
+                if table.presence == .both {
+                    // That SQLite cannot run the queries is found out here, before a row was given out.
+                    let queries = RowQueries(table, pairsPerCall: pairsPerCall)
+                    for sql in [queries.changedRows, queries.insertedRows] {
+                        _ = try connection.prepare(sql)
+                    }
+                }
+                result.append(table)
             } catch {
                 guard error.mayConcernOneTable else { throw error }
                 result.append(Self.uncomparable(named: name, (first, second), error.message))

@@ -28,7 +28,8 @@ import Testing
     @Test func optionsMayBeRepeatedAndLastPositionalsLeftOut() throws {
         let syntax = Syntax(
             command: "diff", summary: "",
-            positionals: [.bundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store])
+            positionals: [.bundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store]
+        )
         let parsed = try syntax.parse(["a", "--store", "x", "--store=y"])
         #expect(parsed.positionals == ["a"])
         #expect(parsed.values(of: "--store") == ["x", "y"])

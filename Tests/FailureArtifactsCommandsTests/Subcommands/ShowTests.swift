@@ -64,7 +64,8 @@ import Testing
                   r["metadata"]["failures"][0]["line"], "addedLater" in r["metadata"])
             print(r["uncommitted"])
             """, outcome.output)
-        #expect(read == "['bundle', 'metadata', 'schemas', 'uncommitted'] 1.0 ['account', 'rich'] 42 False\n"
+        #expect(
+            read == "['bundle', 'metadata', 'schemas', 'uncommitted'] 1.0 ['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")
     }
@@ -105,7 +106,8 @@ import Testing
         #expect(outcome.status == 0)
         #expect(outcome.output.contains("Schema"))
         #expect(!outcome.output.contains("Not committed"))
-        #expect(outcome.error.hasPrefix("warning: What was not committed in store 'ledger' is not shown: "))
+        #expect(
+            outcome.error.hasPrefix("warning: What was not committed in store 'ledger' is not shown: "))
     }
 
     @Test func aTransactionThatTakesLongToCompareIsNotWaitedFor() throws {

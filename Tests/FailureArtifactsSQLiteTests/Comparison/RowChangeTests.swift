@@ -228,6 +228,56 @@ import Testing
             ).isEmpty)
     }
 
+    @Test func aTableMayBeWide() throws {
+        func store(columns: Int, _ value: String) -> [String] {
+            let names = (1...columns).map { "c\($0)" }
+            let values = names.map { $0 == "c\(columns)" ? value : "1" }
+            return [
+                "CREATE TABLE t(\(names.joined(separator: ",")))",
+                "INSERT INTO t VALUES(\(values.joined(separator: ",")))",
+            ]
+        }
+        #expect(try rows(store(columns: 300, "2"), store(columns: 300, "3")) == ["~rowid=1 c300:2→3"])
+        // Three results a column are more than SQLite has for a query.
+        #expect(
+            try rows(store(columns: 900, "2"), store(columns: 900, "3"))
+                == ["t: too many columns in result set"])
+    }
+
+    @Test(arguments: 0..<4) func damageIsAnErrorOrADifference(_ part: UInt64) throws {
+        for seed in (part * 50)..<(part * 50 + 50) {
+            try withTemporaryDirectory { directory in
+                let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
+                var stores = RandomStores(seed: seed)
+                try makeStore(a, stores.creation() + stores.creation())
+                var bytes = try Data(contentsOf: URL(filePath: a))
+                for _ in 0..<stores.numbers.number(1...40) {
+                    bytes[stores.numbers.number(0...bytes.count - 1)] = UInt8(
+                        stores.numbers.number(0...255))
+                }
+                if stores.numbers.chance(20) {
+                    bytes = bytes.prefix(stores.numbers.number(0...bytes.count))
+                }
+                try bytes.write(to: URL(filePath: b))
+                for (first, second) in [(a, b), (b, a), (b, b)] {
+                    do {
+                        let comparison = try StoreComparison(
+                            a: StoreComparison.Side(path: first, isPrivate: true),
+                            b: StoreComparison.Side(path: second, isPrivate: true),
+                            deadline: Instant.now.advanced(bySeconds: 30))
+                        _ = comparison.schemaChanges()
+                        for table in try comparison.tables() {
+                            try comparison.forEachRowChange(in: table) { _ in }
+                        }
+                        _ = try comparison.writeScript { _ in }
+                    } catch let error as SQLiteError {
+                        #expect(!error.isInterrupted, "seed \(seed)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func aDeadlineEndsTheComparison() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
