@@ -21,6 +21,7 @@ extension ComparedSide {
     ///   - paths: One or two bundles or databases.
     ///   - stores: Up to two names of stores.
     ///   - scratch: A directory for the stores of bundles.
+    /// - Returns: What there was, and what it became.
     /// - Throws: That there is no such file or store, or that the arguments make no pair.
     static func pair(
         _ paths: [String], stores: [String], scratch: String

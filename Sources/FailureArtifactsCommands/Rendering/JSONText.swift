@@ -29,7 +29,9 @@ enum JSONText {
         Data(bytes).base64EncodedString()
     }
 
-    /// A number. JSON has no infinity, but readers take a number that is too large for one.
+    /// A number.
+    ///
+    /// JSON has no infinity, but readers take a number that is too large for one.
     static func number(_ number: Double) -> String {
         number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
     }

@@ -2,11 +2,12 @@ internal import FailureArtifactsSQLite
 
 /// Values of a store for people.
 enum StoredText {
-    /// The text that the bytes are; nil where they are not UTF-8.
+    /// The text that the bytes are.
     ///
     /// - Parameters:
     ///   - bytes: Of a text, or of its beginning.
     ///   - isCut: Whether they may end inside of a character, which is left out then.
+    /// - Returns: Nil where the bytes are not UTF-8.
     static func valid(_ bytes: [UInt8], isCut: Bool) -> String? {
         var bytes = bytes
         if isCut {
@@ -27,6 +28,7 @@ enum StoredText {
     /// - Parameters:
     ///   - value: It may be the beginning of a value.
     ///   - width: The columns it takes at most.
+    /// - Returns: One line.
     static func text(of value: StoredValue, width: Int) -> String {
         let literal = literal(value)
         // Bytes are quickly counted, and no text takes more columns than bytes.

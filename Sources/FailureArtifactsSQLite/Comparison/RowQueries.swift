@@ -64,7 +64,9 @@ struct RowQueries: Sendable {
         return "SELECT \(columns.joined(separator: ", ")) FROM \(side.name(table)) NOT INDEXED"
     }
 
-    /// How many rows one side has. The rows themselves are counted: a damaged index has another number.
+    /// How many rows one side has.
+    ///
+    /// The rows themselves are counted: a damaged index has another number.
     func count(of side: Side) -> String { "SELECT count(*) FROM \(side.name(table)) NOT INDEXED" }
 
     // MARK: - Parts

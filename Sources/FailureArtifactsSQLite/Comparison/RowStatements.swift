@@ -7,7 +7,7 @@ struct RowStatements: ~Copyable {
     let isRewritten: Bool
 
     private let literals: SQLLiterals
-    /// `INSERT INTO t(a, b) VALUES(`
+    /// All of an `INSERT` up to its values.
     private let insertion: String
     /// Where the written values are among the columns of ``RowQueries/allRows(of:)``.
     private let writtenPlaces: [Int]

@@ -6,6 +6,7 @@ struct SQLLiterals: ~Copyable {
     /// - Parameters:
     ///   - connection: Tells how SQLite reads a number; must outlive this.
     ///   - encoding: That of the database that the SQL is for, as `PRAGMA encoding` says it.
+    /// - Throws: The failure of SQLite to compile a statement.
     init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
         reading = try connection.prepare("SELECT CAST(? AS REAL)")
         self.encoding = encoding

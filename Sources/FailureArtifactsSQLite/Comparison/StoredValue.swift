@@ -45,6 +45,7 @@ extension Statement {
     /// - Parameters:
     ///   - index: The column, from 0.
     ///   - limit: How many bytes of a text or a blob are copied at most.
+    /// - Returns: A copy that outlives the row.
     borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
         let column = CInt(index)
         switch sqlite3_column_type(handle, column) {
