@@ -98,6 +98,25 @@ import Testing
                 == ["~k='a' k:'a'→'A'", "~k='b' k:'b'→'B'"])
     }
 
+    @Test func aKeyMayHaveAnotherCollationThanItsColumn() throws {
+        for suffix in ["", " WITHOUT ROWID"] {
+            let binary = { (value: String) in
+                [
+                    "CREATE TABLE t(k TEXT NOT NULL COLLATE NOCASE, a, PRIMARY KEY (k COLLATE BINARY))\(suffix)",
+                    "INSERT INTO t VALUES('a', 1), ('A', \(value))",
+                ]
+            }
+            #expect(try rows(binary("2"), binary("3")) == ["~k='A' a:2→3"])
+            let folding = { (value: String) in
+                [
+                    "CREATE TABLE t(k TEXT NOT NULL, a, PRIMARY KEY (k COLLATE NOCASE))\(suffix)",
+                    "INSERT INTO t VALUES('b', 1), (\(value), 2)",
+                ]
+            }
+            #expect(try rows(folding("'a'"), folding("'A'")) == ["~k='a' k:'a'→'A'"])
+        }
+    }
+
     @Test func aKeyThatHoldsNullIsNone() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(k TEXT PRIMARY KEY, a)", "INSERT INTO t VALUES(NULL, \(value)), (NULL, 2)"]
