@@ -68,14 +68,26 @@ import Testing
         }
     }
 
-    @Test func rowsThatSwapUniqueValues() throws {
+    @Test(arguments: ["INTEGER", "TEXT"]) func rowsThatSwapUniqueValues(_ type: String) throws {
         let store = { (rows: String) in
-            ["CREATE TABLE t(k INTEGER PRIMARY KEY, a UNIQUE, b)", "INSERT INTO t VALUES \(rows)"]
+            ["CREATE TABLE t(k \(type) PRIMARY KEY, a UNIQUE, b)", "INSERT INTO t VALUES \(rows)"]
         }
         let sql = try expectScript(
             store("(1, 'x', 1), (2, 'y', 2), (3, 'z', 3)"),
             store("(1, 'y', 1), (2, 'x', 2), (3, 'z', 3)"))
         #expect(!sql.contains("'z'"))
+    }
+
+    @Test func onlyTheRowOfThatVeryKeyIsDeleted() throws {
+        let store = { (rows: String) in
+            [
+                "CREATE TABLE t(k TEXT NOT NULL COLLATE NOCASE, a, PRIMARY KEY (k COLLATE BINARY))",
+                "INSERT INTO t VALUES \(rows)",
+            ]
+        }
+        let sql = try expectScript(
+            store("('a', 1), ('A', 2), ('B', 3)"), store("('a', 1), ('B', 4), ('b', 3)"))
+        #expect(!sql.contains("'a'"))
     }
 
     @Test func neitherTriggersNorForeignKeysMeddle() throws {
