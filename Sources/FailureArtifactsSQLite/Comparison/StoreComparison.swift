@@ -75,7 +75,7 @@ package struct StoreComparison: ~Copyable {
         _ a: Side, _ b: Side, _ deadline: Instant?
     ) throws(SQLiteError) -> Connection {
         let connection = try Connection(
-            path: a.path, mode: a.isPrivate ? .immutable : .readOnly, busyTimeout: 5)
+            path: a.path, mode: a.isPrivate ? .immutable : .readOnly, busyTimeout: 1)
         connection.setDeadline(deadline)
         // A file that is no database is named by the first statement that reads it.
         do throws(SQLiteError) {

@@ -1,3 +1,4 @@
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing
 
@@ -276,6 +277,20 @@ import Testing
             #expect(outcome.error.hasPrefix(error), "\(outcome.error)")
             #expect(outcome.output.isEmpty, "\(arguments)")
         }
+    }
+
+    @Test func aDatabaseThatSomebodyHasLockedIsNotRead() throws {
+        let fixture = try Fixture()
+        let (a, b) = try stores(fixture, "CREATE TABLE t(a)", "CREATE TABLE t(a)")
+        let holder = try Connection(path: b, mode: .readWrite)
+        try holder.execute("BEGIN EXCLUSIVE")
+        for (first, second) in [(a, b), (b, a)] {
+            let outcome = run("diff", first, second)
+            #expect(outcome.status == 74)
+            #expect(outcome.error == "error: Cannot read '\(b)': database is locked (SQLite error 5).\n")
+        }
+        try holder.execute("ROLLBACK")
+        #expect(run("diff", a, b).status == 0)
     }
 
     @Test func aTableThatCannotBeComparedIsNoEqualOne() throws {
