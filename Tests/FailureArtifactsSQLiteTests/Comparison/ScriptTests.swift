@@ -26,11 +26,14 @@ import Testing
             try withTemporaryDirectory { directory in
                 let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
                 var stores = RandomStores(seed: seed)
-                let creation = stores.creation()
+                let encoding = ["UTF-8", "UTF-8", "UTF-16le", "UTF-16be"][Int(seed % 4)]
+                let creation = ["PRAGMA encoding = '\(encoding)'"] + stores.creation()
                 try makeStore(a, creation)
                 // Mostly with a common past, sometimes two strangers.
                 try makeStore(
-                    b, (stores.numbers.chance(85) ? creation : stores.creation()) + stores.changes())
+                    b,
+                    (stores.numbers.chance(85) ? creation : [creation[0]] + stores.creation())
+                        + stores.changes())
                 let expected = try contents(ofStore: b)
                 let (sql, summary) = try Self.script(a, b)
                 #expect(summary.omissions.isEmpty, "seed \(seed)")
