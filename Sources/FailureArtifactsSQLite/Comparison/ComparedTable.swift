@@ -22,7 +22,7 @@ package struct ComparedTable: Sendable {
     /// Whether a virtual table keeps its content here.
     package let isShadow: Bool
     /// Why the rows are not compared, as a clause; nil where they are.
-    package internal(set) var problem: String?
+    package let problem: String?
 
     /// The columns of A, of B, and those of both; all that can be read.
     package let columnsOfA: [String]

@@ -34,6 +34,12 @@ enum DefinitionText {
         return sql + (scanner.endsInLineComment ? "\n;" : ";")
     }
 
+    /// Whether it is a `CREATE VIRTUAL TABLE` statement.
+    static func isVirtual(_ sql: String) -> Bool {
+        var scanner = Scanner(bytes: Array(sql.utf8))
+        return scanner.next() == .word("CREATE") && scanner.next() == .word("VIRTUAL")
+    }
+
     /// The module of a `CREATE VIRTUAL TABLE` statement, in lower case; nil where it has none.
     static func module(_ sql: String) -> String? {
         var scanner = Scanner(bytes: Array(sql.utf8))

@@ -59,7 +59,7 @@ struct SchemaSide: Sendable {
         self.objects = objects
         self.byIdentity = byIdentity
 
-        let reader = try TableShapeReader(database: database, connection: connection)
+        let reader = TableShapeReader(database: database, objects: objects)
         var tables: [String: TableShape] = [:]
         var problems: [String: String] = [:]
         for object in objects where object.type == "table" {

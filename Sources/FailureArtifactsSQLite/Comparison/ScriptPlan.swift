@@ -81,9 +81,8 @@ struct ScriptPlan: Sendable {
         guard DefinitionText.statement(object.sql) != nil else {
             return "its definition is not one plain statement"
         }
-        guard object.type == "table", folded(object.sql).hasPrefix("create virtual"),
-            let module = DefinitionText.module(object.sql)
-        else { return nil }
+        guard object.type == "table", DefinitionText.isVirtual(object.sql) else { return nil }
+        let module = DefinitionText.module(object.sql) ?? "?"
         return modules.contains(module) ? nil : "the module '\(module)' is not one of SQLite's own"
     }
 

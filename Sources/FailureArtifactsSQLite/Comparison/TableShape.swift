@@ -40,7 +40,7 @@ struct TableShape: Equatable, Sendable {
 
     let name: String
     let kind: Kind
-    /// Whether a virtual table of a module that this SQLite has keeps its content here.
+    /// Whether a virtual table of a module of SQLite's own keeps its content here.
     let isShadow: Bool
     let columns: [Column]
     /// The column that is another name of the rowid (`INTEGER PRIMARY KEY`).

@@ -1,24 +1,34 @@
 /// Reads what the schema of one database says of its tables.
+///
+/// `PRAGMA table_list` would tell more, but it also compiles every view, and a forged view can take hours.
 struct TableShapeReader: Sendable {
-    private struct Listing {
-        let type: String
-        let isWithoutRowid: Bool
-    }
-
     private let database: String
-    /// By folded name.
-    private let listings: [String: Listing]
+    /// Folded names.
+    private let virtualTables: Set<String>
+    private let shadowTables: Set<String>
 
-    init(database: String, connection: borrowing Connection) throws(SQLiteError) {
+    /// What the modules of SQLite append to the name of a virtual table, for the tables that keep its content.
+    private static let shadowSuffixes: [String: [String]] = [
+        "fts3": ["content", "segments", "segdir"],
+        "fts4": ["content", "segments", "segdir", "docsize", "stat"],
+        "fts5": ["data", "idx", "content", "docsize", "config"],
+        "rtree": ["node", "parent", "rowid"],
+        "rtree_i32": ["node", "parent", "rowid"],
+        "geopoly": ["node", "parent", "rowid"],
+    ]
+
+    init(database: String, objects: [SchemaSide.Object]) {
         self.database = database
-        let statement = try connection.prepare("PRAGMA \(database).table_list")
-        var listings: [String: Listing] = [:]
-        while try statement.step() {
-            guard statement.text(at: 0) == database else { continue }
-            listings[folded(statement.text(at: 1))] = Listing(
-                type: statement.text(at: 2), isWithoutRowid: statement.integer(at: 4) != 0)
+        var virtualTables: Set<String> = []
+        var shadowTables: Set<String> = []
+        for object in objects where object.type == "table" && DefinitionText.isVirtual(object.sql) {
+            let name = folded(object.name)
+            virtualTables.insert(name)
+            let suffixes = DefinitionText.module(object.sql).flatMap { Self.shadowSuffixes[$0] }
+            for suffix in suffixes ?? [] { shadowTables.insert(name + "_" + suffix) }
         }
-        self.listings = listings
+        self.virtualTables = virtualTables
+        self.shadowTables = shadowTables
     }
 
     /// The shape of a table.
@@ -27,15 +37,17 @@ struct TableShapeReader: Sendable {
     func shape(
         of table: String, in connection: borrowing Connection
     ) throws(SQLiteError) -> TableShape {
-        let listing = listings[folded(table)]
-        if listing?.type == "virtual" {
+        if virtualTables.contains(folded(table)) {
             // Nothing about it is asked: that would start its module.
             return TableShape(
                 name: table, kind: .virtual, isShadow: false, columns: [], integerKey: nil,
                 primaryKey: [], primaryKeyIndex: nil, hasFurtherUniqueness: false)
         }
         let columns = try columns(of: table, in: connection)
-        let isWithoutRowid = listing?.isWithoutRowid ?? false
+        // "If there is no index named X, but there is a WITHOUT ROWID table with that name, then …"
+        let ownIndex = try connection.prepare(
+            "PRAGMA \(database).index_info(\(quotedIdentifier(table)))")
+        let isWithoutRowid = try ownIndex.step()
         var keyIndex: String?
         var uniqueIndexes = 0
         let indexes = try connection.prepare("PRAGMA \(database).index_list(\(quotedIdentifier(table)))")
@@ -53,7 +65,7 @@ struct TableShapeReader: Sendable {
             && folded(declared[0].type) == "integer"
         return TableShape(
             name: table, kind: isWithoutRowid ? .withoutRowid : .rowid,
-            isShadow: listing?.type == "shadow", columns: columns,
+            isShadow: shadowTables.contains(folded(table)), columns: columns,
             integerKey: isInteger ? declared[0].name : nil,
             primaryKey: isInteger
                 ? [] : try keyColumns(declared, index: keyIndex, isWithoutRowid, in: connection),

@@ -247,6 +247,16 @@ import Testing
             ).isEmpty)
     }
 
+    @Test(.timeLimit(.minutes(2))) func viewsThatTakeForEverAreNotLookedAt() throws {
+        // Compiling the last one would take 2^60 steps.
+        let views =
+            ["CREATE TABLE t(a)", "CREATE VIEW v0 AS SELECT a FROM t"]
+            + (1...60).map {
+                "CREATE VIEW v\($0) AS SELECT a FROM v\($0 - 1) UNION ALL SELECT a FROM v\($0 - 1)"
+            }
+        #expect(try rows(views, views + ["INSERT INTO t VALUES(1)"]) == ["+rowid=1 "])
+    }
+
     @Test func aTableMayBeWide() throws {
         func store(columns: Int, _ value: String) -> [String] {
             let names = (1...columns).map { "c\($0)" }
