@@ -83,6 +83,7 @@ set_up_tests() {
     need_command python3 python3
     need_command bsdtar libarchive-tools
     need_command zip zip
+    need_command sqldiff sqlite3-tools
     install_missing
     python=python3
     if has_jsonschema; then return; fi

@@ -22,7 +22,8 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         case let error as ZipError: self.init(error.exitCode, error.description)
         case let error as OutputError: self.init(error.error)
         case let error as SystemError: self.init(.inputOutput, Self.sentence("\(error)"))
-        case let error as SQLiteError: self.init(.badData, Self.sentence("\(error)"))
+        case let error as SQLiteError:
+            self.init(error.isBusy ? .inputOutput : .badData, Self.sentence("\(error)"))
         default: self.init(.inputOutput, Self.sentence("\(error)"))
         }
     }

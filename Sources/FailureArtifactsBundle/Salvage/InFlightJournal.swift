@@ -63,7 +63,7 @@ package final class InFlightJournal: Sendable {
         self.environment = environment
     }
 
-    /// A test starts. If there are stores that it may use without opening them, it is in flight.
+    /// A test starts: it is in flight if there are stores that it may use without opening them.
     package func testBegan(_ test: Test) {
         state.withLock { state in
             if !state.shared.isEmpty { note(test, &state) }

@@ -7,7 +7,8 @@ enum HelpText {
     static func text(for syntax: Syntax) -> String {
         var usage = "failure-artifacts \(syntax.command)"
         for positional in syntax.positionals {
-            usage += " " + positional.name + (positional.isRepeated ? "…" : "")
+            let name = positional.name + (positional.isRepeated ? "…" : "")
+            usage += positional.isOptional ? " [\(name)]" : " " + name
         }
         for option in syntax.options where option.name != "--help" {
             usage += " [\(option.short ?? option.name)\(option.value.map { " " + $0 } ?? "")]"

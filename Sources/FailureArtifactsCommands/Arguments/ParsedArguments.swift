@@ -1,16 +1,19 @@
 /// The arguments of a command, sorted by its ``Syntax``.
 package struct ParsedArguments: Equatable, Sendable {
-    /// By the options' full names; an option without a value has an empty one.
-    package var options: [String: String] = [:]
+    /// In the order given, by the options' full names; an option without a value has an empty one.
+    package var values: [String: [String]] = [:]
     package var positionals: [String] = []
     /// What follows `--`, for a command that passes it on.
     package var rest: [String] = []
 
     /// Whether `option` was given.
-    func has(_ option: String) -> Bool { options[option] != nil }
+    func has(_ option: String) -> Bool { values[option] != nil }
 
     /// The last value `option` was given.
-    func value(of option: String) -> String? { options[option] }
+    func value(of option: String) -> String? { values[option]?.last }
+
+    /// All values `option` was given.
+    func values(of option: String) -> [String] { values[option] ?? [] }
 }
 
 extension Syntax {
@@ -41,7 +44,8 @@ extension Syntax {
             guard let option = option(named: name) else {
                 throw usageError("'\(command)' has no option '\(name)'.")
             }
-            result.options[option.name] = try value(of: option, attached: attached, from: &remaining)
+            let value = try value(of: option, attached: attached, from: &remaining)
+            result.values[option.name, default: []].append(value)
         }
         if !result.has("--help") { try checkPositionals(result.positionals) }
         return result
@@ -70,7 +74,7 @@ extension Syntax {
     }
 
     private func checkPositionals(_ given: [String]) throws(CommandError) {
-        if given.count < positionals.count {
+        if given.count < positionals.count, !positionals[given.count].isOptional {
             throw usageError("'\(command)' needs \(positionals[given.count].name).")
         }
         let takesMore = positionals.last?.isRepeated ?? false

@@ -23,11 +23,16 @@ package struct Syntax: Sendable {
         package let name: String
         /// Whether there may be several; only the last positional can.
         package let isRepeated: Bool
+        /// Whether it may be left out; only last positionals can.
+        package let isOptional: Bool
         package let help: String
 
-        package init(_ name: String, isRepeated: Bool = false, help: String) {
+        package init(
+            _ name: String, isRepeated: Bool = false, isOptional: Bool = false, help: String
+        ) {
             self.name = name
             self.isRepeated = isRepeated
+            self.isOptional = isOptional
             self.help = help
         }
     }

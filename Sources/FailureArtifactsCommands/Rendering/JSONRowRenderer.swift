@@ -16,7 +16,7 @@ struct JSONRowRenderer: RowRenderer {
 
     mutating func begin(columns: [String]) throws {
         keys = Self.distinct(columns).enumerated().map { index, name in
-            (index == 0 ? "{" : ",") + Self.string(name) + ":"
+            (index == 0 ? "{" : ",") + JSONText.string(name) + ":"
         }
         try output.write("[")
     }
@@ -54,28 +54,9 @@ struct JSONRowRenderer: RowRenderer {
         switch value {
         case .null: return "null"
         case .integer(let number): return String(number)
-        case .real(let number):
-            // JSON has no infinity, but readers take a number that is too large for one.
-            return number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
-        case .text(let text): return string(text)
+        case .real(let number): return JSONText.number(number)
+        case .text(let text): return JSONText.string(text)
         case .blob(let bytes): return "{\"base64\":\"\(JSONText.base64(bytes))\"}"
         }
-    }
-
-    /// A JSON string (RFC 8259, section 7).
-    private static func string(_ text: String) -> String {
-        var bytes: [UInt8] = [UInt8(ascii: "\"")]
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case UInt8(ascii: "\n"): bytes += Array("\\n".utf8)
-            case UInt8(ascii: "\r"): bytes += Array("\\r".utf8)
-            case UInt8(ascii: "\t"): bytes += Array("\\t".utf8)
-            case 0..<0x20, 0x7F: bytes += Array(("\\u00" + ValueText.hexadecimal([byte])).utf8)
-            default: bytes.append(byte)
-            }
-        }
-        bytes.append(UInt8(ascii: "\""))
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

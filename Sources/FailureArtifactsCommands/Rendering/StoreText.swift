@@ -13,10 +13,14 @@ struct StoreText {
     /// - Parameters:
     ///   - store: Its metadata.
     ///   - schema: What was read from the copy; nil where there is none.
+    ///   - uncommitted: What its open transaction had changed; nil where that is not known.
     /// - Returns: Text without line ends.
-    func lines(_ store: BundleMetadata.Store, schema: [Schema.Object]?) -> [String] {
+    func lines(
+        _ store: BundleMetadata.Store, schema: [Schema.Object]?, uncommitted: UncommittedChanges?
+    ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
         lines += Self.state(of: store).map { "  " + SafeText.line($0) }
+        if let uncommitted { lines += TextWrap.message(uncommitted.text, indent: 2, for: output) }
         if let tables = store.tables, !tables.isEmpty {
             lines += ["", "  " + output.styled("Tables", .bold)]
             lines += Self.rows(of: tables).map { "    " + $0 }

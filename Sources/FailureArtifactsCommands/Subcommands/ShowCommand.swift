@@ -7,7 +7,11 @@ struct ShowCommand: Command {
     static let syntax = Syntax(
         command: "show", summary: "Show a bundle's failures, stores, schema and environment",
         positionals: [.bundle],
-        options: [.json("An object: bundle, metadata, and schemas by the name of the store.")])
+        options: [
+            .json(
+                "An object: bundle, metadata, and by the name of the store schemas and, where a "
+                    + "transaction was open, what it had changed (uncommitted).")
+        ])
 
     private let path: String
     private let isJSON: Bool
@@ -20,12 +24,15 @@ struct ShowCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             var report = Report(
-                bundle: bundle.location.description, metadata: bundle.metadata, schemas: [:])
+                bundle: bundle.location.description, metadata: bundle.metadata, schemas: [:],
+                uncommitted: [:])
             for choice in bundle.metadata.storeChoices where !choice.isCommitted {
                 do {
                     let file = try bundle.extract(choice, below: scratch)
                     defer { try? FileSystem.remove(Path.directory(of: file)) }
                     report.schemas[choice.name] = try Schema.objects(ofStoreAt: file)
+                    report.uncommitted[choice.name] = try uncommitted(
+                        in: choice, at: file, of: bundle, scratch, console)
                 } catch let error as SQLiteError {
                     try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
                 }
@@ -34,11 +41,33 @@ struct ShowCommand: Command {
                 try console.output.writeLine(JSONText.pretty(report))
             } else {
                 let rendering = BundleText(output: console.output)
-                for line in rendering.lines(report.metadata, report.schemas, bundle: report.bundle) {
+                for line in rendering.lines(
+                    report.metadata, report.schemas, report.uncommitted, bundle: report.bundle)
+                {
                     try console.output.writeLine(line)
                 }
             }
             return .done
+        }
+    }
+
+    /// What the open transaction had changed; nil where there was none, or where that cannot be told.
+    private func uncommitted(
+        in choice: StoreChoice, at file: String, of bundle: BundleReader, _ scratch: String,
+        _ console: Console
+    ) throws -> UncommittedChanges? {
+        // The stores of snapshots, of which there may be many, are named in the text but not described.
+        guard choice.name == choice.store.name,
+            let committed = choice.committed(among: bundle.metadata.storeChoices)
+        else { return nil }
+        do {
+            let other = try bundle.extract(committed, below: scratch)
+            defer { try? FileSystem.remove(Path.directory(of: other)) }
+            return try UncommittedChanges(committed: other, seen: file, timeLimit: 1)
+        } catch {
+            try console.warn(
+                "What was not committed in store '\(choice.name)' is not shown: \(CommandError(error))")
+            return nil
         }
     }
 
@@ -47,5 +76,7 @@ struct ShowCommand: Command {
         var metadata: BundleMetadata
         /// By the name of the store.
         var schemas: [String: [Schema.Object]]
+        /// By the name of the store.
+        var uncommitted: [String: UncommittedChanges]
     }
 }

@@ -36,12 +36,16 @@ package struct Connection: ~Copyable {
         let access: CInt
         var name = Path.absolute(path)
         switch mode {
-        case .readOnly: access = SQLITE_OPEN_READONLY
+        case .readOnly: access = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
         case .immutable: access = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
         case .readWrite: access = SQLITE_OPEN_READWRITE
         case .create: access = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         }
-        if case .immutable = mode { name = Self.uri(path: name) + "?immutable=1" }
+        switch mode {
+        case .readOnly: name = Self.uri(path: name, isImmutable: false)
+        case .immutable: name = Self.uri(path: name, isImmutable: true)
+        case .readWrite, .create: break
+        }
         var handle: OpaquePointer?
         failure_artifacts_discovery_pause()
         let code = sqlite3_open_v2(
@@ -62,8 +66,8 @@ package struct Connection: ~Copyable {
         sqlite3_close_v2(handle)
     }
 
-    /// A `file:` URI that names exactly `path` (<https://www.sqlite.org/uri.html>).
-    private static func uri(path: String) -> String {
+    /// A `file:` URI that names exactly `path`, for reading (<https://www.sqlite.org/uri.html>).
+    static func uri(path: String, isImmutable: Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes = Array("file:".utf8)
         for byte in path.utf8 {
@@ -73,6 +77,7 @@ package struct Connection: ~Copyable {
             default: bytes.append(byte)
             }
         }
+        bytes += Array((isImmutable ? "?immutable=1" : "?mode=ro").utf8)
         return String(decoding: bytes, as: UTF8.self)
     }
 

@@ -2,7 +2,7 @@ internal import CFailureArtifactsSQLite
 
 /// A compiled statement of a ``Connection``; it must not outlive that connection.
 package struct Statement: ~Copyable {
-    private let handle: OpaquePointer
+    let handle: OpaquePointer
     private let connection: OpaquePointer
     private let sql: String
 
@@ -70,7 +70,10 @@ package struct Statement: ~Copyable {
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
         case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
-        case SQLITE_TEXT: return .text(String(decoding: bytes(at: column), as: UTF8.self))
+        case SQLITE_TEXT:
+            // The bytes of a UTF-16 database are UTF-8 only after this.
+            _ = sqlite3_column_text(handle, column)
+            return .text(String(decoding: bytes(at: column), as: UTF8.self))
         case SQLITE_BLOB: return .blob(bytes(at: column))
         default: return .null
         }

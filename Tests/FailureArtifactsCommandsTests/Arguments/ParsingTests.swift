@@ -21,7 +21,20 @@ import Testing
     func optionsComeAnywhere(_ arguments: [String]) throws {
         let parsed = try syntax.parse(arguments)
         #expect(parsed.positionals == ["a", "b"])
-        #expect(parsed.options == ["--store": "x"])
+        #expect(parsed.value(of: "--store") == "x")
+        #expect(Array(parsed.values.keys) == ["--store"])
+    }
+
+    @Test func optionsMayBeRepeatedAndLastPositionalsLeftOut() throws {
+        let syntax = Syntax(
+            command: "diff", summary: "",
+            positionals: [.bundle, Syntax.Positional("B", isOptional: true, help: "")], options: [.store]
+        )
+        let parsed = try syntax.parse(["a", "--store", "x", "--store=y"])
+        #expect(parsed.positionals == ["a"])
+        #expect(parsed.values(of: "--store") == ["x", "y"])
+        #expect(throws: CommandError.self) { try syntax.parse([]) }
+        #expect(throws: CommandError.self) { try syntax.parse(["a", "b", "c"]) }
     }
 
     @Test func valuesMayStartWithADash() throws {

@@ -24,6 +24,7 @@ import Testing
                   stores/ledger.committed.sqlite, what everyone else saw
                   was /tmp/ledger.sqlite (4 KB)
                   journal mode wal, 12 KB in the WAL, a transaction was open, user_version 3
+                  Not committed: table account changed, view rich added, 3 rows inserted into account
 
                   Tables
                     account  3 rows
@@ -61,8 +62,12 @@ import Testing
             r = json.load(open(sys.argv[1], encoding="utf-8"))
             print(sorted(r), r["metadata"]["formatVersion"], [o["name"] for o in r["schemas"]["ledger"]],
                   r["metadata"]["failures"][0]["line"], "addedLater" in r["metadata"])
+            print(r["uncommitted"])
             """, outcome.output)
-        #expect(read == "['bundle', 'metadata', 'schemas'] 1.0 ['account', 'rich'] 42 False\n")
+        #expect(
+            read == "['bundle', 'metadata', 'schemas', 'uncommitted'] 1.0 ['account', 'rich'] 42 False\n"
+                + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
+                + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")
     }
 
     @Test func colourIsForTerminalsOnly() throws {
@@ -86,5 +91,36 @@ import Testing
         #expect(outcome.output.contains("Store s"))
         #expect(outcome.error.contains("warning: The schema of store 's' is not shown: "))
         #expect(outcome.error.contains("file is not a database"))
+    }
+
+    @Test func whatIsNotCommittedIsLeftOutWhereItCannotBeTold() throws {
+        let fixture = try Fixture()
+        let path = try fixture.zip(
+            "a.zip",
+            [
+                ("metadata.json", Array(Metadata.ledger.utf8)),
+                ("stores/ledger.sqlite", try fixture.store(Metadata.ledgerSQL)),
+                ("stores/ledger.committed.sqlite", Array(repeating: 7, count: 5000)),
+            ])
+        let outcome = run("show", path)
+        #expect(outcome.status == 0)
+        #expect(outcome.output.contains("Schema"))
+        #expect(!outcome.output.contains("Not committed"))
+        #expect(
+            outcome.error.hasPrefix("warning: What was not committed in store 'ledger' is not shown: "))
+    }
+
+    @Test func aTransactionThatTakesLongToCompareIsNotWaitedFor() throws {
+        let fixture = try Fixture()
+        let path = try fixture.write(try fixture.store(Metadata.ledgerSQL), to: "a.sqlite")
+        let changes = try UncommittedChanges(committed: path, seen: path, timeLimit: 60)
+        #expect(changes.text == "Not committed: no change")
+        let many = try fixture.write(
+            try fixture.store(
+                "CREATE TABLE t(a); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c "
+                    + "WHERE i < 20000) INSERT INTO t SELECT i FROM c"), to: "b.sqlite")
+        let late = try UncommittedChanges(committed: many, seen: many, timeLimit: 0)
+        #expect(!late.isComplete)
+        #expect(late.text.hasPrefix("Not committed: no change was found; not all tables were compared"))
     }
 }

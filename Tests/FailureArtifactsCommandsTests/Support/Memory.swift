@@ -19,6 +19,14 @@ func run(
     _ arguments: String..., width: Int? = nil, hasColour: Bool = false,
     environment: [String: String] = ["PATH": "/usr/bin:/bin"]
 ) -> Outcome {
+    run(arguments, width: width, hasColour: hasColour, environment: environment)
+}
+
+/// The same for arguments that are made elsewhere.
+func run(
+    _ arguments: [String], width: Int? = nil, hasColour: Bool = false,
+    environment: [String: String] = ["PATH": "/usr/bin:/bin"]
+) -> Outcome {
     let output = Memory()
     let error = Memory()
     let terminal = width.map { Terminal(width: $0, hasColour: hasColour) }

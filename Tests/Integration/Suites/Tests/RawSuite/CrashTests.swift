@@ -108,7 +108,9 @@ final class CrashTests: XCTestCase {
         pause()
     }
 
-    /// Somebody else ends the process. Each number on standard output has been committed.
+    /// Somebody else ends the process.
+    ///
+    /// Each number on standard output has been committed.
     func testWritesForEver() throws {
         let journal = ProcessInfo.processInfo.environment["SUITE_JOURNAL"] ?? "wal"
         let database = try Database(try freshPath("endless.sqlite"))

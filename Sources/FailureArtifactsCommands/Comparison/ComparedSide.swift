@@ -1,0 +1,132 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// One of the two stores that are compared: a file that SQLite reads, and what it is called.
+struct ComparedSide {
+    let file: StoreComparison.Side
+    /// The bundle, or the file itself.
+    let path: String
+    /// The store of the bundle; nil where ``path`` is a database.
+    let store: String?
+
+    /// A line for people.
+    var title: String { store.map { "\(path), store \($0)" } ?? path }
+}
+
+extension ComparedSide {
+    /// The two stores that the arguments name.
+    ///
+    /// - Parameters:
+    ///   - paths: One or two bundles or databases.
+    ///   - stores: Up to two names of stores.
+    ///   - scratch: A directory for the stores of bundles.
+    /// - Returns: What there was, and what it became.
+    /// - Throws: That there is no such file or store, or that the arguments make no pair.
+    static func pair(
+        _ paths: [String], stores: [String], scratch: String
+    ) throws -> (a: ComparedSide, b: ComparedSide) {
+        guard stores.count <= 2 else {
+            throw DiffCommand.syntax.usageError(
+                "'--store' was given \(stores.count) times, and there are two.")
+        }
+        let first = try Source(path: paths[0], scratch: scratch)
+        guard paths.count > 1 else { return try pair(within: first, stores: stores, scratch: scratch) }
+        let second = try Source(path: paths[1], scratch: scratch)
+        if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
+            throw DiffCommand.syntax.usageError(
+                "'--store' names a store of a bundle, and there are fewer bundles than names.")
+        }
+        let a = try first.side(stores.first, scratch: scratch)
+        // Two bundles mostly have stores of the same names.
+        let name = stores.last ?? a.store.flatMap { second.has($0) ? $0 : nil }
+        return (a, try second.side(name, scratch: scratch))
+    }
+
+    /// Two stores of one bundle; by default what was committed and what the test saw.
+    private static func pair(
+        within source: Source, stores: [String], scratch: String
+    ) throws -> (a: ComparedSide, b: ComparedSide) {
+        guard case .bundle(let bundle) = source else {
+            throw DiffCommand.syntax.usageError("'\(source.path)' is a database: B is missing.")
+        }
+        if stores.count == 2 {
+            return (
+                try source.side(stores[0], scratch: scratch),
+                try source.side(stores[1], scratch: scratch)
+            )
+        }
+        let choices = bundle.metadata.storeChoices
+        var seen: StoreChoice?
+        if let name = stores.first {
+            seen = try bundle.store(named: name)
+        } else {
+            seen = choices.first { $0.committed(among: choices) != nil }
+        }
+        guard let seen, let committed = seen.committed(among: choices) else {
+            throw CommandError(
+                .usage,
+                "'\(source.path)' has nothing to compare: no transaction was open in "
+                    + (stores.first.map { "the store '\($0)'" } ?? "any store")
+                    + ". Name two stores with --store, or a second bundle.")
+        }
+        return (
+            try source.side(committed.name, scratch: scratch),
+            try source.side(seen.name, scratch: scratch)
+        )
+    }
+
+    /// What an argument stands for.
+    private enum Source {
+        case bundle(BundleReader)
+        case database(StoreComparison.Side)
+
+        init(path: String, scratch: String) throws {
+            if let status = try FileSystem.status(of: path), status.kind == .regular,
+                let side = try StoreComparison.Side(ofFile: path)
+            {
+                self = .database(side)
+            } else {
+                let location = try BundleLocator.single(at: path)
+                self = .bundle(try BundleReader(location, scratchDirectory: scratch))
+            }
+        }
+
+        var path: String {
+            switch self {
+            case .bundle(let bundle): bundle.location.description
+            case .database(let side): side.path
+            }
+        }
+
+        var isBundle: Bool {
+            if case .bundle = self { return true }
+            return false
+        }
+
+        func has(_ store: String) -> Bool {
+            guard case .bundle(let bundle) = self else { return false }
+            return bundle.metadata.storeChoices.contains { $0.name == store }
+        }
+
+        func side(_ name: String?, scratch: String) throws -> ComparedSide {
+            switch self {
+            case .database(let side): return ComparedSide(file: side, path: side.path, store: nil)
+            case .bundle(let bundle):
+                let choice = try bundle.store(named: name)
+                let file = try bundle.extract(choice, below: scratch)
+                return ComparedSide(
+                    file: StoreComparison.Side(path: file, isPrivate: true), path: path,
+                    store: choice.name)
+            }
+        }
+    }
+}
+
+extension StoreChoice {
+    /// What was committed, where this is what the test saw inside of a transaction.
+    func committed(among choices: [StoreChoice]) -> StoreChoice? {
+        guard !isCommitted, let entry = store.committedEntry else { return nil }
+        return choices.first { $0.isCommitted && $0.entry == entry }
+    }
+}

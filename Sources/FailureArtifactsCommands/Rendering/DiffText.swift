@@ -1,0 +1,184 @@
+internal import FailureArtifactsSQLite
+
+/// What differs in two stores, for people.
+struct DiffText {
+    /// How many bytes of a text or a BLOB are looked at for the first difference.
+    private static let valueLimit = 16 << 10
+
+    private let output: TextOutput
+    /// How many rows of a table are shown; nil for all.
+    private let rowLimit: Int64?
+    private let width: Int
+
+    init(output: TextOutput, rowLimit: Int64?) {
+        self.output = output
+        self.rowLimit = rowLimit
+        width = max(output.terminal?.width ?? 80, 40)
+    }
+
+    /// - Returns: Whether nothing differs.
+    func write(
+        _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
+    ) throws -> Bool {
+        try output.writeLine(output.styled("--- " + SafeText.line(a.title), .bold))
+        try output.writeLine(output.styled("+++ " + SafeText.line(b.title), .bold))
+        let schema = comparison.schemaChanges()
+        if !schema.isEmpty {
+            try output.writeLine()
+            try output.writeLine(output.styled("Schema", .heading))
+            for change in schema {
+                for line in lines(of: change) { try output.writeLine(line) }
+            }
+        }
+        var isEqual = schema.isEmpty
+        for table in try comparison.tables() {
+            if try write(table, of: comparison) { isEqual = false }
+        }
+        if isEqual { try output.writeLine("The schemas and all rows are the same.") }
+        return isEqual
+    }
+
+    // MARK: - Rows
+
+    /// - Returns: Whether there was anything to write.
+    private func write(
+        _ table: ComparedTable, of comparison: borrowing StoreComparison
+    ) throws -> Bool {
+        let name = SafeText.line(table.name)
+        if let problem = table.problem {
+            try output.writeLine()
+            try output.writeLine(
+                "\(output.styled(name, .heading)): the rows are not compared, \(SafeText.line(problem))")
+            return true
+        }
+        guard let rowLimit else {
+            let counts = try comparison.countRowChanges(in: table)
+            guard counts.total > 0 else { return false }
+            try output.writeLine()
+            try output.writeLine(heading(table, counts))
+            try comparison.forEachRowChange(in: table, valueLimit: Self.valueLimit) { change in
+                for line in lines(of: change, in: table) { try output.writeLine(line) }
+            }
+            return true
+        }
+        // The first rows wait for the counts, so that the tables are read only once.
+        var shown: [String] = []
+        let counts = try comparison.forEachRowChange(
+            in: table, limit: rowLimit, valueLimit: Self.valueLimit
+        ) { change in
+            shown += lines(of: change, in: table)
+        }
+        guard counts.total > 0 else { return false }
+        try output.writeLine()
+        try output.writeLine(heading(table, counts))
+        for line in shown { try output.writeLine(line) }
+        if counts.total > rowLimit {
+            try output.writeLine(
+                output.styled("  … \(counts.total - rowLimit) more; --all shows all of them", .dim))
+        }
+        return true
+    }
+
+    /// `account: 2 inserted, 1 updated`.
+    private func heading(_ table: ComparedTable, _ counts: RowCounts) -> String {
+        var note = ""
+        switch table.presence {
+        case .both: break
+        case .onlyInA: note = " (only in A)"
+        case .onlyInB: note = " (only in B)"
+        case .replaced: note = " (another key, so all rows are others)"
+        }
+        if table.isShadow { note += " (content of a virtual table)" }
+        return output.styled(SafeText.line(table.name), .heading) + note + ": " + Self.text(of: counts)
+    }
+
+    /// `2 inserted, 1 updated`.
+    static func text(of counts: RowCounts) -> String {
+        [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")]
+            .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    /// `~ 1: balance 90 → 100`, over several lines where it is long.
+    private func lines(of change: RowChange, in table: ComparedTable) -> [String] {
+        let keyColumns = table.keyColumns
+        let key = change.key.map { StoredText.text(of: $0, width: 40) }.joined(separator: ", ")
+        let (sign, style): (String, TextOutput.Style) =
+            switch change.kind {
+            case .inserted: ("+", .green)
+            case .updated: ("~", .yellow)
+            case .deleted: ("-", .red)
+            }
+        let indent = 6
+        var items: [String] = []
+        for cell in change.cells {
+            let column = SafeText.cell(cell.column)
+            let free = max(width - indent - 1 - TextWidth.columns(of: column) - 1, 16)
+            switch (cell.old, cell.new) {
+            case (let old?, let new?):
+                let values = StoredText.text(of: old, new, width: max((free - 3) / 2, 8))
+                items.append("\(column) \(values.old) → \(values.new)")
+            case (let value?, nil), (nil, let value?):
+                if keyColumns.contains(cell.column) { continue }
+                items.append("\(column) \(StoredText.text(of: value, width: min(free, 40)))")
+            case (nil, nil): break
+            }
+        }
+        let name = keyColumns.isEmpty ? "rowid \(key)" : key
+        var lines = ["  \(sign) \(name)" + (items.isEmpty ? "" : ":")]
+        for (index, item) in items.enumerated() {
+            let text = item + (index + 1 < items.count ? "," : "")
+            let last = lines[lines.count - 1]
+            if TextWidth.columns(of: last) + 1 + TextWidth.columns(of: text) <= width {
+                lines[lines.count - 1] = last + " " + text
+            } else {
+                lines.append(String(repeating: " ", count: indent) + text)
+            }
+        }
+        return lines.map { output.styled($0, style) }
+    }
+
+    // MARK: - Schema
+
+    private func lines(of change: SchemaChange) -> [String] {
+        let (sign, style) = Self.sign(of: change.kind)
+        var title = "  \(sign) \(change.subject.rawValue)"
+        switch change.subject {
+        case .userVersion, .applicationID:
+            title += " \(change.old ?? "") → \(change.new ?? "")"
+            return [output.styled(title, style)]
+        case .table, .index, .view, .trigger:
+            title += " " + SafeText.line(change.name)
+        }
+        if let table = change.table { title += " on " + SafeText.line(table) }
+        var lines = [output.styled(title, style)]
+        if change.columns.isEmpty {
+            lines += definition(change.old, .removed, isAlone: change.new == nil)
+            lines += definition(change.new, .added, isAlone: change.old == nil)
+        }
+        for column in change.columns {
+            let (sign, style) = Self.sign(of: column.kind)
+            let declarations = [column.old, column.new].compactMap { $0 }
+                .map { $0.isEmpty ? "no type" : SafeText.line($0) }
+            let text =
+                "      \(sign) \(SafeText.line(column.name)) \(declarations.joined(separator: " → "))"
+            lines.append(output.styled(text, style))
+        }
+        return lines
+    }
+
+    private func definition(_ sql: String?, _ kind: SchemaChange.Kind, isAlone: Bool) -> [String] {
+        guard let sql else { return [] }
+        let (sign, style) = Self.sign(of: kind)
+        return SafeText.lines(sql).map { line in
+            isAlone ? "      \(line)" : output.styled("      \(sign) \(line)", style)
+        }
+    }
+
+    private static func sign(of kind: SchemaChange.Kind) -> (String, TextOutput.Style) {
+        switch kind {
+        case .added: ("+", .green)
+        case .removed: ("-", .red)
+        case .changed: ("~", .yellow)
+        }
+    }
+}
