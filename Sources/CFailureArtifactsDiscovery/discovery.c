@@ -1,5 +1,6 @@
 #include "discovery.h"
 #include "keeping.h"
+#include "log.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@ static _Thread_local int pauses;
 
 void failure_artifacts_discovery_pause(void) { pauses += 1; }
 void failure_artifacts_discovery_resume(void) { pauses -= 1; }
+bool failure_artifacts_is_paused(void) { return pauses > 0; }
 
 uintptr_t failure_artifacts_current_thread(void) { return (uintptr_t)pthread_self(); }
 
@@ -32,7 +34,7 @@ uint64_t failure_artifacts_statement_count(void) {
 
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
     atomic_store(&connection->lent_to, failure_artifacts_current_thread());
-    if (!atomic_load(&connection->is_closing)) return true;
+    if (!atomic_load(&connection->is_closing) && !atomic_load(&connection->is_called)) return true;
     atomic_store(&connection->lent_to, 0);
     return false;
 }
@@ -43,28 +45,47 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 
 // MARK: - One connection
 
-// A statement starts, or the connection is about to be closed. An application that sets a trace of its own
-// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
-// connection last.
-static int connection_is_used(unsigned event, void *context, void *statement, void *sql) {
-    failure_artifacts_connection *connection = context;
-    (void)statement;
-    if (pauses > 0) return 0;
-    // Before the wait: either this thread sees that the connection is lent, or the one that wants to lend it
-    // sees that it is being closed.
-    atomic_store(&connection->is_closing, event == SQLITE_TRACE_CLOSE);
+// Somebody uses the connection who is not its owner; not for long.
+static void wait_until_given_back(failure_artifacts_connection *connection) {
+    // Meanwhile the owner is not in anybody's way.
+    atomic_store(&connection->is_called, false);
     // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
     for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) usleep(100);
-    if (event == SQLITE_TRACE_CLOSE) {
-        failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+    atomic_store(&connection->is_called, true);
+}
+
+// A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
+// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
+// connection last.
+static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
+    failure_artifacts_connection *connection = context;
+    if (pauses > 0) {
+        atomic_store_explicit(&connection->is_traced, true, memory_order_relaxed);
         return 0;
     }
-    failure_artifacts_follow(connection, sql, events.kept);
-    atomic_store_explicit(
-        &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,
-        memory_order_relaxed);
-    atomic_store_explicit(
-        &connection->last_thread, failure_artifacts_current_thread(), memory_order_release);
+    if (event == SQLITE_TRACE_PROFILE) {
+        failure_artifacts_log_duration(connection, statement, *(sqlite3_int64 *)argument);
+        return 0;
+    }
+    atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
+    bool is_close = event == SQLITE_TRACE_CLOSE;
+    if (atomic_load_explicit(&connection->is_closing, memory_order_relaxed) != is_close) {
+        atomic_store(&connection->is_closing, is_close);
+    }
+    // A full barrier: either this thread sees that the connection is lent, or the one that wants to lend it sees
+    // that it is being closed or that this callback runs.
+    uint64_t order = atomic_fetch_add(&traced_statements, is_close ? 0 : 1) + 1;
+    if (atomic_load(&connection->lent_to) != 0) wait_until_given_back(connection);
+    if (is_close) {
+        failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+    } else {
+        failure_artifacts_follow(connection, argument, events.kept);
+        failure_artifacts_log_statement(connection, statement, argument, order);
+        atomic_store_explicit(&connection->last_use, order, memory_order_relaxed);
+        atomic_store_explicit(
+            &connection->last_thread, failure_artifacts_current_thread(), memory_order_release);
+    }
+    atomic_store_explicit(&connection->is_called, false, memory_order_release);
     return 0;
 }
 
@@ -96,6 +117,7 @@ void failure_artifacts_restore_error(
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
     if (connection->serial) events.closed(connection);
+    failure_artifacts_log_free(connection->log);
     free(connection->vfs);
     free(connection);
 }
@@ -124,7 +146,8 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
     if (code != SQLITE_OK) return 0;
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE, connection_is_used, connection);
+    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | failure_artifacts_log_events(),
+        connection_is_used, connection);
     events.opened(connection);
     return 0;
 }
@@ -185,6 +208,7 @@ void failure_artifacts_discovery_ensure(void) {
     // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
     // set a cache of its own.
     if (current.xCreate == cache_creates) return;
+    if (!original_cache.xCreate) failure_artifacts_log_errors();
     original_cache = current;
     current.xInit = cache_initializes;
     current.xShutdown = cache_shuts_down;

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sqlite3.h>
 
@@ -10,6 +11,8 @@
 //
 // In C because SQLite calls it on every statement and every open, and because a debug build, which is what
 // `swift test` makes of a dependency, would spend longer in Swift than in the statement.
+
+typedef struct failure_artifacts_log failure_artifacts_log;
 
 // One connection that somebody else opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
@@ -30,6 +33,12 @@ typedef struct failure_artifacts_connection {
     const void *file;
     // The name of the VFS, to be freed with the record; NULL for the process's default one.
     char *vfs;
+    // The last statements; NULL before the first one, and where none are remembered.
+    failure_artifacts_log *log;
+    // Whether a thread is inside the callback for a statement of this connection.
+    atomic_bool is_called;
+    // Whether a statement of ours was seen, so that the application has not replaced our trace.
+    atomic_bool is_traced;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
@@ -73,6 +82,7 @@ void failure_artifacts_discovery_ensure(void);
 // any connection do not count as a use of it: they are our own.
 void failure_artifacts_discovery_pause(void);
 void failure_artifacts_discovery_resume(void);
+bool failure_artifacts_is_paused(void);
 
 // This thread, in the form that `last_thread` has.
 uintptr_t failure_artifacts_current_thread(void);
@@ -83,8 +93,9 @@ bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection
 uint64_t failure_artifacts_statement_count(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
-// connection without a mutex this is what comes closest to one. The first gives false, and needs no second,
-// where the connection is being closed.
+// connection without a mutex this is what comes closest to one. The first waits for nobody; it gives false, and
+// needs no second, where the connection is being closed, or a statement is just about to start. It must be
+// certain that the connection has not ended.
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 
@@ -102,6 +113,55 @@ const char *failure_artifacts_schema_name(sqlite3 *handle, int index);
 
 // Whether SQLite has the store's content in memory under the given VFS name.
 bool failure_artifacts_is_memory_vfs(const char *vfs);
+
+// MARK: The last statements of each connection
+
+// A statement that was run.
+typedef struct failure_artifacts_logged_statement {
+    // Counts statements over all connections.
+    uint64_t order;
+    // When it started, in milliseconds since 1970; precise to some milliseconds.
+    int64_t time;
+    // The thread that ran it.
+    uintptr_t thread;
+    // UTF-8, not ended by a NUL.
+    const char *text;
+    size_t length;
+    bool is_cut;
+    // Rows inserted, updated and deleted by it, and by what ran inside it; -1 where unknown.
+    int changes;
+    // Extended; SQLITE_OK where it did not fail, as far as that is known.
+    int error_code;
+    // NULL where there is none.
+    const char *error_message;
+    // In nanoseconds; -1 where it was not recorded.
+    int64_t duration;
+} failure_artifacts_logged_statement;
+
+typedef void (*failure_artifacts_log_reader)(
+    void *context, const failure_artifacts_logged_statement *statement);
+
+// Whether a statement of ours was seen since it was asked to forget that: if not, the application has set a trace
+// of its own. The caller must own the connection.
+void failure_artifacts_forget_trace(failure_artifacts_connection *connection);
+bool failure_artifacts_is_traced(const failure_artifacts_connection *connection);
+
+// How many statements are remembered of each connection that is opened from now on, whether with the values bound
+// to them, and whether with how long they took.
+void failure_artifacts_log_configure(unsigned statements, bool values, bool durations);
+
+// Has `reader` called for each remembered statement, the oldest first. The connection must be lent, or at least
+// no other thread inside the callback: see failure_artifacts_lending_begins(). `is_owned` tells whether the
+// caller may use the connection itself.
+void failure_artifacts_log_read(
+    failure_artifacts_connection *connection, bool is_owned, void *context,
+    failure_artifacts_log_reader reader);
+
+// Takes the log from a connection that ends; NULL where there is none.
+failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
+void failure_artifacts_log_read_taken(
+    failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
+void failure_artifacts_log_release(failure_artifacts_log *log);
 
 // Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
 // sqlite3_extended_errcode() answer with `code` and `message` again. The caller must own the connection.

@@ -28,6 +28,8 @@ extension BundleMetadata {
         package var vfs: String?
         /// Whether the test's connection was inside a write transaction; absent where that is not known.
         package var transactionOpen: Bool?
+        /// Its last statements; absent where none are known.
+        package var statements: Statements?
         package var capture: Capture
         /// Sizes of files.
         package var bytes: Bytes
@@ -64,6 +66,21 @@ extension BundleMetadata {
             self.transactionOpen = transactionOpen
             self.capture = capture
             self.bytes = bytes
+        }
+
+        /// The last statements that were run on the store's connections, see ``StatementRecord``.
+        package struct Statements: Codable, Equatable, Sendable {
+            /// The entry with a line for each.
+            package var entry: String
+            package var count: Int
+            /// Why some are missing, as a full sentence; absent where that is not known.
+            package var reason: String?
+
+            package init(entry: String, count: Int, reason: String? = nil) {
+                self.entry = entry
+                self.count = count
+                self.reason = reason
+            }
         }
 
         /// How the copy was made.

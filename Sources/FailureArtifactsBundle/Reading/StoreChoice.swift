@@ -23,7 +23,8 @@ extension BundleMetadata {
     package var entries: [String] {
         let allStores = stores + (snapshots ?? []).flatMap(\.stores)
         let names =
-            storeChoices.map(\.entry) + allStores.flatMap { $0.rawEntries ?? [] }
+            storeChoices.map(\.entry) + allStores.compactMap(\.statements?.entry)
+            + allStores.flatMap { $0.rawEntries ?? [] }
             + attachments.compactMap(\.entry)
         var seen: Set<String> = []
         return names.filter { seen.insert($0).inserted }

@@ -55,6 +55,7 @@ package struct StoreEntries: Sendable {
     package let committed: String
     /// The start of the names of the raw files.
     package let raw: String
+    package let statements: String
 
     /// - Parameters:
     ///   - name: The store's name, unique in the bundle.
@@ -62,7 +63,9 @@ package struct StoreEntries: Sendable {
     package init(of name: String, in folder: String) {
         copy = "\(folder)/\(name).sqlite"
         committed = "\(folder)/\(name).committed.sqlite"
+        let top = folder == "stores" ? "" : folder + "/"
+        statements = "\(top)statements/\(name).jsonl"
         // Beside the others it would be taken for the journal of the stand-alone copy.
-        raw = "\(folder == "stores" ? "" : folder + "/")raw/\(name).sqlite"
+        raw = "\(top)raw/\(name).sqlite"
     }
 }

@@ -32,6 +32,8 @@ extension CaptureConfiguration {
                 filePath: Path.join(workingDirectory, directory), directoryHint: .isDirectory),
             maximumStoreBytes: limits.storeBytes, maximumTotalBytes: limits.totalBytes,
             maximumBundles: limits.bundles,
+            maximumStatements: reader.number(
+                of: "FAILURE_ARTIFACTS_STATEMENTS", default: 200, or: "a number"),
             discoversStores: reader.value(
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
@@ -41,13 +43,14 @@ extension CaptureConfiguration {
 
     private init(
         mode: Mode, directory: URL, maximumStoreBytes: UInt64, maximumTotalBytes: UInt64,
-        maximumBundles: Int, discoversStores: Bool
+        maximumBundles: Int, maximumStatements: Int, discoversStores: Bool
     ) {
         self.mode = mode
         self.directory = directory
         self.maximumStoreBytes = maximumStoreBytes
         self.maximumTotalBytes = maximumTotalBytes
         self.maximumBundles = maximumBundles
+        self.maximumStatements = maximumStatements
         self.discoversStores = discoversStores
     }
 

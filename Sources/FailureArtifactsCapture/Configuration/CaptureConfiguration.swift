@@ -36,6 +36,18 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumBundles: Int
     /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
+    /// How many of its last statements are kept of each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default
+    /// 200; 0 turns the log off.
+    ///
+    /// It applies to the connections that are opened from then on. A connection whose application sets a trace
+    /// of its own (`sqlite3_trace_v2`) has no log from then on.
+    public var maximumStatements: Int
+    /// Whether the log of statements has the values bound to them; by default it has not: they may be secrets.
+    public var recordsBoundValues = false
+    /// Whether the log of statements has how long they took; by default it has not.
+    ///
+    /// That makes many small statements slower, by up to a tenth.
+    public var recordsDurations = false
     /// Whether bundles are packed on a thread of their own while the next tests run; by default they are.
     ///
     /// Without it a failing test's end waits for its bundle. Either way the process does.

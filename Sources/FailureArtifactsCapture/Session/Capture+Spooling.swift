@@ -65,10 +65,35 @@ extension Capture {
                 bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
             }
             state.withLock { $0.spooledBytes += spooled }
+            if folder == "stores" { spoolStatements(of: found, to: entries.statements, &store) }
             if configuration.checkpointsOriginal { checkpoint(found, &store) }
             return store
         } catch {
             return leaveOut(found, because: "\(error).")
+        }
+    }
+
+    /// Writes down the last statements of a store.
+    private func spoolStatements(
+        of found: FoundStores.Store, to entry: String, _ store: inout BundleMetadata.Store
+    ) {
+        guard configuration.maximumStatements > 0 else { return }
+        let log = found.store.statements
+        let records = log.statements.suffix(configuration.maximumStatements).map { statement in
+            StatementRecord(statement, phase: test.hasRun(statement) ? .test : .earlier)
+        }
+        let reason =
+            log.isReplaced
+            ? "The application has set a trace of its own; what was run since then is not known." : nil
+        guard !records.isEmpty || reason != nil else { return }
+        do {
+            try FileSystem.write(
+                StatementRecord.lines(of: records), toNewFile: spool.path(ofEntry: entry))
+            store.statements = .init(entry: entry, count: records.count, reason: reason)
+        } catch {
+            state.withLock { state in
+                state.warnings.append("The statements of '\(found.name)' were not kept: \(error).")
+            }
         }
     }
 

@@ -54,6 +54,10 @@ package final class CaptureSession: Sendable {
             }
         }
         guard configuration.mode != .off, configuration.discoversStores else { return }
+        registry.configureLog(
+            ConnectionRegistry.LogOptions(
+                statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
+                durations: configuration.recordsDurations))
         registry.install(
             observer: ConnectionRegistry.Observer(
                 currentTest: { [weak self] in self?.currentTest?.id },

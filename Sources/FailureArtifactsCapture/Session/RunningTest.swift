@@ -47,6 +47,9 @@ package final class RunningTest: Sendable {
     /// When it started, by the calendar.
     private let date = Timestamp.now
 
+    /// Whether a statement was run after the test had started.
+    func hasRun(_ statement: LoggedStatement) -> Bool { statement.order > start.statement }
+
     /// Its form in the journal.
     var inJournal: InFlightJournal.Test { .init(id: id, identity: identity, start: date) }
 

@@ -16,6 +16,8 @@ package struct ClosedStore: Sendable {
     let last: KeptImage?
     /// The content before a rollback that nothing followed but the end.
     let beforeRollback: KeptImage?
+    /// The connection's last statements.
+    let log: KeptLog?
     /// Counts the process's opens and closes.
     let event: UInt64
 
@@ -46,11 +48,13 @@ package struct ClosedStore: Sendable {
     /// - Parameters:
     ///   - connection: The connection.
     ///   - images: What was kept of it.
+    ///   - log: Its last statements.
     ///   - isUnwound: Whether the last thing that was done with it is a rollback.
     ///   - event: Counts the process's opens and closes.
     /// - Returns: Its main database, and those attached ones without a file that had content.
     static func left(
-        by connection: DiscoveredConnection, _ images: [KeptImage], isUnwound: Bool, event: UInt64
+        by connection: DiscoveredConnection, _ images: [KeptImage], _ log: KeptLog?, isUnwound: Bool,
+        event: UInt64
     ) -> [ClosedStore] {
         Set(images.map(\.schema)).union(["main"]).sorted().map { schema in
             let images = images.filter { $0.schema == schema }
@@ -61,7 +65,8 @@ package struct ClosedStore: Sendable {
                 references: path.flatMap { References(to: $0, identity) },
                 // With a transaction open at the end, that image is all there is of a store without a file.
                 last: images.last { $0.reason == .end } ?? (path == nil ? images.last : nil),
-                beforeRollback: isUnwound ? images.last { $0.reason == .rollback } : nil, event: event)
+                beforeRollback: isUnwound ? images.last { $0.reason == .rollback } : nil, log: log,
+                event: event)
         }
     }
 }

@@ -50,7 +50,7 @@ package final class ConnectionRegistry: Sendable {
         /// Counts opens and closes.
         fileprivate let event: UInt64
         /// Counts statements, over all connections.
-        let statement: UInt64
+        package let statement: UInt64
     }
 
     private let state = Lock(State())
@@ -73,13 +73,35 @@ package final class ConnectionRegistry: Sendable {
                 closed: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.closed(
-                        serial: record.pointee.serial,
+                        serial: record.pointee.serial, KeptLog(of: record),
                         isUnwound: failure_artifacts_is_unwound(record))
                 },
                 kept: { record, image in
                     guard let record else { return }
                     ConnectionRegistry.shared.kept(image, of: record.pointee.serial)
                 }))
+    }
+
+    /// What is remembered of the statements of connections that are opened from now on.
+    package struct LogOptions: Equatable, Sendable {
+        /// How many of each connection: 0 for none.
+        package var statements: Int
+        /// Whether with the values bound to them.
+        package var values: Bool
+        /// Whether with how long they took.
+        package var durations: Bool
+
+        package init(statements: Int, values: Bool = false, durations: Bool = false) {
+            self.statements = statements
+            self.values = values
+            self.durations = durations
+        }
+    }
+
+    /// Sets what is remembered of statements.
+    package func configureLog(_ options: LogOptions) {
+        failure_artifacts_log_configure(
+            UInt32(clamping: options.statements), options.values, options.durations)
     }
 
     /// Makes sure that connections are still reported, whatever the application did to SQLite's
@@ -213,7 +235,7 @@ package final class ConnectionRegistry: Sendable {
         observer?.opened(connection)
     }
 
-    private func closed(serial: UInt64, isUnwound: Bool) {
+    private func closed(serial: UInt64, _ log: KeptLog?, isUnwound: Bool) {
         let ended = state.withLock { state -> (DiscoveredConnection, [KeptImage], UInt64)? in
             state.event += 1
             let images = state.images.take(of: serial)
@@ -225,7 +247,7 @@ package final class ConnectionRegistry: Sendable {
             return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
         }
         guard let (connection, images, event) = ended else { return }
-        let stores = ClosedStore.left(by: connection, images, isUnwound: isUnwound, event: event)
+        let stores = ClosedStore.left(by: connection, images, log, isUnwound: isUnwound, event: event)
         let forgotten = state.withLock { state in
             defer {
                 for store in stores { state.closed.removeAll { $0.isSame(as: store) } }

@@ -27,6 +27,8 @@ package struct DiscoveredStore: Sendable {
     let last: KeptImage?
     /// The content before a rollback after which nothing was done with the store.
     let beforeRollback: KeptImage?
+    /// The statements of its last connection, where that has ended.
+    let endedLog: KeptLog?
 
     /// A store to which no open connection is known.
     ///
@@ -60,14 +62,14 @@ package struct DiscoveredStore: Sendable {
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
-            last: closed.last, beforeRollback: closed.beforeRollback)
+            last: closed.last, beforeRollback: closed.beforeRollback, endedLog: closed.log)
     }
 
     private init(
         storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
         owners: Set<TestID> = [], identity: FileStatus.Identity? = nil, files: StoreFiles?,
         accesses: [Access] = [],
-        last: KeptImage? = nil, beforeRollback: KeptImage? = nil
+        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLog: KeptLog? = nil
     ) {
         self.storage = storage
         self.path = path
@@ -78,6 +80,7 @@ package struct DiscoveredStore: Sendable {
         self.accesses = accesses
         self.last = last
         self.beforeRollback = beforeRollback
+        self.endedLog = endedLog
     }
 
     /// One database of some connections that are open.

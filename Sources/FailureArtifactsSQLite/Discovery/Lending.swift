@@ -68,7 +68,11 @@ extension DiscoveredConnection {
     private func useWithoutMutex<Result>(
         mayBeAtRest: Bool, _ body: (LentHandle) -> Result
     ) -> Result? {
-        guard failure_artifacts_lending_begins(record) else { return nil }
+        // From then on it cannot end until it is given back.
+        let isLent = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+            failure_artifacts_lending_begins(record)
+        }
+        guard isLent == true else { return nil }
         defer { failure_artifacts_lending_ends(record) }
         let isOnThisThread = lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest()) else { return nil }

@@ -1,0 +1,148 @@
+internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsSQLite
+package import FailureArtifactsSystem
+
+/// A statement that a connection has run.
+package struct LoggedStatement: Sendable {
+    /// An error of SQLite.
+    package struct Failure: Sendable {
+        /// The extended code.
+        package let code: Int32
+        package let message: String
+    }
+
+    /// Counts the process's statements, over all connections.
+    package let order: UInt64
+    /// Which connection ran it; counts the process's opens, from 1.
+    package let connection: UInt64
+    /// When it started, to some milliseconds.
+    package let date: Timestamp
+    /// The system's handle of the thread that ran it.
+    package let thread: UInt
+    package let sql: String
+    /// Whether ``sql`` is only the start of it.
+    package let isCut: Bool
+    /// Rows inserted, updated and deleted; nil where that is not known.
+    package let changes: Int?
+    /// Why it failed; nil where it did not, as far as that is known.
+    package let failure: Failure?
+    /// In seconds; nil where it was not recorded.
+    package let duration: Double?
+
+    fileprivate init(_ statement: failure_artifacts_logged_statement, of connection: UInt64) {
+        order = statement.order
+        self.connection = connection
+        date = Timestamp(
+            seconds: statement.time / 1000, milliseconds: Int32(statement.time % 1000))
+        thread = UInt(statement.thread)
+        let text = UnsafeRawBufferPointer(start: statement.text, count: statement.length)
+        sql = String(decoding: text, as: UTF8.self)
+        isCut = statement.is_cut
+        changes = statement.changes < 0 ? nil : Int(statement.changes)
+        failure =
+            statement.error_code == SQLITE_OK
+            ? nil
+            : Failure(
+                code: statement.error_code,
+                message: statement.error_message.map { String(cString: $0) } ?? "")
+        duration = statement.duration < 0 ? nil : Double(statement.duration) / 1_000_000_000
+    }
+}
+
+/// Collects what C hands out one by one.
+private final class Collection {
+    let connection: UInt64
+    var statements: [LoggedStatement] = []
+
+    init(of connection: UInt64) { self.connection = connection }
+
+    static let read: failure_artifacts_log_reader = { context, statement in
+        guard let context, let statement else { return }
+        let collection = Unmanaged<Collection>.fromOpaque(context).takeUnretainedValue()
+        collection.statements.append(
+            LoggedStatement(statement.pointee, of: collection.connection))
+    }
+}
+
+/// The statements of a connection that has ended.
+final class KeptLog: Sendable {
+    private nonisolated(unsafe) let log: OpaquePointer
+    private let connection: UInt64
+
+    /// Takes the log from a connection that is ending; nil where it has none.
+    init?(of record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        guard let log = failure_artifacts_log_take(record) else { return nil }
+        self.log = log
+        connection = record.pointee.serial
+    }
+
+    deinit { failure_artifacts_log_release(log) }
+
+    var statements: [LoggedStatement] {
+        let collection = Collection(of: connection)
+        failure_artifacts_log_read_taken(
+            log, Unmanaged.passUnretained(collection).toOpaque(), Collection.read)
+        return collection.statements
+    }
+}
+
+/// What is known of a connection's statements.
+struct StatementLog {
+    var statements: [LoggedStatement] = []
+    /// Whether the application has set a trace of its own, so that ours is not called; nil where that could not
+    /// be tried.
+    var isReplaced: Bool?
+}
+
+extension DiscoveredConnection {
+    /// The last statements, the oldest first; none where a thread is at it all the time.
+    var log: StatementLog {
+        let collection = Collection(of: serial)
+        let context = Unmanaged.passUnretained(collection).toOpaque()
+        var result = StatementLog()
+        // With the connection in hand, what its last statement has changed is known too.
+        let isRead: Void? = try? lend(until: .now, waitsForRest: false) { lent in
+            failure_artifacts_log_read(record, true, context, Collection.read)
+            guard lent.mayRunStatements, !hasError else { return }
+            failure_artifacts_forget_trace(record)
+            _ = text(of: "SELECT 1", on: handle)
+            result.isReplaced = !failure_artifacts_is_traced(record)
+        }
+        for _ in 0..<20 where isRead == nil {
+            let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+                guard failure_artifacts_lending_begins(record) else { return false }
+                failure_artifacts_log_read(record, false, context, Collection.read)
+                failure_artifacts_lending_ends(record)
+                return true
+            }
+            if isDone != false { break }
+            sleep(microseconds: 200)
+        }
+        result.statements = collection.statements
+        return result
+    }
+}
+
+extension DiscoveredStore {
+    /// The last statements of the connections that have or had the store.
+    package struct Statements: Sendable {
+        /// The oldest first.
+        package var statements: [LoggedStatement] = []
+        /// Whether statements are missing because the application has set a trace of its own.
+        package var isReplaced = false
+    }
+
+    /// What is known of its statements; to be asked for on the thread of the test.
+    package var statements: Statements {
+        var seen: Set<UInt64> = []
+        let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
+        var result = Statements(statements: endedLog?.statements ?? [])
+        for connection in connections {
+            let log = connection.log
+            result.statements += log.statements
+            if log.isReplaced == true { result.isReplaced = true }
+        }
+        result.statements.sort { $0.order < $1.order }
+        return result
+    }
+}
