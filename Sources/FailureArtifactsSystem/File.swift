@@ -159,6 +159,11 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
+    /// Cuts the file, or lengthens it with zeros.
+    package func resize(to size: UInt64) throws(SystemError) {
+        guard ftruncate(descriptor, off_t(clamping: size)) == 0 else { throw .last("resize", path) }
+    }
+
     /// Has the system write the file's content to the disk.
     package func synchronize() throws(SystemError) {
         guard fsync(descriptor) == 0 else { throw .last("write to", path) }
