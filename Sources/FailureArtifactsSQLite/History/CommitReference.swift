@@ -27,7 +27,8 @@ package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
             return
         }
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+        guard !digits.isEmpty,
+            digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let number = Int(text), number != 0 || digits.count == text.count
         else { return nil }
         self.init(number: number, description: text)

@@ -140,7 +140,9 @@ struct HistoryPlan: ~Copyable {
         var isNew: [Bool] = []
         var slot = 0
         for transaction in log.transactions {
-            while slot < frames.pages.count, Int(frames.firstFrames[slot]) < transaction.frames.upperBound {
+            while slot < frames.pages.count,
+                Int(frames.firstFrames[slot]) < transaction.frames.upperBound
+            {
                 isNew.append(frames.pages[slot] > largest)
                 slot += 1
             }
@@ -208,7 +210,9 @@ struct HistoryPlan: ~Copyable {
         guard whole < last else { return (nil, .checkpoint) }
         let kept = keptFrames()
         let freeLeaves = try freeLeaves(in: last)
-        guard var state = firstState(from: whole, limit: limit, kept, isNew) else { return (nil, .limit) }
+        guard var state = firstState(from: whole, limit: limit, kept, isNew) else {
+            return (nil, .limit)
+        }
         var step = 1
         while state < last {
             let content = try content(from: state, kept, freeLeaves)

@@ -75,7 +75,8 @@ package struct HistorySource: ~Copyable, Sendable {
             throw HistoryError(wal.path, .changed("the WAL '\(wal.path)' was started anew meanwhile"))
         }
         guard let index, let now = readIndex() else { return }
-        guard now.backfillAttempted == index.backfillAttempted, now.describes(log) == index.describes(log)
+        guard now.backfillAttempted == index.backfillAttempted,
+            now.describes(log) == index.describes(log)
         else {
             throw HistoryError(wal.path, .changed("the WAL '\(wal.path)' was checkpointed meanwhile"))
         }

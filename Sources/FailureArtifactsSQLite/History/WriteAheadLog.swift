@@ -76,7 +76,8 @@ package struct WriteAheadLog: Sendable {
         var frame = 0
         while !scan.isOver {
             if let deadline, Instant.now > deadline { throw HistoryError(file.path, .timeLimit) }
-            let count = try Self.read(file, into: &block, at: Self.offset(ofFrame: frame, header)) / frameSize
+            let count =
+                try Self.read(file, into: &block, at: Self.offset(ofFrame: frame, header)) / frameSize
             block.withBytes { scan.visit($0, count: count) }
             frame += count
             if count < step { break }

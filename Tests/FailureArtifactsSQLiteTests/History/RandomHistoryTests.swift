@@ -10,7 +10,8 @@ import Testing
     private static let features: Set<String> = [
         "without_rowid", "overflow", "delete", "drop", "savepoint", "spilled_abort", "tail", "vacuum",
         "incremental_vacuum", "auto_vacuum 0", "auto_vacuum 1", "auto_vacuum 2", "little-endian",
-        "big-endian", "generation", "restarted", "backfilled", "backfilled in part", "no shm", "copy image",
+        "big-endian", "generation", "restarted", "backfilled", "backfilled in part", "no shm",
+        "copy image",
         "copy backup", "copy fold", "copy zeroed", "zeroed leaf", "page_size 512", "page_size 1024",
         "page_size 2048", "page_size 4096", "page_size 8192", "page_size 16384", "page_size 32768",
         "page_size 65536",
@@ -18,7 +19,7 @@ import Testing
 
     @Test func everyStateIsRebuiltExactly() throws {
         var occurred: Set<String> = []
-        for seed in 0..<40 {
+        for seed in 0..<32 {
             occurred.formUnion(try withTemporaryDirectory { try check(seed: seed, in: $0) })
         }
         #expect(Self.features.subtracting(occurred).isEmpty)
@@ -32,15 +33,16 @@ import Testing
             let summary = try HistoryRecorder(maximumBytes: .max).record(
                 source(directory + "/store.sqlite"), committedPages: try pageCount(copy),
                 to: directory + "/none")
-            #expect(summary.isBroken && summary.transactions == 0 && summary.reason != nil, "seed \(seed)")
+            #expect(
+                summary.isBroken && summary.transactions == 0 && summary.reason != nil, "seed \(seed)")
             return []
         }
         let states = try FileSystem.contents(ofDirectory: directory + "/states").count
         let committedPages = try pageCount(copy)
 
         var limit = UInt64.max
-        // All of it, then what half of that has room for, and so on.
-        for round in 0..<3 {
+        // All of it, then what half of that has room for.
+        for round in 0..<2 {
             let history = "\(directory)/\(round).wal-history"
             let summary = try HistoryRecorder(maximumBytes: limit).record(
                 source(directory + "/store.sqlite"), committedPages: committedPages, to: history)

@@ -55,20 +55,19 @@ def keep():
     """Keeps the state after what may have been a transaction."""
     global states, generation, commits
     image = standalone(store.serialize())
-    salts, valid = wal.frames(path + "-wal")
-    count = sum(1 for _, size, _ in valid if size)
-    if salts != generation:
-        if generation is not None and states:
-            states = states[-1:]
-            occurred.add("generation")
-        generation = salts
-        commits = 0
     with open(path + "-shm", "rb") as file:
         last_frame = struct.unpack_from("=I", file.read(), 16)[0]
-    if last_frame > len(valid):
-        # SQLite before 3.47 may leave out checksums after ROLLBACK TO: nobody but this process can read this commit.
-        occurred.add("broken")
-    elif count > commits:
+    with open(path + "-wal", "rb") as file:
+        log = file.read()
+    starts = range(32, 32 + last_frame * (24 + page_size), 24 + page_size)
+    count = sum(1 for start in starts if log[start + 4:start + 8] != bytes(4))
+    if log[16:24] != generation:
+        if generation and states:
+            states = states[-1:]
+            occurred.add("generation")
+        generation = log[16:24]
+        commits = 0
+    if count > commits:
         assert count == commits + 1, (count, commits)
         states.append(image)
         commits = count
@@ -202,8 +201,6 @@ states = [standalone(store.serialize())]
 
 steps = choice.randint(12, 25)
 for number in range(steps):
-    if "broken" in occurred:
-        break
     if scenario == "backfilled" and number == steps // 2:
         # A reader keeps what is younger out of the database, or nobody does.
         reader = connect()
@@ -223,7 +220,7 @@ for number in range(steps):
         assert store.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0
         states = [standalone(store.serialize())]
     step()
-if len(states) == 1 and "broken" not in occurred:
+if len(states) == 1:
     insert(rows=1)
     keep()
 
@@ -232,6 +229,11 @@ for number, image in enumerate(states):
         file.write(image)
 
 _, valid = wal.frames(path + "-wal")
+with open(path + "-shm", "rb") as file:
+    if struct.unpack_from("=I", file.read(), 16)[0] > len(valid):
+        # A defect of SQLite, 3.40.1 at least: after ROLLBACK TO, frames that were written again may be left without
+        # a checksum, and nobody but this process can read them.
+        occurred.add("broken")
 if os.path.getsize(path + "-wal") > 32 + len(valid) * (page_size + 24):
     occurred.add("tail")
 
@@ -240,14 +242,16 @@ copy = os.path.join(directory, "copy.sqlite")
 way = choice.choice(["image", "backup", "fold", "zeroed"])
 occurred.add("copy " + way)
 if way == "backup":
-    with sqlite3.connect(copy) as target:
-        store.backup(target)
+    target = sqlite3.connect(copy)
+    target.execute("PRAGMA synchronous = off")
+    store.backup(target)
     target.execute("PRAGMA journal_mode = delete")
     target.close()
 elif way == "fold":
     for suffix in ("", "-wal"):
         shutil.copyfile(path + suffix, copy + suffix)
     target = sqlite3.connect(copy)
+    target.execute("PRAGMA synchronous = off")
     assert target.execute("PRAGMA journal_mode = delete").fetchone()[0] == "delete"
     target.close()
 else:
@@ -274,6 +278,7 @@ if "broken" in occurred:
 for suffix in ("", "-wal"):
     shutil.copyfile(path + suffix, os.path.join(directory, "check.sqlite") + suffix)
 check = sqlite3.connect(os.path.join(directory, "check.sqlite"))
+check.execute("PRAGMA synchronous = off")
 assert standalone(check.serialize()) == states[-1]
 check.close()
 if choice.random() < 0.25:

@@ -1,0 +1,259 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@testable import FailureArtifactsSQLite
+
+/// Histories of stores that are in a particular state.
+@Suite struct HistoryTests {
+    /// A store with a row, and three transactions in its WAL that insert one each.
+    private func makeStore(_ directory: String) throws -> ApplicationHandle {
+        let application = try ApplicationHandle(directory + "/shop.sqlite")
+        try application.run(
+            """
+            PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(a);
+            INSERT INTO t VALUES (0); PRAGMA wal_checkpoint(TRUNCATE);
+            """)
+        for number in 1...3 { try application.run("INSERT INTO t VALUES (\(number))") }
+        return application
+    }
+
+    /// The files of a store that this process has open.
+    private func openSource(_ directory: String, hasIndex: Bool = true) throws -> HistorySource {
+        let path = directory + "/shop.sqlite"
+        guard hasIndex else {
+            return HistorySource(
+                database: try File(sharing: path), wal: try File(sharing: path + "-wal"))
+        }
+        return HistorySource(
+            database: try File(sharing: path), wal: try File(sharing: path + "-wal"),
+            walIndex: try File(sharing: path + "-shm"))
+    }
+
+    private func record(
+        _ directory: String, hasIndex: Bool = true, limit: UInt64 = .max
+    ) throws -> HistoryRecorder.Summary {
+        let summary = try HistoryRecorder(maximumBytes: limit).record(
+            openSource(directory, hasIndex: hasIndex), committedPages: 2, to: directory + "/history")
+        let size = try FileSystem.status(of: directory + "/history")?.size
+        #expect(size == (summary.transactions > 0 ? summary.bytes : nil))
+        return summary
+    }
+
+    /// What `t` has in each state.
+    private func contents(_ directory: String, copy: ApplicationHandle) throws -> [String] {
+        try copy.run("VACUUM INTO '\(directory)/vacuumed'")
+        // The same pages but for the header: a copy as a test's capture makes it.
+        try copy.run("PRAGMA wal_checkpoint")
+        let path = directory + "/copy.sqlite"
+        try FileSystem.copy(directory + "/shop.sqlite", toNewFile: path)
+        let reader = try HistoryReader(path: directory + "/history")
+        return try (0...reader.transactions.count).map { state in
+            let rebuilt = "\(directory)/\(state).sqlite"
+            try reader.rebuild(at: state, from: path, to: rebuilt)
+            return try sqlite3Program(rebuilt, "SELECT group_concat(a, '') FROM t")
+        }
+    }
+
+    @Test func aStoreInUseLosesNoLock() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            try application.run("BEGIN; SELECT * FROM t")
+            let summary = try record(directory)
+            #expect(summary.transactions == 3 && summary.omittedTransactions == 0)
+            #expect(summary.reason == nil && !summary.isBroken && !summary.hasUnreadableTail)
+            // Another process could empty the WAL if the reader's lock was gone.
+            let path = directory + "/shop.sqlite"
+            #expect(
+                try sqlite3Program(
+                    path, "INSERT INTO t VALUES (4); PRAGMA wal_checkpoint(TRUNCATE)"
+                ).hasPrefix("1|"))
+            try application.run("COMMIT")
+            #expect(try application.value("SELECT count(*) FROM t") == "5")
+        }
+    }
+
+    @Test func eachStateHasItsRows() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            #expect(try record(directory).transactions == 3)
+            #expect(try contents(directory, copy: application) == ["0", "01", "012", "0123"])
+        }
+    }
+
+    @Test func whatACheckpointHasTakenIsLeftOut() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            try application.run("PRAGMA wal_checkpoint(PASSIVE)")
+            for hasIndex in [true, false] {
+                // From the first frame of the only page on, all states are in the WAL.
+                let summary = try record(directory, hasIndex: hasIndex)
+                #expect(summary.transactions == 2 && summary.omittedTransactions == 1)
+                #expect(
+                    summary.reason
+                        == "The oldest of the WAL's 3 transactions is left out: a checkpoint has written "
+                        + "over what the database held before.")
+                try FileSystem.remove(directory + "/history")
+            }
+        }
+    }
+
+    @Test func aWALThatWasRestartedHasNoIndexOfItsOwn() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            // The index is of a generation that has no frame yet, the file still has the one before.
+            try application.run("PRAGMA wal_checkpoint(RESTART)")
+            #expect(try record(directory).omittedTransactions == 1)
+            try FileSystem.remove(directory + "/history")
+            try application.run("INSERT INTO t VALUES (4)")
+            #expect(try record(directory).transactions == 1)
+            #expect(try contents(directory, copy: application) == ["0123", "01234"])
+        }
+    }
+
+    @Test func anEmptyWALHasNoHistory() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            try application.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            let summary = try record(directory)
+            #expect(summary.transactions == 0 && summary.reason == "The WAL held no transaction.")
+            #expect(!summary.hasUnreadableTail)
+        }
+    }
+
+    @Test func theNewestTransactionsAreKept() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let all = try record(directory)
+            try FileSystem.remove(directory + "/history")
+            let part = try record(directory, limit: all.bytes - 1)
+            #expect(part.transactions == 2 && part.omittedTransactions == 1)
+            #expect(
+                part.reason
+                    == "The oldest of the WAL's 3 transactions is left out: with them the history would "
+                    + "have more than \(all.bytes - 1) bytes.")
+            #expect(try contents(directory, copy: application) == ["01", "012", "0123"])
+            try FileSystem.remove(directory + "/history")
+            let none = try record(directory, limit: 8000)
+            #expect(none.transactions == 0 && none.omittedTransactions == 3)
+            #expect(none.reason?.hasPrefix("All 3 transactions of the WAL are left out: ") == true)
+        }
+    }
+
+    @Test func aCopyOfAnotherMomentIsNoticed() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            try application.run("CREATE TABLE u(a)")
+            let summary = try record(directory)
+            #expect(summary.transactions == 0)
+            #expect(
+                summary.reason
+                    == "The WAL's last transaction left 3 pages and the copy of the store has 2: they are of "
+                    + "different moments.")
+        }
+    }
+
+    @Test func aBrokenChecksumIsNoticed() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let path = directory + "/shop.sqlite"
+            let wal = try File(sharing: path + "-wal")
+            let log = try WriteAheadLog(reading: wal)
+            #expect(log.pages == [2, 2, 2] && log.pageSize == 4096 && log.transactions.count == 3)
+            #expect(log.transactions.map(\.databaseSize) == [2, 2, 2])
+
+            let copy = directory + "/broken"
+            for suffix in ["", "-wal", "-shm"] {
+                try FileSystem.copy(path + suffix, toNewFile: copy + suffix)
+            }
+            let broken = try File(updating: copy + "-wal")
+            try [UInt8(0xAA)].withBytes { try broken.write($0, at: log.offset(ofPageInFrame: 1) + 9) }
+            let damaged = try WriteAheadLog(reading: broken)
+            #expect(damaged.pages == [2] && damaged.hasUnreadableTail)
+            let index = try #require(try WriteAheadLogIndex(reading: File(reading: copy + "-shm")))
+            #expect(index.lastFrame == 3)
+            #expect(damaged.isBroken(accordingTo: index) && !damaged.isBroken(accordingTo: nil))
+            #expect(!log.isBroken(accordingTo: index))
+            let summary = try HistoryRecorder(maximumBytes: .max).record(
+                source(copy), committedPages: 2, to: directory + "/history")
+            #expect(summary.isBroken && summary.hasUnreadableTail && summary.transactions == 0)
+            #expect(summary.reason?.contains("frame 2 or of one after it") == true)
+            // SQLite's own recovery agrees.
+            try FileSystem.remove(copy + "-shm")
+            #expect(try sqlite3Program(copy, "SELECT group_concat(a, '') FROM t") == "01")
+            _ = application
+        }
+    }
+
+    @Test func aWALWhoseHeaderIsBrokenHoldsNothing() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let copy = directory + "/broken-wal"
+            try FileSystem.copy(directory + "/shop.sqlite-wal", toNewFile: copy)
+            let file = try File(updating: copy)
+            try [UInt8(0xAA)].withBytes { try file.write($0, at: 17) }
+            let log = try WriteAheadLog(reading: file)
+            #expect(log.transactions.isEmpty && log.hasUnreadableTail)
+            _ = application
+        }
+    }
+
+    @Test func anAbortedTransactionLeavesATail() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            try application.run(
+                """
+                PRAGMA cache_size = 2; BEGIN;
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 5000)
+                INSERT INTO t SELECT n FROM c; ROLLBACK;
+                """)
+            #expect(try !record(directory).hasUnreadableTail)
+            try FileSystem.remove(directory + "/history")
+            try application.run("INSERT INTO t VALUES (4)")
+            let summary = try record(directory)
+            #expect(summary.hasUnreadableTail && !summary.isBroken && summary.transactions == 4)
+        }
+    }
+
+    @Test func changesMeanwhileAreNoticed() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let source = try openSource(directory)
+            let index = source.readIndex()
+            let log = try WriteAheadLog(reading: source.wal)
+            try source.checkUnchanged(since: log, index)
+            // A transaction that is appended changes nothing of what is before it.
+            try application.run("INSERT INTO t VALUES (4)")
+            try source.checkUnchanged(since: log, index)
+            try application.run("PRAGMA wal_checkpoint(PASSIVE)")
+            let checkpoint = #expect(throws: HistoryError.self) {
+                try source.checkUnchanged(since: log, index)
+            }
+            #expect(checkpoint?.description.hasSuffix("was checkpointed meanwhile.") == true)
+            try application.run("INSERT INTO t VALUES (5)")
+            let restart = #expect(throws: HistoryError.self) {
+                try source.checkUnchanged(since: log, index)
+            }
+            #expect(restart?.description.hasSuffix("was started anew meanwhile.") == true)
+        }
+    }
+
+    @Test func whatFailsLeavesNoFile() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let slow = #expect(throws: HistoryError.self) {
+                try HistoryRecorder(maximumBytes: .max, timeLimit: 0).record(
+                    openSource(directory), committedPages: 2, to: directory + "/history")
+            }
+            #expect(slow?.reason == .timeLimit)
+            #expect(try FileSystem.status(of: directory + "/history") == nil)
+            try FileSystem.write([7], toNewFile: directory + "/history")
+            #expect(throws: HistoryError.self) {
+                try HistoryRecorder(maximumBytes: .max).record(
+                    openSource(directory), committedPages: 2, to: directory + "/history")
+            }
+            #expect(try FileSystem.contents(ofFile: directory + "/history") == [7])
+            _ = application
+        }
+    }
+}
