@@ -36,7 +36,7 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
 
     /// Whether this is the index of the generation that `log` has in its file.
     ///
-    /// It is not after a checkpoint that restarted the WAL, until something is written.
+    /// It is not where the two were read at different moments, or the WAL is about to be started anew.
     func describes(_ log: WriteAheadLog) -> Bool {
         log.header?.salts == salts
     }
