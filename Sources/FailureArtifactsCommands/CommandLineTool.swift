@@ -6,7 +6,7 @@ package enum CommandLineTool {
     static var commands: [any Command.Type] {
         [
             ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
-            ExtractCommand.self, VerifyCommand.self,
+            HistoryCommand.self, ExtractCommand.self, VerifyCommand.self,
         ]
     }
 

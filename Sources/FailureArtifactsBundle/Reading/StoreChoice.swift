@@ -20,7 +20,12 @@ extension BundleMetadata {
 
     /// The entries that the metadata names, in the order of the archive.
     package var entries: [String] {
-        storeChoices.map(\.entry) + attachments.compactMap(\.entry)
+        storeChoices.map(\.entry) + historyEntries + attachments.compactMap(\.entry)
+    }
+
+    /// The history files, in the metadata's order.
+    package var historyEntries: [String] {
+        (stores + (snapshots ?? []).flatMap(\.stores)).compactMap { $0.history?.entry }
     }
 }
 

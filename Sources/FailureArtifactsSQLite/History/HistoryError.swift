@@ -29,19 +29,24 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
     }
 
     /// A full sentence.
-    package var description: String {
+    package var description: String { description(ofHistory: "'\(path)'") }
+
+    /// A full sentence.
+    ///
+    /// - Parameter name: What to call the history file, with quotes.
+    package func description(ofHistory name: String) -> String {
         switch reason {
         case .damaged(let clause):
-            "The history '\(path)' is damaged: \(clause)."
+            "The history \(name) is damaged: \(clause)."
         case .newerVersion(let version):
-            "The history '\(path)' has format version \(version), and this reads version "
+            "The history \(name) has format version \(version), and this reads version "
                 + "\(HistoryLayout.version): use a newer failure-artifacts."
         case .foreignCopy(let clause):
-            "The history '\(path)' belongs to another copy of the store: \(clause)."
+            "The history \(name) belongs to another copy of the store: \(clause)."
         case .noSuchCommit(let commit, let count):
-            "There is no commit '\(commit)': the history has "
+            "There is no commit '\(commit)': the history \(name) has "
                 + (count == 1 ? "one transaction" : "\(count) transactions")
-                + ", so that 0 to \(count), -1 to -\(count + 1) and 'last' can be asked for."
+                + ", which makes 0 to \(count), -1 to -\(count + 1) and 'last'."
         case .changed(let clause):
             "The history was not recorded: \(clause)."
         case .timeLimit:

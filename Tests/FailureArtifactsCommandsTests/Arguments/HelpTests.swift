@@ -3,7 +3,7 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct HelpTests {
-    @Test(arguments: ["list", "show", "open", "query", "extract", "verify"])
+    @Test(arguments: ["list", "show", "open", "query", "history", "extract", "verify"])
     func everyCommandHasHelp(_ command: String) {
         let outcome = run(command, "--help")
         #expect(outcome.status == 0)
