@@ -45,7 +45,7 @@ package struct ExtractedHistory: ~Copyable, Sendable {
         try wrapping { () throws(HistoryError) in try reader.state(of: commit) }
     }
 
-    /// `ledger.at-2`
+    /// The stem of a file with a state: `ledger.at-2`.
     package func name(of state: Int) -> String { "\(Path.stem(of: Path.name(of: entry))).at-\(state)" }
 
     private func wrapping<Result>(

@@ -83,9 +83,11 @@ extension Syntax.Option {
 }
 
 extension ParsedArguments {
-    /// The commit that `--at` names; nil where it is not given.
+    /// Reads what `--at` names.
     ///
     /// - Parameter syntax: The command's, for the error.
+    /// - Returns: The commit; nil where the option is not given.
+    /// - Throws: A usage error for anything else.
     func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
         guard let text = value(of: "--at") else { return nil }
         guard let commit = CommitReference(text) else {

@@ -41,7 +41,7 @@ struct HistoryText {
         return lines
     }
 
-    /// `account: 1 row inserted, 2 updated`
+    /// `account: 1 row inserted, 2 updated`.
     private static func rows(of table: StateChanges.Table) -> String {
         if let problem = table.problem { return "\(table.name): rows cannot be compared, \(problem)" }
         let counts = [

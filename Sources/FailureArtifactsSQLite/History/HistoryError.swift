@@ -31,9 +31,10 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
     /// A full sentence.
     package var description: String { description(ofHistory: "'\(path)'") }
 
-    /// A full sentence.
+    /// Says it of a history that is not known by its path.
     ///
     /// - Parameter name: What to call the history file, with quotes.
+    /// - Returns: A full sentence.
     package func description(ofHistory name: String) -> String {
         switch reason {
         case .damaged(let clause):

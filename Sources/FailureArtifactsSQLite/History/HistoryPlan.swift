@@ -204,6 +204,7 @@ struct HistoryPlan: ~Copyable {
     ///
     /// - Parameter limit: The largest size of its file in bytes.
     /// - Returns: The content, nil where no transaction can be kept; and why it is not all.
+    /// - Throws: A failure to read, or that the time is up.
     func content(limit: UInt64) throws(HistoryError) -> (content: Content?, cut: Cut?) {
         let isNew = newPages()
         let whole = try firstWholeState(isNew)

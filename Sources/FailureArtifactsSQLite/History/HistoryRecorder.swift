@@ -71,6 +71,11 @@ package struct HistoryRecorder: Sendable {
                 + "frame \(log.pages.count + 1) or of one after it is wrong."
             return summary
         }
+        if let index, index.describes(log), index.lastFrame < log.pages.count {
+            summary.reason =
+                "The WAL's last transaction was being written: the process itself did not see it yet."
+            return summary
+        }
         guard let last = log.transactions.last else {
             summary.reason = "The WAL held no transaction."
             return summary

@@ -41,12 +41,13 @@ package struct WriteAheadLog: Sendable {
     /// In bytes, 0 where there is no valid header.
     package var pageSize: Int { header?.pageSize ?? 0 }
 
-    /// Whether transactions that the process has committed can no longer be read: a checksum or a salt of
-    /// a frame before the wal-index's last one is wrong.
+    /// Whether a checksum or a salt of a frame before the wal-index's last one is wrong, so that transactions
+    /// which the process has committed can be read by itself only.
     ///
-    /// SQLite's recovery drops such transactions without a word, and the result passes `integrity_check`.
+    /// SQLite's recovery drops them without a word, and the result passes `integrity_check`.
     ///
     /// - Parameter index: The WAL's index; nil, or that of another generation, says nothing.
+    /// - Returns: Whether there are such transactions.
     package func isBroken(accordingTo index: WriteAheadLogIndex?) -> Bool {
         guard let index, index.describes(self) else { return false }
         return pages.count < index.lastFrame
@@ -109,7 +110,7 @@ package struct WriteAheadLog: Sendable {
         }
     }
 
-    /// Reads the file's header; nil where SQLite would take the WAL for an empty one.
+    /// Reads the file's header: nothing where SQLite would take the WAL for an empty one.
     private static func header(
         _ bytes: UnsafeRawBufferPointer
     ) -> (Header, WriteAheadLogChecksum)? {

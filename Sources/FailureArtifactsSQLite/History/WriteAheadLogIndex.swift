@@ -10,11 +10,10 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     /// The salts of the generation of the WAL that this is the index of.
     private let salts: [UInt8]
 
-    /// Reads the header of a wal-index.
+    /// Reads the header of a wal-index; nil where it is not complete, or being changed.
     ///
     /// - Parameter file: The `-shm`. SQLite's locks are on this very file: where a connection of this
     ///   process has it open it must be a `File(sharing:)`.
-    /// - Returns: Nil where the header is not complete, or being changed.
     /// - Throws: The failure to read.
     package init?(reading file: borrowing File) throws(SystemError) {
         var bytes = [UInt8](repeating: 0, count: 136)

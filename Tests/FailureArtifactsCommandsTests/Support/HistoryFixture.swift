@@ -5,10 +5,6 @@ import Testing
 
 extension Fixture {
     /// The bundle of a store in WAL mode, with the history that a capture would have recorded.
-    ///
-    /// - Parameters:
-    ///   - transactions: Each a list of statements.
-    ///   - uncommitted: What a transaction that is open at the failure has done; nil for none.
     @discardableResult
     func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil

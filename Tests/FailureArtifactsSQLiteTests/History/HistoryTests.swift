@@ -234,6 +234,26 @@ import Testing
         }
     }
 
+    /// As while a commit is under way: its frames are there, and the index is not changed yet.
+    @Test func aTransactionThatIsNotPublishedIsNoticed() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let copy = directory + "/copied"
+            for suffix in ["", "-wal", "-shm"] {
+                try FileSystem.copy(directory + "/shop.sqlite" + suffix, toNewFile: copy + suffix)
+            }
+            let index = try File(updating: copy + "-shm")
+            for offset: UInt64 in [16, 64] {
+                try withUnsafeBytes(of: UInt32(2)) { try index.write($0, at: offset) }
+            }
+            let summary = try HistoryRecorder(maximumBytes: .max).record(
+                source(copy), committedPages: 2, to: directory + "/history")
+            #expect(summary.transactions == 0 && summary.omittedTransactions == 3)
+            #expect(summary.reason?.hasPrefix("The WAL's last transaction was being written") == true)
+            _ = application
+        }
+    }
+
     @Test func aWALWhoseHeaderIsBrokenHoldsNothing() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
