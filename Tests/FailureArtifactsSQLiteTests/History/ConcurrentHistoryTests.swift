@@ -29,8 +29,10 @@ import Testing
                 """
                 PRAGMA page_size = 1024; PRAGMA journal_mode = wal; PRAGMA synchronous = off;
                 CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (0, 0);
+                PRAGMA wal_checkpoint(TRUNCATE)
                 """)
             let mayEnd = Lock(false)
+            let attempts = Lock(0)
             let writer = Thread {
                 guard let own = try? ApplicationHandle(path) else { return }
                 try? own.run("PRAGMA synchronous = off; PRAGMA wal_autocheckpoint = 40")
@@ -42,6 +44,13 @@ import Testing
                         BEGIN; UPDATE t SET v = v + 1 WHERE id = 0;
                         INSERT OR REPLACE INTO t VALUES (1 + \(number) % 50, randomblob(200)); COMMIT
                         """)
+                    // Now and then one attempt is left in peace, so that there is something to accept.
+                    let peaceful = attempts.withLock(\.self) + 2
+                    while number % 17 == 0, attempts.withLock(\.self) < peaceful,
+                        !mayEnd.withLock(\.self)
+                    {
+                        sched_yield()
+                    }
                 }
                 own.close()
             }
@@ -53,7 +62,8 @@ import Testing
 
             var accepted = 0
             var transactions = 0
-            for attempt in 0..<20_000 where accepted < 40 {
+            for attempt in 0..<200 {
+                defer { attempts.withLock { $0 += 1 } }
                 let name = "\(directory)/\(attempt)"
                 let before = try fingerprint(path)
                 do {
@@ -78,7 +88,7 @@ import Testing
                 }
                 for suffix in ["", "-wal", "-shm", ".history"] { try FileSystem.remove(name + suffix) }
             }
-            #expect(accepted == 40 && transactions > 40)
+            #expect(accepted >= 20 && accepted < 200 && transactions > accepted)
         }
     }
 
