@@ -5,16 +5,21 @@ internal import FailureArtifactsSystem
 ///
 /// How it is to be called, for a store that may be in use:
 ///
-/// 1. Take a fingerprint of the database and the WAL (sizes, times, header), as for a copy of the files.
-/// 2. Make the copy of the committed state.
-/// 3. Open the database, the `-wal` and, where there is one, the `-shm` with `File(sharing:)`, or take private
-///    copies of the first two that were made between the fingerprints; ``record(_:committedPages:to:)``.
+/// 1. Take a fingerprint of the database and the WAL, as for a copy of the files, and the wal-index's header:
+///    `WriteAheadLogIndex(reading: File(sharing: "…-shm"))`. Two of these that are equal, and not nil, have
+///    seen neither a commit nor a checkpoint in between, however coarse the files' times are.
+/// 2. Make the copy of the committed state. Its pages have to be those of the store: copied files, the backup
+///    API and `sqlite3_serialize` give such a copy, `VACUUM INTO` does not. A copy that has what a transaction
+///    had not committed is of no use; where there is no other, nothing is to be recorded. Leaves of the
+///    freelist may be zeroed in it.
+/// 3. Open the database, the `-wal` and, where there is one, the `-shm` with `File(sharing:)`, or the first
+///    two from private copies that were made between the fingerprints; ``record(_:committedPages:to:)``.
 /// 4. Take the fingerprint again. If it differs, remove the history and the copy, and start again: whether the
 ///    two belong to one moment is not known. (The recorder itself notices a WAL that was started anew or
-///    checkpointed while it read, and a size that is not that of the copy.)
+///    checkpointed while it read, a commit that is under way, and a size that is not that of the copy.)
 ///
-/// On private copies no second fingerprint is needed. Nothing is written to the store, no lock is taken, and
-/// no SQLite function is called.
+/// For private copies of all files, no second fingerprint is needed. Nothing is written to the store, no lock
+/// is taken, and no SQLite function is called.
 package struct HistoryRecorder: Sendable {
     /// The largest history file in bytes; of more the newest transactions are kept.
     package var maximumBytes: UInt64
@@ -87,6 +92,10 @@ package struct HistoryRecorder: Sendable {
             return summary
         }
         let plan = try HistoryPlan(source, log: log, index: index, until: deadline)
+        guard try plan.isPlainDatabase() else {
+            summary.reason = "The store's first page is not that of a plain SQLite database."
+            return summary
+        }
         let (content, cut) = try plan.content(limit: maximumBytes)
         if let content {
             do throws(HistoryError) {

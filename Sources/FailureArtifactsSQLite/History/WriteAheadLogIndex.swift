@@ -2,6 +2,8 @@ package import FailureArtifactsSystem
 
 /// What the header of a wal-index, the `-shm` file, says of a WAL
 /// (<https://www.sqlite.org/walformat.html#the_wal_index_file_format>).
+///
+/// Each commit and each checkpoint changes it: two that are equal are of one moment.
 package struct WriteAheadLogIndex: Sendable, Equatable {
     /// How many frames are valid and committed: `mxFrame`.
     package let lastFrame: Int
@@ -9,6 +11,10 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     let backfillAttempted: Int
     /// The salts of the generation of the WAL that this is the index of.
     private let salts: [UInt8]
+    /// All of the header that commits change, a counter of them among it.
+    private let header: [UInt8]
+    /// How many frames a checkpoint has certainly written into the database: `nBackfill`.
+    private let backfilled: UInt32
 
     /// Reads the header of a wal-index; nil where it is not complete, or being changed.
     ///
@@ -30,6 +36,8 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
         guard number(at: 0) == 3_007_000, bytes[12] != 0 else { return nil }
         lastFrame = Int(number(at: 16))
         salts = Array(bytes[32..<40])
+        header = Array(bytes[..<48])
+        backfilled = number(at: 96)
         backfillAttempted = Int(max(number(at: 96), number(at: 128)))
     }
 

@@ -160,6 +160,23 @@ import Testing
         }
     }
 
+    /// An encrypted store has a WAL like any other, but no header that could be read.
+    @Test func aStoreThatIsNotPlainHasNoHistory() throws {
+        try withTemporaryDirectory { directory in
+            let application = try makeStore(directory)
+            let copy = directory + "/copied"
+            for suffix in ["", "-wal", "-shm"] {
+                try FileSystem.copy(directory + "/shop.sqlite" + suffix, toNewFile: copy + suffix)
+            }
+            let database = try File(updating: copy)
+            try [UInt8](repeating: 0xAA, count: 100).withBytes { try database.write($0, at: 0) }
+            let summary = try HistoryRecorder(maximumBytes: .max).record(
+                source(copy), committedPages: 2, to: directory + "/history")
+            #expect(summary.transactions == 0 && summary.reason?.contains("plain SQLite") == true)
+            _ = application
+        }
+    }
+
     @Test func anEmptyWALHasNoHistory() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)

@@ -239,7 +239,7 @@ if os.path.getsize(path + "-wal") > 32 + len(valid) * (page_size + 24):
 
 # The copy that goes with the history, in one of the ways there are.
 copy = os.path.join(directory, "copy.sqlite")
-way = choice.choice(["image", "backup", "fold", "zeroed"])
+way = choice.choice(["image", "backup", "fold", "zeroed", "zeroed"])
 occurred.add("copy " + way)
 if way == "backup":
     target = sqlite3.connect(copy)
