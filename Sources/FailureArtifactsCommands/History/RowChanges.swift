@@ -3,25 +3,55 @@ internal import FailureArtifactsSQLite
 /// Compares two states of a store by SQL: rows by their primary key, or by their rowid where there is none.
 struct RowChanges: ~Copyable {
     private let connection: Connection
+    private let changedRows: ChangedRows?
 
     /// What changed from one stand-alone file to another.
     ///
     /// - Parameters:
     ///   - old: The earlier state; nobody else may use either file.
     ///   - new: The later state.
+    ///   - pages: The pages that can be different, where that is known: it saves much time.
     /// - Returns: The changes; a table whose rows cannot be compared says why.
     /// - Throws: Why a file cannot be read at all.
-    static func count(from old: String, to new: String) throws(SQLiteError) -> StateChanges {
-        let comparison = RowChanges(connection: try Connection(path: new, mode: .readOnly))
-        try comparison.connection.distrustSchema()
-        let statement = try comparison.connection.prepare("ATTACH ? AS old")
-        try statement.bind([.text(old)])
-        _ = try statement.step()
-        return try comparison.changes()
+    static func count(
+        from old: String, to new: String, pages: Set<UInt32>? = nil
+    ) throws(SQLiteError) -> StateChanges {
+        let connection = try Connection(path: new, mode: .readOnly)
+        try connection.distrustSchema()
+        try attach(old, to: connection)
+        var changedRows: ChangedRows?
+        if let pages {
+            changedRows = ChangedRows(
+                from: (old, try roots(of: "old", connection)),
+                to: (new, try roots(of: "main", connection)),
+                pages: pages)
+        }
+        return try RowChanges(connection: connection, changedRows: changedRows).changes()
     }
 
-    private init(connection: consuming Connection) {
+    private init(connection: consuming Connection, changedRows: ChangedRows?) {
         self.connection = connection
+        self.changedRows = changedRows
+    }
+
+    private static func attach(_ path: String, to connection: borrowing Connection) throws(SQLiteError) {
+        let statement = try connection.prepare("ATTACH ? AS old")
+        try statement.bind([.text(path)])
+        _ = try statement.step()
+    }
+
+    private static func roots(
+        of schema: String, _ connection: borrowing Connection
+    ) throws(SQLiteError) -> ChangedRows.Roots {
+        let statement = try connection.prepare(
+            "SELECT name, rootpage FROM \(schema).sqlite_master WHERE rootpage > 0")
+        var roots: ChangedRows.Roots = [:]
+        while try statement.step() {
+            if case .integer(let root) = statement.value(at: 1) {
+                roots[text(statement.value(at: 0))] = UInt32(clamping: root)
+            }
+        }
+        return roots
     }
 
     private func changes() throws(SQLiteError) -> StateChanges {
@@ -112,14 +142,19 @@ struct RowChanges: ~Copyable {
         let common = after.names.filter(before.names.contains)
         // A primary key that is not the same in both is no key to compare by.
         let isKey = !after.key.isEmpty && after.key == before.key
-        let key =
-            isKey ? after.key.map(quotedIdentifier) : [Self.rowid(beside: before.names + after.names)]
+        let rowid = Self.rowid(beside: before.names + after.names)
+        let key = isKey ? after.key.map(quotedIdentifier) : [rowid ?? "rowid"]
+        var scope = ""
+        if let rowid, case .rows(let rowids) = changedRows?.extent(of: name) {
+            if rowids.isEmpty { return result }
+            scope = "a.\(rowid) IN (\(rowids.map(String.init).joined(separator: ","))) AND "
+        }
         let matches = key.map { "a.\($0) IS b.\($0)" }.joined(separator: " AND ")
         result.inserted = try connection.integer(
-            of: "SELECT count(*) FROM main.\(table) a WHERE NOT EXISTS "
+            of: "SELECT count(*) FROM main.\(table) a WHERE \(scope)NOT EXISTS "
                 + "(SELECT 1 FROM old.\(table) b WHERE \(matches))")
         result.deleted = try connection.integer(
-            of: "SELECT count(*) FROM old.\(table) a WHERE NOT EXISTS "
+            of: "SELECT count(*) FROM old.\(table) a WHERE \(scope)NOT EXISTS "
                 + "(SELECT 1 FROM main.\(table) b WHERE \(matches))")
         let differences = common.map(quotedIdentifier).map { column in
             "a.\(column) IS NOT b.\(column) COLLATE BINARY OR typeof(a.\(column)) <> typeof(b.\(column))"
@@ -127,18 +162,18 @@ struct RowChanges: ~Copyable {
         guard !differences.isEmpty else { return result }
         result.updated = try connection.integer(
             of: "SELECT count(*) FROM main.\(table) a JOIN old.\(table) b ON \(matches) "
-                + "WHERE \(differences.joined(separator: " OR "))")
+                + "WHERE \(scope)(\(differences.joined(separator: " OR ")))")
         return result
     }
 
-    /// A name of the rowid that no column has taken.
-    private static func rowid(beside columns: [String]) -> String {
+    /// A name of the rowid that no column has taken; nil where there is none.
+    private static func rowid(beside columns: [String]) -> String? {
         let taken = Set(columns.map { $0.lowercased() })
-        return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } ?? "rowid"
+        return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
     }
+}
 
-    private func text(_ value: Value) -> String {
-        if case .text(let text) = value { return text }
-        return ""
-    }
+private func text(_ value: Value) -> String {
+    if case .text(let text) = value { return text }
+    return ""
 }

@@ -72,7 +72,8 @@ struct HistoryCommand: Command {
                 HistoryText.Transaction(
                     number: index + 1, pages: transaction.pages.count,
                     size: UInt64(transaction.databaseSize) * UInt64(history.reader.pageSize),
-                    changes: try RowChanges.count(from: old, to: new)))
+                    changes: try RowChanges.count(
+                        from: old, to: new, pages: Set(transaction.pages))))
             try history.advance(old, from: index)
         }
     }
