@@ -45,11 +45,6 @@ def content(path):
         connection.close()
 
 
-def meaningful(image):
-    """A page 1 without what a copy changes: change counter, schema cookie, versions."""
-    return image[:24] + image[28:40] + image[44:92] + image[100:]
-
-
 history = wal.History(history_path)
 page_size = history.page_size
 count = len(history.transactions)
@@ -70,7 +65,7 @@ for number in range(count + 1):
         old = expected[(page - 1) * page_size:page * page_size]
         new = found[(page - 1) * page_size:page * page_size]
         if page == 1:
-            old, new = meaningful(old), meaningful(new)
+            old, new = wal.meaningful(old), wal.meaningful(new)
         if old != new and page not in unused:
             problems.append("state %d: page %d differs" % (number, page))
     if content(expected_path) != content(found_path):
@@ -94,7 +89,7 @@ for number in range(states - 2, -1, -1):
     if any(image[part] != database[part] for part in slices if part.start):
         first = number + 1
         break
-    if 1 in needed and meaningful(image[:page_size]) != meaningful(database[:18] + b"\1\1" + database[20:page_size]):
+    if 1 in needed and wal.meaningful(image[:page_size]) != wal.meaningful(database[:18] + b"\1\1" + database[20:page_size]):
         first = number + 1
         break
 
