@@ -251,6 +251,38 @@ import Testing
         }
     }
 
+    /// SQLite 3.40.1, for one, leaves frames without checksums where a rollback to a savepoint took back pages
+    /// that had outgrown the cache: the commit that follows is lost to everyone but its own process.
+    @Test func aCommitThatRecoveryLosesIsNoticed() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                """
+                PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = off;
+                CREATE TABLE t(k INTEGER PRIMARY KEY, v); CREATE TABLE u(k INTEGER PRIMARY KEY, v);
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 3000)
+                INSERT INTO t SELECT n, zeroblob(100) FROM c; INSERT INTO u SELECT * FROM t;
+                PRAGMA wal_checkpoint(TRUNCATE); PRAGMA cache_size = 10;
+                BEGIN; UPDATE t SET v = 'new' WHERE k = 1;
+                SAVEPOINT s; UPDATE u SET v = 1; UPDATE u SET v = 2; ROLLBACK TO s;
+                UPDATE t SET v = 'new'; COMMIT
+                """)
+            let count = "SELECT count(*) FROM t WHERE v = 'new'"
+            #expect(try application.value(count) == "3000")
+            let copy = directory + "/copied"
+            for suffix in ["", "-wal"] {
+                try FileSystem.copy(path + suffix, toNewFile: copy + suffix)
+            }
+            let isLost = try sqlite3Program(copy, count) != "3000"
+            let pages = try #require(UInt64(application.value("PRAGMA page_count")))
+            let summary = try HistoryRecorder(maximumBytes: .max).record(
+                openSource(directory), committedPages: pages, to: directory + "/history")
+            #expect(summary.isBroken == isLost)
+            #expect(summary.transactions == (isLost ? 0 : 1))
+        }
+    }
+
     /// As while a commit is under way: its frames are there, and the index is not changed yet.
     @Test func aTransactionThatIsNotPublishedIsNoticed() throws {
         try withTemporaryDirectory { directory in
