@@ -110,6 +110,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
+            exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCommandsTests",

@@ -38,11 +38,22 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
 extension BundleError {
     var exitCode: ExitCode {
         switch reason {
-        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured: .noInput
+        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory: .noInput
+        case .history(_, let error): error.exitCode
         case .ambiguous: .usage
         case .noMetadata, .badMetadata, .newerVersion, .missingEntry: .badData
         case .archive(let error): error.exitCode
         case .system: .inputOutput
+        }
+    }
+}
+
+extension HistoryError {
+    var exitCode: ExitCode {
+        switch reason {
+        case .noSuchCommit: .noInput
+        case .system, .changed, .timeLimit: .inputOutput
+        case .damaged, .newerVersion, .foreignCopy: .badData
         }
     }
 }

@@ -6,7 +6,8 @@ package enum CommandLineTool {
     static var commands: [any Command.Type] {
         [
             ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
-            DiffCommand.self, ExtractCommand.self, VerifyCommand.self, SweepCommand.self,
+            HistoryCommand.self, DiffCommand.self, ExtractCommand.self, VerifyCommand.self,
+            SweepCommand.self,
         ]
     }
 

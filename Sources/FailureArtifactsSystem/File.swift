@@ -175,9 +175,9 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
-    /// Cuts or extends the file.
-    package func truncate(to size: UInt64) throws(SystemError) {
-        guard ftruncate(descriptor, off_t(size)) == 0 else { throw .last("truncate", path) }
+    /// Cuts the file, or lengthens it with zeros.
+    package func resize(to size: UInt64) throws(SystemError) {
+        guard ftruncate(descriptor, off_t(clamping: size)) == 0 else { throw .last("resize", path) }
     }
 
     /// Has the system write the file's content to the disk.

@@ -33,6 +33,8 @@ extension BundleMetadata {
         package var capture: Capture
         /// Sizes of files.
         package var bytes: Bytes
+        /// The states after earlier transactions; absent for a store without a WAL.
+        package var history: History?
 
         // What SQLite says of the copy; absent where there is none that it can read.
 
@@ -145,6 +147,27 @@ extension BundleMetadata {
                 self.name = name
                 self.rows = rows
                 self.exact = exact
+            }
+        }
+
+        /// What can be rebuilt of the store's earlier states.
+        package struct History: Codable, Equatable, Sendable {
+            /// The history file, to be used with the committed copy; absent where there is none.
+            package var entry: String?
+            /// How many transactions it has.
+            package var transactions: Int
+            /// Its size, not compressed.
+            package var bytes: UInt64
+            /// Why it has fewer transactions than the WAL had, or is absent, as a full sentence.
+            package var reason: String?
+
+            package init(
+                entry: String? = nil, transactions: Int = 0, bytes: UInt64 = 0, reason: String? = nil
+            ) {
+                self.entry = entry
+                self.transactions = transactions
+                self.bytes = bytes
+                self.reason = reason
             }
         }
 

@@ -1,3 +1,4 @@
+package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 package import FailureArtifactsZip
 
@@ -23,6 +24,10 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case noSuchStore(String, [String])
         /// The store was described, not copied; the text is the reason, as a full sentence.
         case storeNotCaptured(String, String?)
+        /// The store has no history; the second text is the reason, as a full sentence.
+        case noHistory(String, String?)
+        /// A store's history, by the name of its entry, cannot be used.
+        case history(String, HistoryError)
         /// The metadata names an entry that the archive does not have.
         case missingEntry(String)
         case archive(ZipError)
@@ -65,6 +70,11 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case .storeNotCaptured(let name, let reason):
             "'\(path)' describes the store '\(name)', but has no copy of it"
                 + (reason.map { ": \($0)" } ?? ".")
+        case .noHistory(let name, let reason):
+            "'\(path)' has no history of the store '\(name)', so that only its last state can be looked at."
+                + (reason.map { " \($0)" } ?? "")
+        case .history(let entry, let error):
+            error.description(ofHistory: "'\(entry)' of '\(path)'")
         case .missingEntry(let entry):
             "'\(path)' is incomplete: its metadata names '\(entry)', and the zip has no such entry."
         case .archive(let error):

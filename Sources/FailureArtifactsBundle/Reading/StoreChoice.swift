@@ -23,11 +23,16 @@ extension BundleMetadata {
     package var entries: [String] {
         let allStores = stores + (snapshots ?? []).flatMap(\.stores)
         let names =
-            storeChoices.map(\.entry) + allStores.compactMap(\.statements?.entry)
+            storeChoices.map(\.entry) + historyEntries + allStores.compactMap(\.statements?.entry)
             + allStores.flatMap { $0.rawEntries ?? [] }
             + attachments.compactMap(\.entry)
         var seen: Set<String> = []
         return names.filter { seen.insert($0).inserted }
+    }
+
+    /// The history files, in the metadata's order.
+    package var historyEntries: [String] {
+        (stores + (snapshots ?? []).flatMap(\.stores)).compactMap { $0.history?.entry }
     }
 }
 

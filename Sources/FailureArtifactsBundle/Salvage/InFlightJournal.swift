@@ -97,7 +97,7 @@ package final class InFlightJournal: Sendable {
             guard state.inFlight.remove(id) != nil else { return }
             if state.inFlight.isEmpty, state.owner == getpid() {
                 // All that was said is of the past.
-                try? state.file?.file.truncate(to: 0)
+                try? state.file?.file.resize(to: 0)
                 state.end = 0
                 state.isStartCurrent = false
             } else {
@@ -155,7 +155,7 @@ package final class InFlightJournal: Sendable {
             state.end += UInt64(bytes.count)
         } catch {
             // A line that is there in part would swallow the next one.
-            try? file.file.truncate(to: state.end)
+            try? file.file.resize(to: state.end)
         }
     }
 

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSQLite
+
 /// What a command takes: its arguments are parsed by it, and its `--help` is made of it.
 package struct Syntax: Sendable {
     /// An option: `--json`, `--store NAME`.
@@ -74,6 +76,31 @@ extension Syntax.Option {
         help:
             "The store: its name, NAME.committed for what was committed where a transaction was open, or "
             + "the name of an entry. By default the first.")
+}
+
+extension Syntax.Option {
+    static let commit = Syntax.Option(
+        "--at", value: "COMMIT",
+        help:
+            "The state after a transaction, of a store that has a history: 0 is the state before the first "
+            + "one, N the state after the Nth, -1 or last the one at the failure, -2 the one a transaction "
+            + "earlier. 'failure-artifacts history' lists them.")
+}
+
+extension ParsedArguments {
+    /// Reads what `--at` names.
+    ///
+    /// - Parameter syntax: The command's, for the error.
+    /// - Returns: The commit; nil where the option is not given.
+    /// - Throws: A usage error for anything else.
+    func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
+        guard let text = value(of: "--at") else { return nil }
+        guard let commit = CommitReference(text) else {
+            throw syntax.usageError(
+                "'\(text)' is no commit: give a number such as 0, 3 or -2, or 'last'.")
+        }
+        return commit
+    }
 }
 
 extension Syntax.Positional {

@@ -61,6 +61,12 @@ struct StoreText {
             facts.append("application_id \(identifier)")
         }
         if !facts.isEmpty { lines.append(facts.joined(separator: ", ")) }
+        if let history = store.history {
+            if history.entry != nil {
+                lines.append("history of " + Counted.items(Int64(history.transactions), "transaction"))
+            }
+            if let reason = history.reason { lines.append("history: " + reason) }
+        }
         if store.entry != nil, !store.capture.consistent {
             lines.append("The copy may mix several states: it could not be made at one moment.")
         }

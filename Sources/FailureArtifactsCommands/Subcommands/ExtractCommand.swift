@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
@@ -12,12 +13,18 @@ struct ExtractCommand: Command {
                 help:
                     "A directory that is empty or does not exist. By default the bundle's name without "
                     + ".zip, in the working directory."),
-            .json("One object a line: path, bytes."),
+            .commit, .store, .json("One object a line: path, bytes."),
         ],
-        discussion: "Prints the path of each file. Nothing is ever written over or outside of DIR.")
+        discussion: """
+            Prints the path of each file. Nothing is ever written over or outside of DIR.
+
+            With --at the only file is the store as it was at that commit, such as ledger.at-2.sqlite.
+            """)
 
     private let path: String
     private let output: String?
+    private let commit: CommitReference?
+    private let store: String?
     private let isJSON: Bool
 
     init(_ arguments: ParsedArguments) throws {
@@ -25,11 +32,22 @@ struct ExtractCommand: Command {
         output = arguments.value(of: "--output")
         isJSON = arguments.has("--json")
         guard output != "" else { throw Self.syntax.usageError("'-o' needs a directory.") }
+        commit = try arguments.commit(Self.syntax)
+        store = arguments.value(of: "--store")
+        guard store == nil || commit != nil else {
+            throw Self.syntax.usageError("'--store' goes with '--at': without it all files are written.")
+        }
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, _ in
+        try console.withBundle(at: path) { bundle, scratch in
             let directory = output ?? Path.stem(of: bundle.location.name)
+            if let commit {
+                try write(
+                    try bundle.store(named: store), at: commit, of: bundle, to: directory,
+                    scratch: scratch, console)
+                return .done
+            }
             try prepare(directory)
             for entry in bundle.archive.entries {
                 try Self.check(entry, of: bundle.location)
@@ -40,13 +58,30 @@ struct ExtractCommand: Command {
                 }
                 try FileSystem.createDirectory(Path.directory(of: file), permissions: 0o777)
                 try bundle.archive.extract(entry, toNewFile: file)
-                if isJSON {
-                    try console.output.writeLine(JSONText.line(Written(path: file, bytes: entry.size)))
-                } else {
-                    try console.output.writeLine(SafeText.line(file))
-                }
+                try report(file, size: entry.size, console)
             }
             return .done
+        }
+    }
+
+    /// Writes one store as it was.
+    private func write(
+        _ choice: StoreChoice, at commit: CommitReference, of bundle: BundleReader, to directory: String,
+        scratch: String, _ console: Console
+    ) throws {
+        let history = try bundle.extractHistory(of: choice, below: scratch)
+        let state = try history.state(of: commit)
+        try prepare(directory)
+        let file = Path.join(directory, history.name(of: state) + ".sqlite")
+        let size = try FileSystem.status(of: history.rebuild(state, to: file))?.size ?? 0
+        try report(file, size: size, console)
+    }
+
+    private func report(_ file: String, size: UInt64, _ console: Console) throws {
+        if isJSON {
+            try console.output.writeLine(JSONText.line(Written(path: file, bytes: size)))
+        } else {
+            try console.output.writeLine(SafeText.line(file))
         }
     }
 

@@ -1,11 +1,12 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// `open`: SQLite's own shell on a scratch copy of a store.
 struct OpenCommand: Command {
     static let syntax = Syntax(
         command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
-        options: [.store],
+        options: [.store, .commit],
         rest: Syntax.Positional(
             "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
         discussion: """
@@ -18,11 +19,13 @@ struct OpenCommand: Command {
 
     private let path: String
     private let store: String?
+    private let commit: CommitReference?
     private let passedOn: [String]
 
-    init(_ arguments: ParsedArguments) {
+    init(_ arguments: ParsedArguments) throws {
         path = arguments.positionals[0]
         store = arguments.value(of: "--store")
+        commit = try arguments.commit(Self.syntax)
         passedOn = arguments.rest
     }
 
@@ -37,11 +40,10 @@ struct OpenCommand: Command {
                     "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install "
                         + "sqlite', or use 'failure-artifacts query'.")
             }
-            let file = try bundle.extract(choice, below: scratch)
-            let size = try FileSystem.status(of: file)?.size ?? 0
-            for line in header(bundle.metadata, choice, size: size, console.error) { console.say(line) }
+            let file = try bundle.extract(choice, at: commit, below: scratch)
+            for line in try header(bundle.metadata, choice, file, console.error) { console.say(line) }
             let status = try ChildProcess.run(
-                shell, arguments: [file] + passedOn, environment: console.environment,
+                shell, arguments: [file.path] + passedOn, environment: console.environment,
                 interruption: console.interruption)
             return ExitCode(rawValue: status)
         }
@@ -49,8 +51,8 @@ struct OpenCommand: Command {
 
     /// What one is looking at.
     private func header(
-        _ metadata: BundleMetadata, _ choice: StoreChoice, size: UInt64, _ output: TextOutput
-    ) -> [String] {
+        _ metadata: BundleMetadata, _ choice: StoreChoice, _ file: StoreFile, _ output: TextOutput
+    ) throws -> [String] {
         var lines = [
             output.styled(SafeText.line(metadata.test.title), .bold) + " "
                 + output.styled(metadata.outcome.label, .red)
@@ -60,8 +62,11 @@ struct OpenCommand: Command {
             lines += TextWrap.message(failure.message, indent: 2, for: output)
         }
         let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
+        let size = try FileSystem.status(of: file.path)?.size ?? 0
         var seen = ""
-        if choice.isCommitted {
+        if let state = file.state {
+            seen = ", " + state.description
+        } else if choice.isCommitted {
             seen = ", what was committed"
         } else if choice.store.transactionOpen == true {
             seen = ", inside the open transaction"
@@ -69,7 +74,7 @@ struct OpenCommand: Command {
         lines.append(
             output.styled("Store \(SafeText.line(choice.name))", .heading)
                 + " (\(Counted.bytes(size)))\(seen)")
-        if let tables = choice.store.tables, !choice.isCommitted, !tables.isEmpty {
+        if let tables = choice.store.tables, !choice.isCommitted, file.state == nil, !tables.isEmpty {
             lines.append("  " + StoreText.summary(of: tables))
         }
         if !others.isEmpty {

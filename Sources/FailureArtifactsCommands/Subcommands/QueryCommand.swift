@@ -9,7 +9,7 @@ struct QueryCommand: Command {
             .bundle, Syntax.Positional("SQL", help: "A statement that changes nothing."),
         ],
         options: [
-            .store,
+            .store, .commit,
             Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
             .json("An array of objects, a row a line."),
         ],
@@ -27,6 +27,7 @@ struct QueryCommand: Command {
     private let path: String
     private let sql: String
     private let store: String?
+    private let commit: CommitReference?
     private let isCSV: Bool
     private let isJSON: Bool
 
@@ -34,6 +35,7 @@ struct QueryCommand: Command {
         path = arguments.positionals[0]
         sql = arguments.positionals[1]
         store = arguments.value(of: "--store")
+        commit = try arguments.commit(Self.syntax)
         isCSV = arguments.has("--csv")
         isJSON = arguments.has("--json")
         guard !(isCSV && isJSON) else {
@@ -44,7 +46,7 @@ struct QueryCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            let file = try bundle.extract(choice, below: scratch)
+            let file = try bundle.extract(choice, at: commit, below: scratch).path
             do {
                 let connection = try Connection(path: file, mode: .immutable)
                 try connection.distrustSchema()
@@ -57,7 +59,8 @@ struct QueryCommand: Command {
                 }
                 try write(statement, with: renderer(for: console.output))
             } catch let error as SQLiteError {
-                throw CommandError(error, sql: sql, store: choice, bundle: bundle.location)
+                throw CommandError(
+                    error, sql: sql, store: choice, isLast: commit == nil, bundle: bundle.location)
             }
             return .done
         }
@@ -88,7 +91,7 @@ struct QueryCommand: Command {
 extension CommandError {
     /// A statement of the user's that fails: mostly the statement is wrong, sometimes the store.
     fileprivate init(
-        _ error: SQLiteError, sql: String, store: StoreChoice, bundle: BundleLocation
+        _ error: SQLiteError, sql: String, store: StoreChoice, isLast: Bool, bundle: BundleLocation
     ) {
         let isStoreBad = error.isDatabaseDamaged
         guard !isStoreBad else {
@@ -97,7 +100,9 @@ extension CommandError {
             return
         }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
-        if error.message.hasPrefix("no such table"), let tables = store.store.tables, !tables.isEmpty {
+        if isLast, error.message.hasPrefix("no such table"), let tables = store.store.tables,
+            !tables.isEmpty
+        {
             sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")
             sentence += tables.count > 20 ? " and \(tables.count - 20) more." : "."
         }

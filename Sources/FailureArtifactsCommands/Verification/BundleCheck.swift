@@ -55,6 +55,10 @@ struct BundleCheck: Encodable, Equatable {
             problems.append(
                 BundleError(bundle.location.description, .missingEntry(entry)).description)
         }
+        for choice in bundle.metadata.storeChoices
+        where !choice.isCommitted && choice.store.history?.entry != nil {
+            try checkHistory(of: choice, in: bundle, scratch: scratch)
+        }
         for choice in bundle.metadata.storeChoices {
             do {
                 let file = try bundle.extract(choice, below: scratch)
@@ -71,6 +75,26 @@ struct BundleCheck: Encodable, Equatable {
                 if case .system(let failure) = error.reason { throw failure }
                 if !problems.contains(error.description) { problems.append(error.description) }
             }
+        }
+    }
+
+    /// Rebuilds the first state of a store's history; those after it take less.
+    private mutating func checkHistory(
+        of choice: StoreChoice, in bundle: BundleReader, scratch: String
+    ) throws {
+        do {
+            let history = try bundle.extractHistory(of: choice, below: scratch)
+            defer { try? FileSystem.remove(Path.directory(of: history.copy)) }
+            let first = try history.rebuild(0)
+            switch StoreIntegrity(ofStoreAt: first) {
+            case .good, .unknown: break
+            case .bad(let finding):
+                problems.append(
+                    "The first state of the history '\(history.entry)' is damaged: \(finding).")
+            }
+        } catch {
+            if case .system(let failure) = error.reason { throw failure }
+            if !problems.contains(error.description) { problems.append(error.description) }
         }
     }
 }

@@ -27,6 +27,26 @@ import Testing
         #expect(read.outcome == .timedOut)
     }
 
+    @Test func historiesAreEntries() throws {
+        var metadata = try BundleMetadata(json: metadata(version: "1"), of: "b")
+        let capture = BundleMetadata.Store.Capture(method: "fileCopy", consistent: true, duration: 0)
+        metadata.stores = ["a", "b", "c"].map { name in
+            BundleMetadata.Store(
+                name: name, entry: "stores/\(name).sqlite", storage: .file, capture: capture,
+                bytes: .init())
+        }
+        metadata.stores[0].history = .init(
+            entry: "history/a.wal-history", transactions: 3, bytes: 9000, reason: "There were more.")
+        metadata.stores[1].history = .init(reason: "The WAL held no transaction.")
+        let read = try BundleMetadata(json: metadata.json(), of: "b")
+        #expect(read == metadata)
+        #expect(
+            read.entries == [
+                "stores/a.sqlite", "stores/b.sqlite", "stores/c.sqlite", "history/a.wal-history",
+            ])
+        #expect(read.historyEntries == ["history/a.wal-history"])
+    }
+
     @Test(arguments: ["\"2.0\"", "\"2\"", "2", "2.0", "\"99\""])
     func newerVersionsAreRefused(_ json: String) throws {
         let error = #expect(throws: BundleError.self) {

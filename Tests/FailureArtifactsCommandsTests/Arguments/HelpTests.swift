@@ -3,7 +3,9 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct HelpTests {
-    @Test(arguments: ["list", "show", "open", "query", "diff", "extract", "verify"])
+    @Test(arguments: [
+        "list", "show", "open", "query", "history", "diff", "extract", "verify", "sweep",
+    ])
     func everyCommandHasHelp(_ command: String) {
         let outcome = run(command, "--help")
         #expect(outcome.status == 0)

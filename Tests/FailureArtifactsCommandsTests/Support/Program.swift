@@ -66,6 +66,13 @@ enum Program {
     static func tool(
         _ arguments: String..., environment: [String: String] = [:], directory: String? = nil
     ) throws -> Outcome {
+        try tool(arguments, environment: environment, directory: directory)
+    }
+
+    /// Runs the built tool.
+    static func tool(
+        _ arguments: [String], environment: [String: String] = [:], directory: String? = nil
+    ) throws -> Outcome {
         try run(tool, arguments, environment: environment, directory: directory)
     }
 

@@ -1,0 +1,55 @@
+/// A history for people.
+struct HistoryText {
+    /// One of its transactions.
+    struct Transaction: Encodable, Equatable, Sendable {
+        /// From 1.
+        var number: Int
+        /// How many it wrote.
+        var pages: Int
+        /// Of the store after it, in bytes.
+        var size: UInt64
+        var changes: StateChanges
+    }
+
+    private let output: TextOutput
+
+    init(output: TextOutput) {
+        self.output = output
+    }
+
+    /// What precedes the transactions.
+    func heading(store: String, count: Int, reason: String?) -> [String] {
+        let title = output.styled("History of store \(SafeText.line(store))", .heading)
+        return ["\(title), \(Counted.items(Int64(count), "transaction"))"]
+            + (reason.map { [output.styled("  " + SafeText.line($0), .yellow)] } ?? [])
+    }
+
+    /// A line for the transaction, and one for each thing it changed.
+    func lines(_ transaction: Transaction) -> [String] {
+        let pages = Counted.items(Int64(transaction.pages), "page")
+        var lines = [
+            output.styled("\(transaction.number)", .bold)
+                + "  \(pages) written, the store has \(Counted.bytes(transaction.size))"
+        ]
+        let changes = transaction.changes
+        for object in changes.schema {
+            lines.append(SafeText.line("   \(object.type) \(object.name) \(object.change.rawValue)"))
+        }
+        if let version = changes.userVersion { lines.append("   user_version \(version)") }
+        lines += changes.tables.map { SafeText.line("   " + Self.rows(of: $0)) }
+        if lines.count == 1 { lines.append("   no row changed") }
+        return lines
+    }
+
+    /// `account: 1 row inserted, 2 updated`.
+    private static func rows(of table: StateChanges.Table) -> String {
+        if let problem = table.problem { return "\(table.name): rows cannot be compared, \(problem)" }
+        let counts = [
+            (table.inserted, "inserted"), (table.updated, "updated"), (table.deleted, "deleted"),
+        ].filter { $0.0 > 0 }
+        let texts = counts.enumerated().map { index, count in
+            (index == 0 ? Counted.items(count.0, "row") : String(count.0)) + " " + count.1
+        }
+        return "\(table.name): " + texts.joined(separator: ", ")
+    }
+}

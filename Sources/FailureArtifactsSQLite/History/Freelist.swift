@@ -1,0 +1,33 @@
+internal import FailureArtifactsSystem
+
+/// The pages that a database does not use (<https://www.sqlite.org/fileformat2.html#the_freelist>).
+enum Freelist {
+    /// Those whose content means nothing: the leaves of the freelist.
+    ///
+    /// - Parameters:
+    ///   - databaseSize: In pages.
+    ///   - read: Gives a page of the database; nil where there is none.
+    /// - Returns: The leaves; of a list that is not what it should be, those up to where it is wrong.
+    /// - Throws: What `read` throws.
+    static func leaves(
+        databaseSize: UInt32, read: (UInt32) throws(HistoryError) -> [UInt8]?
+    ) throws(HistoryError) -> Set<UInt32> {
+        guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return [] }
+        var leaves: Set<UInt32> = []
+        var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }
+        // Each trunk is a page of its own: a list of more of them goes in circles.
+        var trunksLeft = databaseSize
+        while trunk > 0, trunk <= databaseSize, trunksLeft > 0, let page = try read(trunk) {
+            trunksLeft -= 1
+            let count = page.withBytes { Int($0.bigEndianUInt32(at: 4)) }
+            guard count <= page.count / 4 - 2 else { break }
+            let before = leaves.count
+            page.withBytes { bytes in
+                for index in 0..<count { leaves.insert(bytes.bigEndianUInt32(at: 8 + 4 * index)) }
+            }
+            guard leaves.count == before + count else { break }
+            trunk = page.withBytes { $0.bigEndianUInt32(at: 0) }
+        }
+        return leaves
+    }
+}

@@ -1,0 +1,72 @@
+package import FailureArtifactsSystem
+
+/// A history that cannot be recorded or read.
+package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What went wrong.
+    package enum Reason: Equatable, Sendable {
+        /// The history file is not what it should be; the text is a clause that says why.
+        case damaged(String)
+        /// The history file has a form that came after this code.
+        case newerVersion(UInt32)
+        /// The copy of the store is not the one that the history goes with; the text is a clause.
+        case foreignCopy(String)
+        /// The history has no such state; the second value is its number of transactions.
+        case noSuchCommit(CommitReference, Int)
+        /// The files changed while they were read; the text is a clause that says which and how.
+        case changed(String)
+        /// The time limit was over before all was read.
+        case timeLimit
+        case system(SystemError)
+    }
+
+    /// The file.
+    package let path: String
+    package let reason: Reason
+
+    package init(_ path: String, _ reason: Reason) {
+        self.path = path
+        self.reason = reason
+    }
+
+    /// A full sentence.
+    package var description: String { description(ofHistory: "'\(path)'") }
+
+    /// Says it of a history that is not known by its path.
+    ///
+    /// - Parameter name: What to call the history file, with quotes.
+    /// - Returns: A full sentence.
+    package func description(ofHistory name: String) -> String {
+        switch reason {
+        case .damaged(let clause):
+            "The history \(name) is damaged: \(clause)."
+        case .newerVersion(let version):
+            "The history \(name) has format version \(version), and this reads version "
+                + "\(HistoryLayout.version): use a newer failure-artifacts."
+        case .foreignCopy(let clause):
+            "The history \(name) belongs to another copy of the store: \(clause)."
+        case .noSuchCommit(let commit, let count):
+            "There is no commit '\(commit)': the history \(name) has "
+                + (count == 1 ? "one transaction" : "\(count) transactions")
+                + ", which makes 0 to \(count), -1 to -\(count + 1) and 'last'."
+        case .changed(let clause):
+            "The history was not recorded: \(clause)."
+        case .timeLimit:
+            "The history was not recorded: reading '\(path)' took longer than the time limit."
+        case .system(let error):
+            "The system failed: \(error)."
+        }
+    }
+}
+
+extension HistoryError {
+    /// Runs `body` and passes on a failed system call as a failure of the history.
+    static func wrapping<Result: ~Copyable>(
+        _ body: () throws(SystemError) -> Result
+    ) throws(HistoryError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw HistoryError(error.path, .system(error))
+        }
+    }
+}

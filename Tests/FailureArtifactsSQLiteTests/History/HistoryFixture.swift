@@ -1,0 +1,61 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@testable import FailureArtifactsSQLite
+
+/// Runs a Python program of this folder.
+///
+/// - Returns: The lines it printed.
+func python(_ script: String, _ arguments: String...) throws -> [String] {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = ["python3", "-B", folder.appending(path: script).path] + arguments
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    let text = String(decoding: data, as: UTF8.self)
+    try #require(process.terminationStatus == 0, "\(script) \(arguments): \(text)")
+    return text.split(separator: "\n").map(String.init)
+}
+
+/// The files of a store that no connection of this process has open.
+func source(_ path: String) throws -> HistorySource {
+    let walIndex = path + "-shm"
+    guard FileManager.default.fileExists(atPath: walIndex) else {
+        return HistorySource(
+            database: try File(reading: path), wal: try File(reading: path + "-wal"))
+    }
+    return HistorySource(
+        database: try File(reading: path), wal: try File(reading: path + "-wal"),
+        walIndex: try File(reading: walIndex))
+}
+
+/// The size of a stand-alone file in pages, by its header.
+func pageCount(_ path: String) throws -> UInt64 {
+    let bytes = try FileSystem.contents(ofFile: path)
+    let size = bytes.withBytes { Int($0.bigEndianUInt16(at: 16)) }
+    return UInt64(bytes.count / (size == 1 ? 65536 : size))
+}
+
+/// Rebuilds all states as `N.sqlite` in a new directory, from the copy and, to compare, from state to state.
+func rebuildAll(_ history: String, from copy: String, into directory: String) throws {
+    try FileSystem.createDirectory(directory)
+    let reader = try HistoryReader(path: history)
+    let stepping = directory + "/stepping"
+    for state in 0...reader.transactions.count {
+        let path = "\(directory)/\(state).sqlite"
+        try reader.rebuild(at: state, from: copy, to: path)
+        if state == 0 {
+            try FileSystem.copy(path, toNewFile: stepping)
+        } else {
+            try reader.advance(stepping, from: state - 1)
+        }
+        let isLast = state == reader.transactions.count
+        if !isLast { #expect(try FileSystem.hasSameContent(path, stepping), "state \(state)") }
+    }
+}
