@@ -31,6 +31,17 @@ package enum OpenFiles {
         }
     }
 
+    /// Whether a process has a file open, as far as the system tells; false where it does not.
+    package static func has(_ process: Int32, open identity: FileStatus.Identity) -> Bool {
+        if process == getpid() { return FileSystem.descriptor(of: identity) != nil }
+        // Linux's list of another process's descriptors can be looked at by the same user.
+        let directory = "/proc/\(process)/fd"
+        let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []
+        return names.contains { name in
+            (try? FileSystem.status(of: Path.join(directory, name))?.identity) == identity
+        }
+    }
+
     private static func start(of descriptor: CInt, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         // A descriptor that was opened for writing only can't be read.

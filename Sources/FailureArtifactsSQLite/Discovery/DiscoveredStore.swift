@@ -117,12 +117,16 @@ struct StoreFiles: Sendable {
     let database: String
     let wal: String
     let journal: String
+    /// The WAL's index, by which its users lock it.
+    let walIndex: String
     /// What keeps the paths valid, if they are not those of the store.
     private let references: ClosedStore.References?
     /// Whether no name leads to them any more.
     var areDeleted: Bool { references != nil }
 
+    /// The files of a store that has its name; like SQLite, this looks for the journals where links lead to.
     init(path: String) {
+        let path = FileSystem.realPath(of: path) ?? path
         self.init(database: path, journalsOf: path)
     }
 
@@ -130,6 +134,7 @@ struct StoreFiles: Sendable {
         self.database = database
         wal = path + "-wal"
         journal = path + "-journal"
+        walIndex = path + "-shm"
         references = nil
     }
 
@@ -138,6 +143,7 @@ struct StoreFiles: Sendable {
         database = references.database.lastingPath
         wal = references.wal?.lastingPath ?? ""
         journal = references.journal?.lastingPath ?? ""
+        walIndex = ""
         self.references = references
     }
 }

@@ -45,7 +45,9 @@ extension SnapshotAttempt {
         if transaction == SQLITE_TXN_WRITE {
             // The backup API refuses a source that writes.
             try connection.withErrorStateKept { handle in
-                Result { () throws(SnapshotFailure) in try serialize(access.schema, of: handle) }
+                connection.withRoom(for: access.schema, on: handle) {
+                    Result { () throws(SnapshotFailure) in try serialize(access.schema, of: handle) }
+                }
             }.get()
             return .serialize
         }
@@ -62,6 +64,12 @@ extension SnapshotAttempt {
     private mutating func learnJournalMode(of access: DiscoveredStore.Access, _ handle: OpaquePointer) {
         // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
         guard store.path == nil || (access.connection.lastUse?.order ?? 0) > 0 else { return }
+        // Of one that was used for other things only, it would play back what a dead process has left.
+        if let files = store.files, sqlite3_txn_state(handle, access.schema) == SQLITE_TXN_NONE,
+            Self.isLive(files.journal)
+        {
+            return
+        }
         let schema = quotedIdentifier(access.schema)
         snapshot.journalMode = access.connection.text(of: "PRAGMA \(schema).journal_mode", on: handle)
     }
