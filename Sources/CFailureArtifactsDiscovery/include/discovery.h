@@ -26,6 +26,8 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
     atomic_bool is_unwound;
+    // How many statements there had been, over all connections, when that began.
+    _Atomic(uint64_t) unwound_at;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.
     const void *file;
     // The name of the VFS, to be freed with the record; NULL for the process's default one.
@@ -48,7 +50,9 @@ typedef struct failure_artifacts_image {
     failure_artifacts_keeping_reason reason;
     // The database's name on the connection, such as "main"; valid during the call.
     const char *schema;
-    // To be freed with sqlite3_free(); NULL where it was not kept.
+    // Its file; NULL where it has none. Valid during the call.
+    const char *path;
+    // To be freed with sqlite3_free(); NULL where it was not kept, or need not be: its file is still there.
     void *bytes;
     int64_t size;
 } failure_artifacts_image;
@@ -58,7 +62,8 @@ typedef struct failure_artifacts_discovery_events {
     void (*opened)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
-    // On the thread that rolls back or closes, before it happens. Takes over the bytes.
+    // On the thread that rolls back or closes, before it happens. Takes over the bytes. Of a connection that is
+    // closed, each attached database is reported that has a file.
     void (*kept)(failure_artifacts_connection *connection, failure_artifacts_image image);
 } failure_artifacts_discovery_events;
 
@@ -79,6 +84,7 @@ uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
+uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
 // The number of statements so far, over all connections.
 uint64_t failure_artifacts_statement_count(void);
 

@@ -44,22 +44,29 @@ package struct ClosedStore: Sendable {
     /// - Parameters:
     ///   - connection: The connection.
     ///   - images: What was kept of it.
-    ///   - isUnwound: Whether the last thing that was done with it is a rollback.
+    ///   - unwoundAt: Where the last thing that was done with it is a rollback: how many statements there had
+    ///     been before.
     ///   - event: Counts the process's opens and closes.
-    /// - Returns: Its main database, and those attached ones without a file that had content.
+    /// - Returns: Its main database, and those attached ones that had a file or content.
     static func left(
-        by connection: DiscoveredConnection, _ images: [KeptImage], isUnwound: Bool, event: UInt64
+        by connection: DiscoveredConnection, _ images: [KeptImage], unwoundAt: UInt64?, event: UInt64
     ) -> [ClosedStore] {
         Set(images.map(\.schema)).union(["main"]).sorted().map { schema in
             let images = images.filter { $0.schema == schema }
             let (path, identity) =
-                schema == "main" ? (connection.path, connection.identity) : (nil, nil)
+                schema == "main"
+                ? (connection.path, connection.identity)
+                : (images.last?.path, images.last?.identity)
+            let beforeRollback = unwoundAt.flatMap { start in
+                images.last { $0.isOfRollback(since: start) }
+            }
             return ClosedStore(
                 path: path, identity: identity, schema: schema,
                 references: path.flatMap { References(to: $0, identity) },
                 // With a transaction open at the end, that image is all there is of a store without a file.
-                last: images.last { $0.reason == .end } ?? (path == nil ? images.last : nil),
-                beforeRollback: isUnwound ? images.last { $0.reason == .rollback } : nil, event: event)
+                last: images.last { $0.reason == .end && $0.size > 0 }
+                    ?? (path == nil ? images.last : nil),
+                beforeRollback: beforeRollback, event: event)
         }
     }
 }

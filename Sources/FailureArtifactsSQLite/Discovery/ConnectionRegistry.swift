@@ -50,7 +50,7 @@ package final class ConnectionRegistry: Sendable {
                     guard let record else { return }
                     ConnectionRegistry.shared.closed(
                         serial: record.pointee.serial,
-                        isUnwound: failure_artifacts_is_unwound(record))
+                        unwoundAt: DiscoveredConnection.unwoundAt(record))
                 },
                 kept: { record, image in
                     guard let record else { return }
@@ -78,7 +78,7 @@ package final class ConnectionRegistry: Sendable {
 
     /// The stores that were closed after `moment` and are not open now, in the order they were closed.
     package func storesClosed(after moment: Moment) -> [ClosedStore] {
-        state.withLock { state in
+        let closed = state.withLock { state in
             let open = state.connections.values
             return state.closed.filter { closed in
                 closed.event > moment.event
@@ -87,14 +87,18 @@ package final class ConnectionRegistry: Sendable {
                     }
             }
         }
+        if closed.isEmpty { return [] }
+        // A connection may still have it attached.
+        let open = Set(OpenFiles.beginning(with: DatabaseHeader.magic).map(\.status.identity))
+        return closed.filter { $0.identity.map { !open.contains($0) } ?? true }
     }
 
     /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
     /// that was done with the connection.
     func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> KeptImage? {
-        guard connection.lastUse?.isUnwound == true else { return nil }
+        guard let start = connection.lastUse?.unwoundAt else { return nil }
         return state.withLock { state in
-            state.images[connection.serial].last { $0.reason == .rollback && $0.schema == schema }
+            state.images[connection.serial].last { $0.isOfRollback(since: start) && $0.schema == schema }
         }
     }
 
@@ -148,8 +152,8 @@ package final class ConnectionRegistry: Sendable {
     private func kept(_ image: failure_artifacts_image, of serial: UInt64) {
         let image = KeptImage(
             reason: image.reason == failure_artifacts_is_rolling_back ? .rollback : .end,
-            schema: String(cString: image.schema), bytes: image.bytes, size: Int(image.size),
-            order: failure_artifacts_statement_count())
+            schema: String(cString: image.schema), path: image.path.map { String(cString: $0) },
+            bytes: image.bytes, size: Int(image.size), order: failure_artifacts_statement_count())
         state.withLock { state in
             if state.isKeeping { state.images.add(image, of: serial) }
         }
@@ -165,7 +169,7 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
-    private func closed(serial: UInt64, isUnwound: Bool) {
+    private func closed(serial: UInt64, unwoundAt: UInt64?) {
         let ended = state.withLock { state -> (DiscoveredConnection, [KeptImage], UInt64)? in
             state.event += 1
             let images = state.images.take(of: serial)
@@ -175,7 +179,7 @@ package final class ConnectionRegistry: Sendable {
             return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
         }
         guard let (connection, images, event) = ended else { return }
-        let stores = ClosedStore.left(by: connection, images, isUnwound: isUnwound, event: event)
+        let stores = ClosedStore.left(by: connection, images, unwoundAt: unwoundAt, event: event)
         let forgotten = state.withLock { state in
             defer {
                 for store in stores { state.closed.removeAll { $0.isSame(as: store) } }

@@ -54,7 +54,7 @@ package struct DiscoveredStore: Sendable {
             } ?? false
         self.init(
             storage: closed.path == nil ? .memory : .file, path: closed.path,
-            suggestedName: closed.schema == "main" ? nil : closed.schema,
+            suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
             last: closed.last, beforeRollback: closed.beforeRollback)

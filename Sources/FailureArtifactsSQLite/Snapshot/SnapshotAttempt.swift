@@ -79,7 +79,14 @@ struct SnapshotAttempt {
         try checkSize(of: snapshot.originalBytes)
         switch rung {
         case .imageBeforeRollback:
-            guard try write(store.beforeRollback) else { return nil }
+            guard let image = store.beforeRollback else { return nil }
+            guard try write(image) else {
+                snapshot.warnings.append(
+                    "The state before the rollback, \(image.size) bytes, was not kept: too many at once, or too "
+                        + "often for a test to be held up by it. The copy is what the rollback has left."
+                )
+                return nil
+            }
             snapshot.isTransactionOpen = true
             return .beforeRollback
         case .own: return try copyThroughOwnConnection(isLastResort: false)
