@@ -30,7 +30,7 @@ typedef struct failure_artifacts_connection {
     _Atomic(uint64_t) unwound_at;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.
     const void *file;
-    // The name of the VFS, to be freed with the record; NULL for the process's default one.
+    // The name of the VFS, to be freed with the record; NULL for the system's own.
     char *vfs;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
@@ -105,6 +105,10 @@ void failure_artifacts_keeping_ends(void);
 // The name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
 // past the last one. The caller must own the connection.
 const char *failure_artifacts_schema_name(sqlite3 *handle, int index);
+
+// The name of the VFS that reads and writes the system's files as they are; NULL where SQLite has none of the usual
+// name, so that its default one has to do. An application may have made one of its own the default.
+const char *failure_artifacts_system_vfs(void);
 
 // Whether SQLite has the store's content in memory under the given VFS name.
 bool failure_artifacts_is_memory_vfs(const char *vfs);

@@ -14,6 +14,8 @@ package final class ConnectionRegistry: Sendable {
         var connections: [UInt64: DiscoveredConnection] = [:]
         /// How many connections each store has.
         var users: [DiscoveredConnection.Main: Int] = [:]
+        /// What the connections have left that have ended before a store's last one.
+        var remains: [DiscoveredConnection.Main: Remains] = [:]
         /// How many tests have things kept.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
@@ -49,7 +51,7 @@ package final class ConnectionRegistry: Sendable {
                 closed: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.closed(
-                        serial: record.pointee.serial,
+                        serial: record.pointee.serial, lastUse: failure_artifacts_last_use(record),
                         unwoundAt: DiscoveredConnection.unwoundAt(record))
                 },
                 kept: { record, image in
@@ -102,6 +104,11 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
+    /// As above, of connections to a store that have ended while others of it are open.
+    func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
+        state.withLock { $0.remains[main]?.imageBeforeRollback }
+    }
+
     /// Runs `body` while the connection cannot end, if it is still open.
     ///
     /// - Parameters:
@@ -141,6 +148,7 @@ package final class ConnectionRegistry: Sendable {
             failure_artifacts_keeping_ends()
             defer {
                 state.images = KeptImages()
+                state.remains = [:]
                 state.closed = []
             }
             return (state.images, state.closed)
@@ -169,17 +177,23 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
-    private func closed(serial: UInt64, unwoundAt: UInt64?) {
-        let ended = state.withLock { state -> (DiscoveredConnection, [KeptImage], UInt64)? in
+    private func closed(serial: UInt64, lastUse: UInt64, unwoundAt: UInt64?) {
+        let stores = state.withLock { state -> [ClosedStore.Draft] in
             state.event += 1
             let images = state.images.take(of: serial)
-            guard let connection = state.connections.removeValue(forKey: serial) else { return nil }
+            guard let connection = state.connections.removeValue(forKey: serial) else { return [] }
             let users = (state.users[connection.main] ?? 1) - 1
             state.users[connection.main] = users > 0 ? users : nil
-            return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
-        }
-        guard let (connection, images, event) = ended else { return }
-        let stores = ClosedStore.left(by: connection, images, unwoundAt: unwoundAt, event: event)
+            var remains = state.remains.removeValue(forKey: connection.main) ?? Remains()
+            guard state.isKeeping else { return [] }
+            remains.add(images.filter { $0.schema == "main" }, lastUse: lastUse, unwoundAt: unwoundAt)
+            if users > 0 { state.remains[connection.main] = remains }
+            var left = Remains()
+            left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
+            return (users > 0 ? [] : [.main(of: connection, remains, event: state.event)])
+                + ClosedStore.Draft.attached(left, event: state.event)
+        }.map(ClosedStore.init)
+        if stores.isEmpty { return }
         let forgotten = state.withLock { state in
             defer {
                 for store in stores { state.closed.removeAll { $0.isSame(as: store) } }

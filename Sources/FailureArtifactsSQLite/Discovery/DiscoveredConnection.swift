@@ -13,7 +13,7 @@ package struct DiscoveredConnection: Sendable {
     package let path: String?
     /// Which file that path named when it was opened; nil where there is none.
     package let identity: FileStatus.Identity?
-    /// The name of a VFS other than the process's default one.
+    /// The name of a VFS other than the system's own.
     package let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.
     private let file: UInt

@@ -42,7 +42,7 @@ package struct DiscoveredStore: Sendable {
             path: file.path, identity: file.status.identity,
             files: isInPlace
                 ? StoreFiles(path: file.path)
-                : StoreFiles(database: file.descriptorPath, journalsOf: file.path))
+                : StoreFiles(deleted: file))
     }
 
     /// What is left of a store that was closed.
@@ -88,9 +88,12 @@ package struct DiscoveredStore: Sendable {
             return (a?.order ?? 0, left.access.connection.serial)
                 > (b?.order ?? 0, right.access.connection.serial)
         }.map(\.access)
-        let images = sorted.compactMap { access in
-            ConnectionRegistry.shared.imageBeforeRollback(of: access.connection, access.schema)
-        }
+        let registry = ConnectionRegistry.shared
+        let images =
+            sorted.compactMap { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
+            + sorted.filter { $0.schema == "main" }.prefix(1).compactMap {
+                registry.imageBeforeRollback(ofEndedConnectionsTo: $0.connection.main)
+            }
         let latest = images.max { $0.order < $1.order }
         // Whoever has used the store since has seen it rolled back.
         let isUsedSince = latest.map { image in
@@ -130,11 +133,24 @@ struct StoreFiles: Sendable {
         self.init(database: path, journalsOf: path)
     }
 
-    init(database: String, journalsOf path: String) {
+    private init(database: String, journalsOf path: String) {
         self.database = database
         wal = path + "-wal"
         journal = path + "-journal"
         walIndex = path + "-shm"
+        references = nil
+    }
+
+    /// The files of a store that was deleted while somebody unknown has it open, as its journals may have been.
+    init(deleted file: OpenFiles.Entry) {
+        func path(_ suffix: String) -> String {
+            OpenFiles.descriptorPath(ofDeleted: file.path + suffix, openedAfter: file.descriptorPath)
+                ?? ""
+        }
+        database = file.descriptorPath
+        wal = path("-wal")
+        journal = path("-journal")
+        walIndex = path("-shm")
         references = nil
     }
 

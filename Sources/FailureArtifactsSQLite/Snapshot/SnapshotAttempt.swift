@@ -225,7 +225,7 @@ struct SnapshotAttempt {
 }
 
 extension DiscoveredStore {
-    /// The VFS of its connections, where it is not the process's default one.
+    /// The VFS of its connections, where it is not the system's own.
     var foreignVFS: String? { accesses.lazy.compactMap(\.connection.vfs).first }
 }
 
