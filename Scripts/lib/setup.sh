@@ -83,6 +83,11 @@ set_up_tests() {
     need_command python3 python3
     need_command bsdtar libarchive-tools
     need_command zip zip
+    # A second copy of SQLite, with symbols of its own, is made of the system's static library.
+    if [ "$(uname)" = Linux ]; then
+        need_command objcopy binutils
+        need_command cc gcc
+    fi
     install_missing
     python=python3
     if has_jsonschema; then return; fi
