@@ -67,6 +67,41 @@ static bool is_in_place(sqlite3 *handle, const char *schema) {
 
 // MARK: - Keeping it
 
+// A setting of a database that is a number; 0 where it can't be asked for.
+static int64_t number(sqlite3 *handle, const char *schema, const char *pragma) {
+    int64_t result = 0;
+    sqlite3_stmt *statement = NULL;
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".%s", schema, pragma);
+    if (sql && sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK
+        && sqlite3_step(statement) == SQLITE_ROW)
+        result = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    return result;
+}
+
+static void set_cache(sqlite3 *handle, const char *schema, int64_t size) {
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".cache_size = %lld", schema, (long long)size);
+    if (sql) sqlite3_exec(handle, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+}
+
+// Has the cache of a database that is written to hold all of it. Otherwise reading it may have SQLite write pages of
+// the transaction to the file, for which it locks everybody out. Gives the size to set it to again, 0 for none.
+//
+// Costs some µs, which do not count where there is much to copy; few caches are smaller than small stores.
+static int64_t make_room(sqlite3 *handle, const char *schema, int64_t bytes) {
+    if (bytes < 256 << 10) return 0;
+    int64_t size = number(handle, schema, "cache_size"), page_size = number(handle, schema, "page_size");
+    if (size == 0 || page_size == 0) return 0;
+    // A negative size is one in KiB. Pages that have changed may fill nine tenths of the cache.
+    int64_t room = size < 0 ? -size * 1024 / page_size : size;
+    int64_t need = bytes / page_size * 5 / 4 + 100;
+    if (room >= need) return 0;
+    set_cache(handle, schema, need);
+    return size;
+}
+
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
@@ -76,7 +111,12 @@ static void keep_database(
     sqlite3_serialize(connection->handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
     // Nothing was ever written.
     if (size <= 0) return;
-    if (size <= limit) image.bytes = sqlite3_serialize(connection->handle, schema, &size, 0);
+    if (size <= limit) {
+        bool is_written_to = reason == failure_artifacts_is_rolling_back;
+        int64_t cache = is_written_to ? make_room(connection->handle, schema, size) : 0;
+        image.bytes = sqlite3_serialize(connection->handle, schema, &size, 0);
+        if (cache != 0) set_cache(connection->handle, schema, cache);
+    }
     image.size = size;
     receiver(connection, image);
 }

@@ -57,7 +57,9 @@ extension SnapshotAttempt {
             // Without a mutex nothing keeps another thread from starting to use the connection now.
             if sqlite3_db_mutex(handle) == nil { return nil }
         }
-        try backUp(access.schema, of: handle, to: targets.copy)
+        // Whoever has locked everybody out does not have to be waited for where the files can be read.
+        let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
+        try backUp(access.schema, of: handle, to: targets.copy, until: patience)
         return .ownConnection
     }
 
@@ -132,7 +134,7 @@ extension SnapshotAttempt {
             {
                 snapshot.journalMode = mode
             }
-            try backUp("main", of: source.handle, to: target)
+            try backUp("main", of: source.handle, to: target, until: deadline)
             return .secondConnection
         } catch {
             throw SnapshotFailure(error)
@@ -141,7 +143,7 @@ extension SnapshotAttempt {
 
     /// Copies all pages in one step: in several, each write to the source would start the copy anew.
     private func backUp(
-        _ schema: String, of source: OpaquePointer, to target: String
+        _ schema: String, of source: OpaquePointer, to target: String, until deadline: Instant
     ) throws(SnapshotFailure) {
         do {
             try File(creating: target).close()

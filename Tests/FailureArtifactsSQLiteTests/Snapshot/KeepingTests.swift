@@ -147,6 +147,26 @@ extension ProcessWideTests {
             }
         }
 
+        /// The transaction fits into its cache, though not much else would.
+        @Test func keepingHasNothingWrittenToTheFile() throws {
+            try keeping { directory, _ in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.fill(rows: 3000)
+                try application.run("PRAGMA cache_size = 100; BEGIN IMMEDIATE")
+                // Of 100 pages 95 are changed: none was written yet, and the next one that is read would have some be.
+                for row in stride(from: 1, to: 95 * 8, by: 8) {
+                    try application.run("UPDATE big SET a = 'changed' WHERE id = \(row)")
+                }
+                let before = FileSystem.regularFile(path)
+                #expect(try Witness.locks(on: path).contains("1073741825 1073741825"))
+                try application.run("ROLLBACK")
+                #expect(FileSystem.regularFile(path) == before)
+                #expect(try application.value("PRAGMA cache_size") == "100")
+                #expect(try application.value(untouched) == "3000")
+            }
+        }
+
         @Test func anAttachedStoreIsRolledBackToo() throws {
             try keeping { directory, _ in
                 let application = try ApplicationHandle(directory + "/shop.sqlite")
