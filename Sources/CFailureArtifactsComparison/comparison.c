@@ -1,5 +1,7 @@
 #include "comparison.h"
 
+#include <sqlite3.h>
+
 #include <string.h>
 
 // Whether two values are different. Both have the encoding of the one connection they are read by, so that

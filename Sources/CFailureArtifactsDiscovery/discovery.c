@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,13 +123,15 @@ static void connection_ends(void *context) {
     free(connection);
 }
 
+const char *failure_artifacts_system_vfs(void) { return sqlite3_vfs_find("unix") ? "unix" : NULL; }
+
 static void learn_file(failure_artifacts_connection *connection) {
     sqlite3_file *file = NULL;
     sqlite3_vfs *vfs = NULL;
     sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
     sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
     connection->file = file;
-    if (vfs && vfs != sqlite3_vfs_find(NULL)) connection->vfs = strdup(vfs->zName);
+    if (vfs && vfs != sqlite3_vfs_find(failure_artifacts_system_vfs())) connection->vfs = strdup(vfs->zName);
 }
 
 // An automatic extension: called at the end of each sqlite3_open. It returns 0 always, since anything else

@@ -1,6 +1,8 @@
 #include "keeping.h"
 
+#include <sqlite3.h>
 #include <stddef.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -29,6 +31,10 @@ bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection
     return atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
 }
 
+uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->unwound_at, memory_order_relaxed);
+}
+
 // MARK: - What a connection has
 
 // SQLite has this function since 3.39. Where the library is older, or there is none at run time, attached stores
@@ -42,13 +48,18 @@ const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
 
 bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp(vfs, "memdb") == 0; }
 
-// Whether the database's content outlives the connection: it is in a file that still has its name.
-static bool is_in_place(sqlite3 *handle, const char *schema) {
+// The database's file; NULL where it has none.
+static const char *path_of(sqlite3 *handle, const char *schema) {
     const char *path = sqlite3_db_filename(handle, schema);
-    if (!path || !*path) return false;
+    if (!path || !*path) return NULL;
     sqlite3_vfs *vfs = NULL;
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
-    if (vfs && failure_artifacts_is_memory_vfs(vfs->zName)) return false;
+    return vfs && failure_artifacts_is_memory_vfs(vfs->zName) ? NULL : path;
+}
+
+// Whether the database's content outlives the connection: it is in a file that still has its name.
+static bool is_in_place(sqlite3 *handle, const char *schema) {
+    if (!path_of(handle, schema)) return false;
     int moved = 0;
     // Compares the inode of the open file with that of the path; VFSs that can't tell leave it at 0.
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -57,18 +68,63 @@ static bool is_in_place(sqlite3 *handle, const char *schema) {
 
 // MARK: - Keeping it
 
+// A setting of a database that is a number; 0 where it can't be asked for.
+static int64_t number(sqlite3 *handle, const char *schema, const char *pragma) {
+    int64_t result = 0;
+    sqlite3_stmt *statement = NULL;
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".%s", schema, pragma);
+    if (sql && sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK
+        && sqlite3_step(statement) == SQLITE_ROW)
+        result = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    return result;
+}
+
+static void set_cache(sqlite3 *handle, const char *schema, int64_t size) {
+    char *sql = sqlite3_mprintf("PRAGMA \"%w\".cache_size = %lld", schema, (long long)size);
+    if (sql) sqlite3_exec(handle, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+}
+
+// Has the cache of a database that is written to hold all of it. Otherwise reading it may have SQLite write pages of
+// the transaction to the file, for which it locks everybody out. Gives the size to set it to again, 0 for none.
+//
+// Costs some µs, which do not count where there is much to copy; few caches are smaller than small stores.
+static int64_t make_room(sqlite3 *handle, const char *schema, int64_t bytes) {
+    if (bytes < 256 << 10) return 0;
+    int64_t size = number(handle, schema, "cache_size"), page_size = number(handle, schema, "page_size");
+    if (size == 0 || page_size == 0) return 0;
+    // A negative size is one in KiB. Pages that have changed may fill nine tenths of the cache.
+    int64_t room = size < 0 ? -size * 1024 / page_size : size;
+    int64_t need = bytes / page_size * 5 / 4 + 100;
+    if (room >= need) return 0;
+    set_cache(handle, schema, need);
+    return size;
+}
+
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
-    failure_artifacts_image image = {reason, schema, NULL, 0};
+    failure_artifacts_image image = {reason, schema, path_of(connection->handle, schema), NULL, 0};
     sqlite3_int64 size = 0;
     // With NOCOPY it only measures.
     sqlite3_serialize(connection->handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
     // Nothing was ever written.
     if (size <= 0) return;
-    if (size <= limit) image.bytes = sqlite3_serialize(connection->handle, schema, &size, 0);
+    if (size <= limit) {
+        bool is_written_to = reason == failure_artifacts_is_rolling_back;
+        int64_t cache = is_written_to ? make_room(connection->handle, schema, size) : 0;
+        image.bytes = sqlite3_serialize(connection->handle, schema, &size, 0);
+        if (cache != 0) set_cache(connection->handle, schema, cache);
+    }
     image.size = size;
     receiver(connection, image);
+}
+
+static void begin_unwinding(failure_artifacts_connection *connection) {
+    if (atomic_exchange_explicit(&connection->is_unwound, true, memory_order_relaxed)) return;
+    atomic_store_explicit(&connection->unwound_at, failure_artifacts_statement_count(), memory_order_relaxed);
 }
 
 void failure_artifacts_keep(
@@ -80,17 +136,24 @@ void failure_artifacts_keep(
     if (atomic_load(&spent) > 100000000 + (start - atomic_load(&begun)) / 50) limit = 0;
     // What serialising runs is our own statement.
     failure_artifacts_discovery_pause();
+    bool was_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
     const char *schema;
     for (int i = 0; (schema = failure_artifacts_schema_name(connection->handle, i)); i++) {
         // The temporary database of a connection is nobody's store.
         if (i == 1) continue;
         // A close rolls back what is open.
         bool is_lost = sqlite3_txn_state(connection->handle, schema) == SQLITE_TXN_WRITE;
-        if (is_lost) {
-            atomic_store_explicit(&connection->is_unwound, true, memory_order_relaxed);
+        // Of several rollbacks in a row, nested savepoints and then the transaction, the first loses most.
+        if (is_lost && !was_unwound) {
+            begin_unwinding(connection);
             keep_database(connection, schema, failure_artifacts_is_rolling_back, limit, receiver);
-        } else if (reason == failure_artifacts_is_ending && !is_in_place(connection->handle, schema)) {
-            keep_database(connection, schema, reason, limit, receiver);
+        }
+        if (reason != failure_artifacts_is_ending) continue;
+        if (!is_in_place(connection->handle, schema)) {
+            if (!is_lost) keep_database(connection, schema, reason, limit, receiver);
+        } else if (i > 1) {
+            failure_artifacts_image left = {reason, schema, path_of(connection->handle, schema), NULL, 0};
+            receiver(connection, left);
         }
     }
     failure_artifacts_discovery_resume();
@@ -101,19 +164,33 @@ static bool starts_with(const char *sql, const char *word, size_t length) {
     return strncasecmp(sql, word, length) == 0;
 }
 
+// Passes over white space and comments.
+static const char *start_of(const char *sql) {
+    for (;;) {
+        if (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == '\f' || *sql == ';') {
+            sql++;
+        } else if (sql[0] == '-' && sql[1] == '-') {
+            sql += strcspn(sql, "\n");
+        } else if (sql[0] == '/' && sql[1] == '*') {
+            const char *end = strstr(sql + 2, "*/");
+            if (!end) return sql;
+            sql = end + 2;
+        } else {
+            return sql;
+        }
+    }
+}
+
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
-    while (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == ';') sql++;
+    sql = start_of(sql);
     bool is_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
-    bool is_rollback = starts_with(sql, "ROLLBACK", 8);
-    if (is_rollback && !is_unwound) {
-        // Of several in a row, nested savepoints and then the transaction, the first loses most.
+    if (starts_with(sql, "ROLLBACK", 8)) {
+        if (is_unwound) return;
         failure_artifacts_keep(connection, failure_artifacts_is_rolling_back, receiver);
-        is_unwound = true;
-    } else if (is_unwound && !is_rollback && !starts_with(sql, "RELEASE", 7)) {
-        is_unwound = false;
-    } else {
-        return;
+        // Also where nothing was lost by it: what an earlier one has lost is no longer the last thing.
+        begin_unwinding(connection);
+    } else if (is_unwound && !starts_with(sql, "RELEASE", 7)) {
+        atomic_store_explicit(&connection->is_unwound, false, memory_order_relaxed);
     }
-    atomic_store_explicit(&connection->is_unwound, is_unwound, memory_order_relaxed);
 }

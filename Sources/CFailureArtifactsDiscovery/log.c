@@ -1,6 +1,7 @@
 #include "log.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -3,6 +3,8 @@
 
 #include "discovery.h"
 
+#include <sqlite3.h>
+
 // A statement starts on the connection: remembers it, in the place of the oldest.
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);

@@ -20,8 +20,14 @@ package struct FileLocks: Sendable {
     /// - Parameter identity: The file.
     package init?(on identity: FileStatus.Identity) {
         #if os(Linux)
-        guard let bytes = try? FileSystem.contents(ofSpecialFile: "/proc/locks", limit: 4 << 20) else {
-            return nil
+        // A list of more than a page is given in pieces, between which locks come and go: one that is held all the
+        // time may be left out, though hardly twice.
+        var bytes: [UInt8] = []
+        for _ in 0..<2 {
+            guard let list = try? FileSystem.contents(ofSpecialFile: "/proc/locks", limit: 4 << 20)
+            else { return nil }
+            bytes += list
+            if list.count < 4000 { break }
         }
         locks = String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")

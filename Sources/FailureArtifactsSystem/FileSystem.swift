@@ -203,6 +203,13 @@ package enum FileSystem {
         return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// The path of an existing file in which no part is a link; nil where there is no such file.
+    package static func realPath(of path: String) -> String? {
+        guard let result = realpath(path, nil) else { return nil }
+        defer { free(result) }
+        return String(cString: result)
+    }
+
     /// Copies a file's bytes.
     ///
     /// - Parameters:

@@ -31,6 +31,35 @@ package enum OpenFiles {
         }
     }
 
+    /// A path by which a file can be read that has lost its name while it is open.
+    ///
+    /// - Parameters:
+    ///   - path: The path it had.
+    ///   - other: Another such path: of several files that had the same name, the one is meant that was opened
+    ///     next.
+    /// - Returns: A path that names the file as long as its owner has it open; nil where there is none.
+    package static func descriptorPath(ofDeleted path: String, openedAfter other: String) -> String? {
+        let names = (try? FileSystem.contents(ofDirectory: "/dev/fd")) ?? []
+        let first = CInt(Path.name(of: other)) ?? -1
+        let descriptor = names.compactMap({ CInt($0) }).sorted().first { descriptor in
+            var information = stat()
+            return descriptor > first && fstat(descriptor, &information) == 0
+                && information.st_nlink == 0 && self.path(of: descriptor) == path
+        }
+        return descriptor.map { "/dev/fd/\($0)" }
+    }
+
+    /// Whether a process has a file open, as far as the system tells; false where it does not.
+    package static func has(_ process: Int32, open identity: FileStatus.Identity) -> Bool {
+        if process == getpid() { return FileSystem.descriptor(of: identity) != nil }
+        // Linux's list of another process's descriptors can be looked at by the same user.
+        let directory = "/proc/\(process)/fd"
+        let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []
+        return names.contains { name in
+            (try? FileSystem.status(of: Path.join(directory, name))?.identity) == identity
+        }
+    }
+
     private static func start(of descriptor: CInt, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         // A descriptor that was opened for writing only can't be read.

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sqlite3.h>
+
+// Declared, not included: a module that includes <sqlite3.h> may be taken for the one that defines it.
+struct sqlite3;
 
 // How SQLite tells of every connection that the process opens, and of its end.
 //
@@ -16,7 +18,7 @@ typedef struct failure_artifacts_log failure_artifacts_log;
 
 // One connection that somebody else opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
-    sqlite3 *handle;
+    struct sqlite3 *handle;
     // Counts opens in the process, from 1: a connection's identity, which an address is not.
     uint64_t serial;
     // The thread (pthread_self) that ran the last statement, 0 before the first one.
@@ -29,9 +31,11 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
     atomic_bool is_unwound;
+    // How many statements there had been, over all connections, when that began.
+    _Atomic(uint64_t) unwound_at;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.
     const void *file;
-    // The name of the VFS, to be freed with the record; NULL for the process's default one.
+    // The name of the VFS, to be freed with the record; NULL for the system's own.
     char *vfs;
     // The last statements; NULL before the first one, and where none are remembered.
     failure_artifacts_log *log;
@@ -57,7 +61,9 @@ typedef struct failure_artifacts_image {
     failure_artifacts_keeping_reason reason;
     // The database's name on the connection, such as "main"; valid during the call.
     const char *schema;
-    // To be freed with sqlite3_free(); NULL where it was not kept.
+    // Its file; NULL where it has none. Valid during the call.
+    const char *path;
+    // To be freed with sqlite3_free(); NULL where it was not kept, or need not be: its file is still there.
     void *bytes;
     int64_t size;
 } failure_artifacts_image;
@@ -67,7 +73,8 @@ typedef struct failure_artifacts_discovery_events {
     void (*opened)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
-    // On the thread that rolls back or closes, before it happens. Takes over the bytes.
+    // On the thread that rolls back or closes, before it happens. Takes over the bytes. Of a connection that is
+    // closed, each attached database is reported that has a file.
     void (*kept)(failure_artifacts_connection *connection, failure_artifacts_image image);
 } failure_artifacts_discovery_events;
 
@@ -89,6 +96,7 @@ uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
+uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
 // The number of statements so far, over all connections.
 uint64_t failure_artifacts_statement_count(void);
 
@@ -109,7 +117,11 @@ void failure_artifacts_keeping_ends(void);
 
 // The name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
 // past the last one. The caller must own the connection.
-const char *failure_artifacts_schema_name(sqlite3 *handle, int index);
+const char *failure_artifacts_schema_name(struct sqlite3 *handle, int index);
+
+// The name of the VFS that reads and writes the system's files as they are; NULL where SQLite has none of the usual
+// name, so that its default one has to do. An application may have made one of its own the default.
+const char *failure_artifacts_system_vfs(void);
 
 // Whether SQLite has the store's content in memory under the given VFS name.
 bool failure_artifacts_is_memory_vfs(const char *vfs);

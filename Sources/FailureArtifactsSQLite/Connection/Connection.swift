@@ -26,7 +26,7 @@ package struct Connection: ~Copyable {
     /// - Parameters:
     ///   - path: The file; it is never read as a URI, whatever characters it has.
     ///   - mode: What it is opened for.
-    ///   - vfs: The name of the VFS that reads it; nil for the default one.
+    ///   - vfs: The name of the VFS that reads it; nil for the system's own, whatever the application's default is.
     ///   - busyTimeout: Seconds to wait for a lock that somebody else holds.
     /// - Throws: The failure of `sqlite3_open_v2`. SQLite opens files lazily: that a file is no database
     ///   is said by the first statement.
@@ -47,9 +47,11 @@ package struct Connection: ~Copyable {
         case .readWrite, .create: break
         }
         var handle: OpaquePointer?
+        // Finding a VFS initialises SQLite, as opening a database would do.
+        let system = failure_artifacts_system_vfs().map { String(cString: $0) }
         failure_artifacts_discovery_pause()
         let code = sqlite3_open_v2(
-            name, &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
+            name, &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs ?? system)
         failure_artifacts_discovery_resume()
         guard let opened = handle, code == SQLITE_OK else {
             let error = SQLiteError("open '\(path)'", handle: handle)

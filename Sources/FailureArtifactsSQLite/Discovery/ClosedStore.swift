@@ -16,7 +16,7 @@ package struct ClosedStore: Sendable {
     let last: KeptImage?
     /// The content before a rollback that nothing followed but the end.
     let beforeRollback: KeptImage?
-    /// The connection's last statements.
+    /// The last connection's last statements.
     let log: KeptLog?
     /// Counts the process's opens and closes.
     let event: UInt64
@@ -43,30 +43,90 @@ package struct ClosedStore: Sendable {
         path != nil && path == other.path && identity == other.identity
     }
 
-    /// Describes what a connection that has just ended leaves.
+    /// A closed store before its files are looked at.
+    struct Draft {
+        let path: String?
+        let owner: TestID?
+        let identity: FileStatus.Identity?
+        let schema: String
+        let last: KeptImage?
+        let beforeRollback: KeptImage?
+        let log: KeptLog?
+        let event: UInt64
+
+        /// The main database of a connection that was the last one to it.
+        static func main(
+            of connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?, event: UInt64
+        ) -> Draft {
+            Draft(
+                path: connection.path, owner: connection.owner, identity: connection.identity, schema: "main",
+                last: remains.last ?? (connection.path == nil ? remains.imageBeforeRollback : nil),
+                beforeRollback: remains.imageBeforeRollback, log: log, event: event)
+        }
+
+        /// The attached databases of a connection that had a file or content.
+        static func attached(
+            to connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?, event: UInt64
+        ) -> [Draft] {
+            Set(remains.images.map(\.schema)).sorted().map { schema in
+                let mine = remains.only(schema)
+                let path = mine.images.last?.path
+                return Draft(
+                    path: path, owner: connection.owner, identity: mine.images.last?.identity, schema: schema,
+                    last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
+                    beforeRollback: mine.imageBeforeRollback, log: log, event: event)
+            }
+        }
+    }
+
+    /// Takes hold of what is left of the files.
+    init(_ draft: Draft) {
+        path = draft.path
+        owner = draft.owner
+        identity = draft.identity
+        schema = draft.schema
+        references = draft.path.flatMap { References(to: $0, draft.identity) }
+        // With a transaction open at the end, that image is all there is of a store without a file.
+        last = draft.last
+        beforeRollback = draft.beforeRollback
+        log = draft.log
+        event = draft.event
+    }
+}
+
+/// What was kept of connections that have ended, of one database or several.
+struct Remains {
+    private(set) var images: [KeptImage] = []
+    /// The last statement of those that were not rolled back last.
+    private var lastUse: UInt64 = 0
+
+    /// Adds what a connection leaves.
     ///
     /// - Parameters:
-    ///   - connection: The connection.
     ///   - images: What was kept of it.
-    ///   - log: Its last statements.
-    ///   - isUnwound: Whether the last thing that was done with it is a rollback.
-    ///   - event: Counts the process's opens and closes.
-    /// - Returns: Its main database, and those attached ones without a file that had content.
-    static func left(
-        by connection: DiscoveredConnection, _ images: [KeptImage], _ log: KeptLog?, isUnwound: Bool,
-        event: UInt64
-    ) -> [ClosedStore] {
-        Set(images.map(\.schema)).union(["main"]).sorted().map { schema in
-            let images = images.filter { $0.schema == schema }
-            let (path, identity) =
-                schema == "main" ? (connection.path, connection.identity) : (nil, nil)
-            return ClosedStore(
-                path: path, owner: connection.owner, identity: identity, schema: schema,
-                references: path.flatMap { References(to: $0, identity) },
-                // With a transaction open at the end, that image is all there is of a store without a file.
-                last: images.last { $0.reason == .end } ?? (path == nil ? images.last : nil),
-                beforeRollback: isUnwound ? images.last { $0.reason == .rollback } : nil, log: log,
-                event: event)
+    ///   - use: Its last statement, counted over all connections.
+    ///   - unwoundAt: Where the last thing that was done with it is a rollback: how many statements there had
+    ///     been before.
+    mutating func add(_ images: [KeptImage], lastUse use: UInt64, unwoundAt: UInt64?) {
+        self.images += images.filter { image in
+            image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
+        if unwoundAt == nil { lastUse = max(lastUse, use) }
+    }
+
+    /// The part that one database has in it.
+    func only(_ schema: String) -> Remains {
+        var result = self
+        result.images.removeAll { $0.schema != schema }
+        return result
+    }
+
+    /// The content at the end, where no file has it.
+    var last: KeptImage? { images.last { $0.reason == .end && $0.size > 0 } }
+
+    /// The content before a rollback that nothing followed but the end.
+    var imageBeforeRollback: KeptImage? {
+        let latest = images.filter { $0.reason == .rollback }.max { $0.order < $1.order }
+        return latest.flatMap { $0.order >= lastUse ? $0 : nil }
     }
 }

@@ -142,7 +142,14 @@ extension DiscoveredStore {
     package static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
         let identities = Set(known.compactMap(\.identity))
         return OpenFiles.beginning(with: DatabaseHeader.magic)
-            .filter { !identities.contains($0.status.identity) }
+            .filter { !identities.contains($0.status.identity) && !isTemporary($0) }
             .map(DiscoveredStore.init)
+    }
+
+    /// Whether a file is what SQLite has made of a temporary database that outgrew its cache: nameless, and
+    /// known by its connection, or of no interest to anybody
+    /// (<https://www.sqlite.org/tempfiles.html>; `SQLITE_TEMP_FILE_PREFIX` in SQLite's `os.h`).
+    private static func isTemporary(_ file: OpenFiles.Entry) -> Bool {
+        Path.name(of: file.path).hasPrefix("etilqs_") && (try? FileSystem.status(of: file.path)) == nil
     }
 }

@@ -35,6 +35,8 @@ package final class ConnectionRegistry: Sendable {
         var owned: [TestID: Set<UInt64>] = [:]
         /// The test that opened a store's first connection.
         var owners: [DiscoveredConnection.Main: TestID] = [:]
+        /// What the connections have left that have ended before a store's last one.
+        var remains: [DiscoveredConnection.Main: Remains] = [:]
         /// How many tests have things kept.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
@@ -74,7 +76,8 @@ package final class ConnectionRegistry: Sendable {
                     guard let record else { return }
                     ConnectionRegistry.shared.closed(
                         serial: record.pointee.serial, KeptLog(of: record),
-                        isUnwound: failure_artifacts_is_unwound(record))
+                        lastUse: failure_artifacts_last_use(record),
+                        unwoundAt: DiscoveredConnection.unwoundAt(record))
                 },
                 kept: { record, image in
                     guard let record else { return }
@@ -124,7 +127,7 @@ package final class ConnectionRegistry: Sendable {
 
     /// The stores that were closed after `moment` and are not open now, in the order they were closed.
     package func storesClosed(after moment: Moment) -> [ClosedStore] {
-        state.withLock { state in
+        let closed = state.withLock { state in
             let open = state.connections.values
             return state.closed.filter { closed in
                 closed.event > moment.event
@@ -133,15 +136,24 @@ package final class ConnectionRegistry: Sendable {
                     }
             }
         }
+        if closed.isEmpty { return [] }
+        // A connection may still have it attached.
+        let open = Set(OpenFiles.beginning(with: DatabaseHeader.magic).map(\.status.identity))
+        return closed.filter { $0.identity.map { !open.contains($0) } ?? true }
     }
 
     /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
     /// that was done with the connection.
     func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> KeptImage? {
-        guard connection.lastUse?.isUnwound == true else { return nil }
+        guard let start = connection.lastUse?.unwoundAt else { return nil }
         return state.withLock { state in
-            state.images[connection.serial].last { $0.reason == .rollback && $0.schema == schema }
+            state.images[connection.serial].last { $0.isOfRollback(since: start) && $0.schema == schema }
         }
+    }
+
+    /// As above, of connections to a store that have ended while others of it are open.
+    func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
+        state.withLock { $0.remains[main]?.imageBeforeRollback }
     }
 
     /// Runs `body` while the connection cannot end, if it is still open.
@@ -194,6 +206,7 @@ package final class ConnectionRegistry: Sendable {
             } else {
                 failure_artifacts_keeping_ends()
                 state.images = KeptImages()
+                state.remains = [:]
                 state.closed = []
             }
             return old
@@ -205,8 +218,8 @@ package final class ConnectionRegistry: Sendable {
     private func kept(_ image: failure_artifacts_image, of serial: UInt64) {
         let image = KeptImage(
             reason: image.reason == failure_artifacts_is_rolling_back ? .rollback : .end,
-            schema: String(cString: image.schema), bytes: image.bytes, size: Int(image.size),
-            order: failure_artifacts_statement_count())
+            schema: String(cString: image.schema), path: image.path.map { String(cString: $0) },
+            bytes: image.bytes, size: Int(image.size), order: failure_artifacts_statement_count())
         state.withLock { state in
             if state.isKeeping { state.images.add(image, of: serial) }
         }
@@ -235,24 +248,30 @@ package final class ConnectionRegistry: Sendable {
         observer?.opened(connection)
     }
 
-    private func closed(serial: UInt64, _ log: KeptLog?, isUnwound: Bool) {
-        let ended = state.withLock { state -> (DiscoveredConnection, [KeptImage], UInt64)? in
+    private func closed(serial: UInt64, _ log: KeptLog?, lastUse: UInt64, unwoundAt: UInt64?) {
+        let stores = state.withLock { state -> [ClosedStore.Draft] in
             state.event += 1
             let images = state.images.take(of: serial)
-            guard let connection = state.connections.removeValue(forKey: serial) else { return nil }
+            guard let connection = state.connections.removeValue(forKey: serial) else { return [] }
             let users = (state.users[connection.main] ?? 1) - 1
             state.users[connection.main] = users > 0 ? users : nil
             if users == 0 { state.owners[connection.main] = nil }
             if let owner = connection.owner { state.owned[owner]?.remove(serial) }
-            return state.isKeeping && users == 0 ? (connection, images, state.event) : nil
-        }
-        guard let (connection, images, event) = ended else { return }
-        let stores = ClosedStore.left(by: connection, images, log, isUnwound: isUnwound, event: event)
+            var remains = state.remains.removeValue(forKey: connection.main) ?? Remains()
+            guard state.isKeeping else { return [] }
+            remains.add(images.filter { $0.schema == "main" }, lastUse: lastUse, unwoundAt: unwoundAt)
+            if users > 0 { state.remains[connection.main] = remains }
+            var left = Remains()
+            left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
+            return (users > 0 ? [] : [.main(of: connection, remains, log, event: state.event)])
+                + ClosedStore.Draft.attached(to: connection, left, log, event: state.event)
+        }.map(ClosedStore.init)
+        guard let first = stores.first else { return }
         let forgotten = state.withLock { state in
             defer {
                 for store in stores { state.closed.removeAll { $0.isSame(as: store) } }
                 state.closed += stores
-                let own = state.closed.indices.filter { state.closed[$0].owner == connection.owner }
+                let own = state.closed.indices.filter { state.closed[$0].owner == first.owner }
                 for index in own.dropLast(Self.maximumClosedStores).reversed() {
                     state.closed.remove(at: index)
                 }

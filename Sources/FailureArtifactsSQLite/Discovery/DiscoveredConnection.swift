@@ -18,7 +18,7 @@ package struct DiscoveredConnection: Sendable {
     package let identity: FileStatus.Identity?
     /// The test that opened it; nil where none did, or where that is not known.
     package internal(set) var owner: TestID?
-    /// The name of a VFS other than the process's default one.
+    /// The name of a VFS other than the system's own.
     package let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.
     private let file: UInt
@@ -61,8 +61,10 @@ package struct DiscoveredConnection: Sendable {
         package let isOnThisThread: Bool
         /// Counts the process's statements: larger is later, 0 is never.
         package let order: UInt64
-        /// Whether the last statement was a ROLLBACK.
-        let isUnwound: Bool
+        /// Where the last statement was a ROLLBACK, or one of several in a row: how many statements there had
+        /// been before, over all connections.
+        let unwoundAt: UInt64?
+        var isUnwound: Bool { unwoundAt != nil }
     }
 
     /// The last use of the connection; nil where it has ended.
@@ -73,7 +75,13 @@ package struct DiscoveredConnection: Sendable {
                 isOnThisThread: failure_artifacts_last_thread(record)
                     == failure_artifacts_current_thread(),
                 order: failure_artifacts_last_use(record),
-                isUnwound: failure_artifacts_is_unwound(record))
+                unwoundAt: Self.unwoundAt(record))
         }
+    }
+
+    /// How many statements there had been when the connection was rolled back; nil where that is not the last
+    /// thing that was done with it.
+    static func unwoundAt(_ record: UnsafeMutablePointer<failure_artifacts_connection>) -> UInt64? {
+        failure_artifacts_is_unwound(record) ? failure_artifacts_unwound_at(record) : nil
     }
 }

@@ -46,7 +46,7 @@ package struct DiscoveredStore: Sendable {
             path: file.path, identity: file.status.identity,
             files: isInPlace
                 ? StoreFiles(path: file.path)
-                : StoreFiles(database: file.descriptorPath, journalsOf: file.path))
+                : StoreFiles(deleted: file))
     }
 
     /// What is left of a store that was closed.
@@ -58,7 +58,7 @@ package struct DiscoveredStore: Sendable {
             } ?? false
         self.init(
             storage: closed.path == nil ? .memory : .file, path: closed.path,
-            suggestedName: closed.schema == "main" ? nil : closed.schema,
+            suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
@@ -96,9 +96,12 @@ package struct DiscoveredStore: Sendable {
             return (a?.order ?? 0, left.access.connection.serial)
                 > (b?.order ?? 0, right.access.connection.serial)
         }.map(\.access)
-        let images = sorted.compactMap { access in
-            ConnectionRegistry.shared.imageBeforeRollback(of: access.connection, access.schema)
-        }
+        let registry = ConnectionRegistry.shared
+        let images =
+            sorted.compactMap { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
+            + sorted.filter { $0.schema == "main" }.prefix(1).compactMap {
+                registry.imageBeforeRollback(ofEndedConnectionsTo: $0.connection.main)
+            }
         let latest = images.max { $0.order < $1.order }
         // Whoever has used the store since has seen it rolled back.
         let isUsedSince = latest.map { image in
@@ -126,19 +129,37 @@ struct StoreFiles: Sendable {
     let database: String
     let wal: String
     let journal: String
+    /// The WAL's index, by which its users lock it.
+    let walIndex: String
     /// What keeps the paths valid, if they are not those of the store.
     private let references: ClosedStore.References?
     /// Whether no name leads to them any more.
     var areDeleted: Bool { references != nil }
 
+    /// The files of a store that has its name; like SQLite, this looks for the journals where links lead to.
     init(path: String) {
+        let path = FileSystem.realPath(of: path) ?? path
         self.init(database: path, journalsOf: path)
     }
 
-    init(database: String, journalsOf path: String) {
+    private init(database: String, journalsOf path: String) {
         self.database = database
         wal = path + "-wal"
         journal = path + "-journal"
+        walIndex = path + "-shm"
+        references = nil
+    }
+
+    /// The files of a store that was deleted while somebody unknown has it open, as its journals may have been.
+    init(deleted file: OpenFiles.Entry) {
+        func path(_ suffix: String) -> String {
+            OpenFiles.descriptorPath(ofDeleted: file.path + suffix, openedAfter: file.descriptorPath)
+                ?? ""
+        }
+        database = file.descriptorPath
+        wal = path("-wal")
+        journal = path("-journal")
+        walIndex = path("-shm")
         references = nil
     }
 
@@ -147,6 +168,7 @@ struct StoreFiles: Sendable {
         database = references.database.lastingPath
         wal = references.wal?.lastingPath ?? ""
         journal = references.journal?.lastingPath ?? ""
+        walIndex = ""
         self.references = references
     }
 }

@@ -17,25 +17,25 @@ final class KeptImage: Sendable {
     let reason: Reason
     /// The database's name on its connection.
     let schema: String
-    /// In bytes.
+    /// Its file, if it has one.
+    let path: String?
+    /// Which file that is.
+    let identity: FileStatus.Identity?
+    /// In bytes; 0 where nothing is lost with the connection, because the file is still there.
     let size: Int
     /// Counts the process's statements when it was made.
     let order: UInt64
     private let bytes: Lock<Bytes>
 
-    /// Takes over what `sqlite3_serialize` gave.
-    ///
-    /// - Parameters:
-    ///   - reason: What the content would have been lost by.
-    ///   - schema: The database's name on its connection.
-    ///   - bytes: Of `sqlite3_malloc64`; nil where there was no room or time for it.
-    ///   - size: In bytes.
-    ///   - order: Counts the process's statements.
+    /// Takes over what `sqlite3_serialize` gave; nil where there was no room or time for it.
     init(
-        reason: Reason, schema: String, bytes: UnsafeMutableRawPointer?, size: Int, order: UInt64
+        reason: Reason, schema: String, path: String?, bytes: UnsafeMutableRawPointer?, size: Int,
+        order: UInt64
     ) {
         self.reason = reason
         self.schema = schema
+        self.path = path
+        identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
         self.bytes = Lock(Bytes(start: bytes))
         self.size = size
         self.order = order
@@ -50,6 +50,9 @@ final class KeptImage: Sendable {
             bytes = Bytes(start: nil)
         }
     }
+
+    /// Whether this was lost by a rollback when, or after, there had been so many statements.
+    func isOfRollback(since start: UInt64) -> Bool { reason == .rollback && order >= start }
 
     var isThere: Bool { bytes.withLock { $0.start != nil } }
 

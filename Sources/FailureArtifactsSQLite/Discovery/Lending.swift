@@ -125,6 +125,36 @@ extension DiscoveredConnection {
         return result
     }
 
+    /// Has the cache of a lent connection hold all of a database that it writes to.
+    ///
+    /// With a cache that is too small, reading has SQLite write pages of the open transaction to the file, for
+    /// which it locks everybody out (<https://www.sqlite.org/pragma.html#pragma_cache_spill>, a setting that does
+    /// not work inside a transaction).
+    ///
+    /// - Parameters:
+    ///   - schema: The database's name.
+    ///   - handle: The connection.
+    ///   - body: Reads it.
+    /// - Returns: What `body` returns.
+    func withRoom<Result>(
+        for schema: String, on handle: OpaquePointer, _ body: () -> Result
+    ) -> Result {
+        let schema = quotedIdentifier(schema)
+        func number(_ pragma: String) -> Int64? {
+            text(of: "PRAGMA \(schema).\(pragma)", on: handle).flatMap { Int64($0) }
+        }
+        guard let size = number("cache_size"), let pages = number("page_count"),
+            let pageSize = number("page_size"), pageSize > 0
+        else { return body() }
+        // A negative size is one in KiB. Pages that have changed may fill nine tenths of the cache.
+        let room = size < 0 ? -size * 1024 / pageSize : size
+        let need = pages + pages / 4 + 100
+        guard room < need else { return body() }
+        _ = text(of: "PRAGMA \(schema).cache_size = \(need)", on: handle)
+        defer { _ = text(of: "PRAGMA \(schema).cache_size = \(size)", on: handle) }
+        return body()
+    }
+
     /// The first value a statement gives on a lent connection, as text; nil where it fails.
     func text(of sql: String, on handle: OpaquePointer) -> String? {
         var statement: OpaquePointer?

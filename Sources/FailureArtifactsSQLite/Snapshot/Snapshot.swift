@@ -39,7 +39,7 @@ package struct Snapshot: Sendable {
     package var foldedJournal = false
     /// The files as they were, where SQLite does not read all of them: the suffixes of their names.
     package var rawFiles: [String] = []
-    /// The VFS that the store is read with, where it is not the process's default one.
+    /// The VFS that the store is read with, where it is not the system's own.
     package var vfs: String?
     /// Why there is no copy, as a full sentence; nil where there is one.
     package var reason: String?

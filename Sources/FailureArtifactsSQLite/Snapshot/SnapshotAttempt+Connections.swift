@@ -45,7 +45,9 @@ extension SnapshotAttempt {
         if transaction == SQLITE_TXN_WRITE {
             // The backup API refuses a source that writes.
             try connection.withErrorStateKept { handle in
-                Result { () throws(SnapshotFailure) in try serialize(access.schema, of: handle) }
+                connection.withRoom(for: access.schema, on: handle) {
+                    Result { () throws(SnapshotFailure) in try serialize(access.schema, of: handle) }
+                }
             }.get()
             return .serialize
         }
@@ -55,13 +57,21 @@ extension SnapshotAttempt {
             // Without a mutex nothing keeps another thread from starting to use the connection now.
             if sqlite3_db_mutex(handle) == nil { return nil }
         }
-        try backUp(access.schema, of: handle, to: targets.copy)
+        // Whoever has locked everybody out does not have to be waited for where the files can be read.
+        let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
+        try backUp(access.schema, of: handle, to: targets.copy, until: patience)
         return .ownConnection
     }
 
     private mutating func learnJournalMode(of access: DiscoveredStore.Access, _ handle: OpaquePointer) {
         // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
         guard store.path == nil || (access.connection.lastUse?.order ?? 0) > 0 else { return }
+        // Of one that was used for other things only, it would play back what a dead process has left.
+        if let files = store.files, sqlite3_txn_state(handle, access.schema) == SQLITE_TXN_NONE,
+            Self.isLive(files.journal)
+        {
+            return
+        }
         let schema = quotedIdentifier(access.schema)
         snapshot.journalMode = access.connection.text(of: "PRAGMA \(schema).journal_mode", on: handle)
     }
@@ -124,7 +134,7 @@ extension SnapshotAttempt {
             {
                 snapshot.journalMode = mode
             }
-            try backUp("main", of: source.handle, to: target)
+            try backUp("main", of: source.handle, to: target, until: deadline)
             return .secondConnection
         } catch {
             throw SnapshotFailure(error)
@@ -133,7 +143,7 @@ extension SnapshotAttempt {
 
     /// Copies all pages in one step: in several, each write to the source would start the copy anew.
     private func backUp(
-        _ schema: String, of source: OpaquePointer, to target: String
+        _ schema: String, of source: OpaquePointer, to target: String, until deadline: Instant
     ) throws(SnapshotFailure) {
         do {
             try File(creating: target).close()

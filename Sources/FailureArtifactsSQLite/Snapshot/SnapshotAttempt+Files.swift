@@ -25,6 +25,8 @@ extension SnapshotAttempt {
         guard let files = store.files, fileIsInPlace, snapshot.isTransactionOpen != true else {
             return nil
         }
+        // A WAL may be much larger than what it makes of the store.
+        if sizeOfFiles > limits.maximumBytes { return nil }
         switch journal {
         case .rollback: return try copyFiles()
         case .unknown: return nil
@@ -51,6 +53,7 @@ extension SnapshotAttempt {
         guard let files = store.files, let status = FileSystem.regularFile(files.database) else {
             throw SnapshotFailure("There was no file '\(original)' when the test failed.")
         }
+        try checkSize(of: sizeOfFiles)
         // Whoever has it open unknown to us may be inside a transaction.
         if store.accesses.isEmpty, FileSystem.descriptor(of: status.identity) == nil {
             snapshot.isTransactionOpen = false
@@ -67,6 +70,8 @@ extension SnapshotAttempt {
         foldJournal()
         return .fileCopy
     }
+
+    private var sizeOfFiles: UInt64 { (snapshot.originalBytes ?? 0) + (snapshot.walBytes ?? 0) }
 
     // MARK: Copying what may change meanwhile
 

@@ -18,7 +18,7 @@ extension SnapshotAttempt {
         }
         let writer =
             switch journal {
-            case .wal: Self.holder(of: LockByte.walWriter, in: path + "-shm")
+            case .wal: Self.holder(of: LockByte.walWriter, in: files.walIndex)
             case .rollback, .unknown: Self.holder(of: LockByte.reserved, in: files.database)
             }
         guard let writer else { return }
@@ -32,11 +32,31 @@ extension SnapshotAttempt {
     /// Whether somebody may be in the middle of writing to the database file without a journal that could
     /// undo it: with `journal_mode` MEMORY or OFF.
     func holdsHalfTransaction(_ files: StoreFiles) -> Bool {
-        guard journal == .rollback, FileSystem.regularFile(files.journal) == nil,
-            Self.holder(of: LockByte.firstShared, in: files.database) != nil
+        guard journal == .rollback,
+            let holder = Self.holder(of: LockByte.firstShared, in: files.database)
         else { return false }
-        // With `locking_mode` EXCLUSIVE the lock outlives the transaction; of the only connection it is known.
-        return !(store.accesses.count == 1 && snapshot.isTransactionOpen == false)
+        // With `locking_mode` EXCLUSIVE the lock outlives the transaction. Of the only connection it is known
+        // that it is in none.
+        if holder.process == getpid(), store.accesses.count == 1, snapshot.isTransactionOpen == false {
+            return false
+        }
+        guard let journal = FileSystem.regularFile(files.journal) else { return true }
+        if Self.isLive(files.journal) { return false }
+        // An emptied journal is left by `journal_mode` TRUNCATE and PERSIST, to anybody who comes later, and by
+        // `locking_mode` EXCLUSIVE: then its owner has it open and will write to it first.
+        return !OpenFiles.has(holder.process, open: journal.identity)
+    }
+
+    /// Whether a rollback journal would be played back
+    /// (<https://www.sqlite.org/fileformat2.html#the_rollback_journal>).
+    static func isLive(_ journal: String) -> Bool {
+        let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+        var bytes = [UInt8](repeating: 0, count: magic.count)
+        guard let file = try? File(sharing: journal) else { return false }
+        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        return count == magic.count && bytes == magic
     }
 
     mutating func noteHalfTransaction() {

@@ -25,6 +25,8 @@ struct SnapshotAttempt {
             do {
                 guard let method = try attempt(rung) else { continue }
                 try makeStandalone(targets.copy)
+                // With what was in its WAL a store may be larger than its file.
+                try checkSize(of: FileSystem.regularFile(targets.copy)?.size)
                 snapshot.method = method
                 // A store that had to be copied by its bytes says itself whether they fit together.
                 if method != .fileCopy { snapshot.isConsistent = true }
@@ -42,6 +44,8 @@ struct SnapshotAttempt {
             } catch {
                 failures.append(error)
                 try? FileSystem.remove(targets.copy)
+                // Those of a copy that there is not.
+                removeRawFiles()
                 if snapshot.excessiveBytes != nil { break }
             }
         }
@@ -75,7 +79,14 @@ struct SnapshotAttempt {
         try checkSize(of: snapshot.originalBytes)
         switch rung {
         case .imageBeforeRollback:
-            guard try write(store.beforeRollback) else { return nil }
+            guard let image = store.beforeRollback else { return nil }
+            guard try write(image) else {
+                snapshot.warnings.append(
+                    "The state before the rollback, \(image.size) bytes, was not kept: too many at once, or too "
+                        + "often for a test to be held up by it. The copy is what the rollback has left."
+                )
+                return nil
+            }
             snapshot.isTransactionOpen = true
             return .beforeRollback
         case .own: return try copyThroughOwnConnection(isLastResort: false)
@@ -142,8 +153,31 @@ struct SnapshotAttempt {
             snapshot.hasCommittedCopy = true
         } catch {
             try? FileSystem.remove(target)
+            snapshot.hasCommittedCopy = copyCommittedFiles(to: target)
+            guard !snapshot.hasCommittedCopy else { return }
             snapshot.warnings.append("The committed state could not be copied. \(error.reason)")
         }
+    }
+
+    /// Makes that copy where the test's connection has locked everybody out, as a transaction does that has
+    /// outgrown its cache: the journal undoes in the copy what is in the file of it.
+    ///
+    /// - Returns: Whether there is a copy, of the committed state for sure.
+    private func copyCommittedFiles(to target: String) -> Bool {
+        guard let path = store.path, store.foreignVFS == nil, fileIsInPlace else { return false }
+        let limits = Snapshotter(
+            timeLimit: min(0.25, Instant.now.seconds(until: deadline)), maximumBytes: limits.maximumBytes
+        )
+        let files = DiscoveredStore(path: path, identity: store.identity)
+        let copy = limits.capture(files, to: .init(copy: target, committed: nil, raw: targets.raw))
+        if copy.method == .fileCopy && copy.isConsistent { return true }
+        for path in [target] + copy.rawFiles.map({ targets.raw + $0 }) { try? FileSystem.remove(path) }
+        return false
+    }
+
+    private mutating func removeRawFiles() {
+        for suffix in snapshot.rawFiles { try? FileSystem.remove(targets.raw + suffix) }
+        snapshot.rawFiles = []
     }
 
     /// Makes a second copy, of what is left after the rollback.
@@ -191,7 +225,7 @@ struct SnapshotAttempt {
 }
 
 extension DiscoveredStore {
-    /// The VFS of its connections, where it is not the process's default one.
+    /// The VFS of its connections, where it is not the system's own.
     var foreignVFS: String? { accesses.lazy.compactMap(\.connection.vfs).first }
 }
 

@@ -181,9 +181,12 @@ def check_with_tools(bundle):
 
 
 @functools.lru_cache(maxsize=None)
-def without(selection):
-    """The same tests with capturing off: status and output are the yardstick."""
-    found = run(selection, {"FAILURE_ARTIFACTS": "off"})
+def without(selection, needs=()):
+    """The same tests with capturing off: status and output are the yardstick.
+
+    `needs` are the variables, as pairs, without which the tests themselves can't be run.
+    """
+    found = run(selection, {**dict(needs), "FAILURE_ARTIFACTS": "off"})
     assert found.left is None, "a directory although capturing is off"
     return found
 
@@ -209,13 +212,16 @@ class SuiteCase(unittest.TestCase):
 
     maxDiff = None
 
+    # Variables, as pairs, that the tests of the class can't be run without.
+    needs = ()
+
     def leaves(self, selection, count=1, warnings=0, variables=None, **options):
         """Runs a scenario; it must leave `count` bundles and nothing else, and change nothing.
 
         Each bundle is announced on standard error, and so is each of the `warnings`; nothing else is said.
         Returns the bundle where there is one, else the list of them.
         """
-        with_capture = run(selection, variables, **options)
+        with_capture = run(selection, {**dict(self.needs), **(variables or {})}, **options)
         self.assertUnchanged(with_capture, selection)
         self.assertTidy(with_capture, count)
         self.assertEqual(len(with_capture.warnings), warnings, with_capture.said)
@@ -228,7 +234,7 @@ class SuiteCase(unittest.TestCase):
         return with_capture.bundles[0] if count == 1 else with_capture.bundles
 
     def assertUnchanged(self, with_capture, selection):
-        yardstick = without(selection)
+        yardstick = without(selection, self.needs)
         self.assertEqual(with_capture.status, yardstick.status, with_capture.errors)
         self.assertEqual(timeless(with_capture.output), timeless(yardstick.output))
         self.assertEqual(with_capture.others, yardstick.others)

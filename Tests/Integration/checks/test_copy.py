@@ -90,15 +90,30 @@ class CopyOfGRDB(Copying):
             memory=["apple", "pear"])
         self.assertIs(bundle.described("memory")["transactionOpen"], True)
 
-    def test_error_thrown_out_of_write(self):
-        bundle = self.leaves("GRDBSuite.QueueTests/testErrorThrownOutOfWrite")
-        self.assertTest(
-            bundle, "QueueTests", "testErrorThrownOutOfWrite", "no such table: vegetables", kind="error")
-        self.assertStores(bundle, thrown=["apple", "pear"])
-        self.assertEqual(bundle.store("thrown", "committedEntry").rows(), ["apple"])
-        store = bundle.described("thrown")
-        self.assertEqual(store["capture"]["method"], "beforeRollback")
-        self.assertIs(store["transactionOpen"], True)
+    def test_errors_thrown_out_of_write(self):
+        for selection, label in (
+            ("QueueTests/testErrorThrownOutOfWrite", "thrown"),
+            ("QueueTests/testErrorThrownOutOfWriteAndClosed", "closed"),
+            ("QueueTests/testErrorThrownOutOfWriteInMemory", "memory"),
+            ("QueueTests/testErrorThrownOutOfWriteInMemoryAndClosed", "memory"),
+            ("PoolErrorTests/testErrorThrownOutOfWrite", "pool"),
+            ("PoolErrorTests/testErrorThrownOutOfWriteAndClosed", "pool"),
+        ):
+            with self.subTest(selection):
+                suite, name = selection.split("/")
+                bundle = self.leaves(f"GRDBSuite.{selection}")
+                self.assertTest(bundle, suite, name, "no such table: vegetables", kind="error")
+                self.assertStores(bundle, **{label: ["apple", "pear"]})
+                self.assertEqual(bundle.store(label, "committedEntry").rows(), ["apple"])
+                store = bundle.described(label)
+                self.assertEqual(store["capture"]["method"], "beforeRollback")
+                self.assertIs(store["capture"]["consistent"], True)
+                self.assertIs(store["transactionOpen"], True)
+
+    def test_assertion_after_a_rollback(self):
+        bundle = self.copied(
+            "GRDBSuite.QueueTests/testAssertionAfterARollback", "after a rollback", after=["apple"])
+        self.assertNotIn("committedEntry", bundle.described("after"))
 
     def test_async_write(self):
         self.copied(

@@ -54,6 +54,31 @@ final class PoolTests: XCTestCase {
     }
 }
 
+/// Errors out of the write of a pool, whose readers use connections of their own.
+final class PoolErrorTests: XCTestCase {
+    /// `pool`: apple, pear; committed: apple.
+    func testErrorThrownOutOfWrite() throws {
+        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
+        try fail(pool)
+    }
+
+    /// `pool`: apple, pear; committed: apple.
+    func testErrorThrownOutOfWriteAndClosed() throws {
+        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
+        defer { XCTAssertNoThrow(try pool.close()) }
+        try fail(pool)
+    }
+
+    private func fail(_ pool: DatabasePool) throws {
+        try pool.plant("apple")
+        XCTAssertEqual(try pool.read { try Fruit.fetchCount($0) }, 1)
+        try pool.write { db in
+            try Fruit(name: "pear").insert(db)
+            try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
+        }
+    }
+}
+
 /// GRDB's own log of SQLite's errors, which it sets before the first open.
 final class LogTests: XCTestCase {
     nonisolated(unsafe) private static var messages: [String] = []

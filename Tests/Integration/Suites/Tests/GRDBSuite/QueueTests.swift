@@ -55,6 +55,57 @@ final class QueueTests: XCTestCase {
         }
     }
 
+    /// `closed`: apple, pear; committed: apple.
+    ///
+    /// Rolled back and closed before XCTest hears of the error.
+    func testErrorThrownOutOfWriteAndClosed() throws {
+        let queue = try DatabaseQueue(path: try freshPath("closed.sqlite"))
+        defer { XCTAssertNoThrow(try queue.close()) }
+        try queue.plant("apple")
+        try queue.write { db in
+            try Fruit(name: "pear").insert(db)
+            try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
+        }
+    }
+
+    /// One store in memory: apple, pear; committed: apple.
+    func testErrorThrownOutOfWriteInMemory() throws {
+        let queue = try DatabaseQueue()
+        try queue.plant("apple")
+        try failInSavepoint(of: queue)
+    }
+
+    /// One store in memory: apple, pear; committed: apple.
+    func testErrorThrownOutOfWriteInMemoryAndClosed() throws {
+        let queue = try DatabaseQueue()
+        defer { XCTAssertNoThrow(try queue.close()) }
+        try queue.plant("apple")
+        try failInSavepoint(of: queue)
+    }
+
+    /// Two rollbacks, of which the first loses most.
+    private func failInSavepoint(of queue: DatabaseQueue) throws {
+        try queue.write { db in
+            try db.inSavepoint {
+                try Fruit(name: "pear").insert(db)
+                try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
+                return .commit
+            }
+        }
+    }
+
+    /// `after`: apple; pear was rolled back, and the assertion is about what is left.
+    func testAssertionAfterARollback() throws {
+        let queue = try DatabaseQueue(path: try freshPath("after.sqlite"))
+        try queue.plant("apple")
+        XCTAssertThrowsError(
+            try queue.write { db in
+                try Fruit(name: "pear").insert(db)
+                try db.execute(sql: "INSERT INTO vegetables VALUES ('leek')")
+            })
+        XCTFail("after a rollback")
+    }
+
     /// `async`: apple, pear.
     func testAsyncWriteThenAssertion() async throws {
         let queue = try DatabaseQueue(path: try freshPath("async.sqlite"))

@@ -1,0 +1,66 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@testable import FailureArtifactsSQLite
+
+extension Snapshotter.Targets {
+    /// `copy.sqlite` and its like.
+    static func copies(in directory: String) -> Self {
+        Self(
+            copy: directory + "/copy.sqlite", committed: directory + "/copy.committed.sqlite",
+            raw: directory + "/raw.sqlite")
+    }
+}
+
+/// Copies a store to `copy.sqlite` and its like.
+func capture(
+    _ store: DiscoveredStore, in directory: String, maximumBytes: UInt64 = 1 << 30,
+    timeLimit: Double = 2, afterError: Bool = false
+) -> Snapshot {
+    var snapshotter = Snapshotter(timeLimit: timeLimit, maximumBytes: maximumBytes)
+    snapshotter.prefersStateBeforeRollback = afterError
+    return snapshotter.capture(store, to: .copies(in: directory))
+}
+
+/// Checks that a copy is one sound stand-alone file.
+func expectStandalone(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        #expect(
+            !FileManager.default.fileExists(atPath: path + suffix), sourceLocation: sourceLocation)
+    }
+    let header = try FileSystem.contents(ofFile: path).prefix(20)
+    #expect(Array(header[18...]) == [1, 1], sourceLocation: sourceLocation)
+    #expect(
+        try sqlite3Program(path, "PRAGMA integrity_check; PRAGMA journal_mode") == "ok\ndelete",
+        sourceLocation: sourceLocation)
+}
+
+/// What the `sqlite3` program reads in a copy.
+func copied(
+    _ directory: String, _ sql: String = "SELECT a FROM t", committed: Bool = false
+) throws -> String {
+    try sqlite3Program(directory + (committed ? "/copy.committed.sqlite" : "/copy.sqlite"), sql)
+}
+
+/// Runs `body` with a new directory that is removed afterwards.
+func withTemporaryDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
+    let url = FileManager.default.temporaryDirectory.appending(path: "store tests \(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: url) }
+    return try body(url.path)
+}
+
+/// Runs `body` on another thread and waits for it.
+func onAnotherThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) throws -> Result {
+    let result = Lock<Result?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+        let value = body()
+        result.withLock { $0 = value }
+        done.signal()
+    }
+    done.wait()
+    let value = result.withLock { $0 }
+    return try #require(value)
+}

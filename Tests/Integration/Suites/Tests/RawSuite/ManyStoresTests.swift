@@ -1,0 +1,91 @@
+import CSuiteSQLite
+import Foundation
+import XCTest
+
+/// Many stores at once, and many one after the other.
+final class ManyStoresTests: XCTestCase {
+    nonisolated(unsafe) private static var descriptors = 0
+    nonisolated(unsafe) private static var memory = 0
+
+    /// `store-0` to `store-49`: apple and their number, each with 20,000 bytes of noise.
+    func testFiftyOpenStores() throws {
+        let databases = try (0..<50).map { number in
+            let database = try Database(
+                try freshPath("store-\(number).sqlite"), journal: number % 2 == 0 ? "wal" : "delete",
+                fruit: "apple", "\(number)")
+            try database.execute("CREATE TABLE noise AS SELECT randomblob(20000) AS bytes")
+            return database
+        }
+        XCTFail("fifty stores")
+        for database in databases { try database.close() }
+    }
+
+    /// Nothing; ten thousand stores of each kind come and go.
+    func test1Passes() throws {
+        Self.descriptors = try openDescriptors()
+        let path = try freshPath("again.sqlite")
+        for number in 0..<10_000 {
+            // The first ones fill what is kept for the test, and what the allocator holds.
+            if number == 2000 { Self.memory = try residentBytes() }
+            let memory = try Database(":memory:")
+            try memory.execute(
+                "CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (zeroblob(9000)); ROLLBACK")
+            try memory.close()
+            let file = try Database(path)
+            try file.execute("PRAGMA synchronous = off; CREATE TABLE IF NOT EXISTS t(a)")
+            try file.close()
+            // Deleted after its close, which keeps it until the end of the test at most.
+            if number % 100 == 0 { try FileManager.default.removeItem(atPath: path) }
+        }
+        XCTAssertLessThan(try residentBytes() - Self.memory, 8 << 20, "memory grows")
+        XCTAssertLessThan(try openDescriptors() - Self.descriptors, 200, "descriptors are left open")
+    }
+
+    /// Nothing; what was kept for the test before is gone.
+    func test2PassesToo() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: "/dev/fd").sorted().map {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) ?? $0
+        }
+        XCTAssertEqual(names.count, Self.descriptors, names.joined(separator: ", "))
+    }
+
+    private func openDescriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count
+    }
+
+    private func residentBytes() throws -> Int {
+        let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+        return try XCTUnwrap(Int(text.split(separator: " ")[1])) * 4096
+    }
+}
+
+/// An application that makes a VFS of its own SQLite's default one.
+final class DefaultFileSystemTests: XCTestCase {
+    nonisolated(unsafe) private static var opened: [String] = []
+
+    /// `ours`: apple.
+    ///
+    /// The copy is no business of that VFS, which might encrypt it.
+    func testHasAVFSOfItsOwn() throws {
+        let system = try XCTUnwrap(sqlite3_vfs_find(nil))
+        let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+        vfs.initialize(from: system, count: 1)
+        vfs.pointee.zName = UnsafePointer(strdup("application"))
+        vfs.pointee.xOpen = { _, path, file, flags, outFlags in
+            if let path { DefaultFileSystemTests.opened.append(String(cString: path)) }
+            guard let system = sqlite3_vfs_find("unix") else { return SQLITE_ERROR }
+            return system.pointee.xOpen(system, path, file, flags, outFlags)
+        }
+        XCTAssertEqual(sqlite3_vfs_register(vfs, 1), SQLITE_OK)
+        let path = try freshPath("ours.sqlite")
+        let database = try Database(path, journal: "delete", fruit: "apple")
+        XCTAssertTrue(Self.opened.contains(path))
+
+        XCTFail("with a VFS of its own")
+
+        let others = Self.opened.filter { !$0.hasPrefix(path) }
+        XCTAssertEqual(others, [], "the copy went through the application's VFS")
+        try database.close()
+        sqlite3_vfs_unregister(vfs)
+    }
+}
