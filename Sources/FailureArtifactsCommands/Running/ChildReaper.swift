@@ -10,6 +10,7 @@ final class ChildReaper: Sendable {
     private let goOn: PipeEnds
 
     /// - Parameter mailbox: Gets ``Mailbox/Event/childEnded``.
+    /// - Throws: That the system gives no pipe.
     init(mailbox: Mailbox) throws(SystemError) {
         self.mailbox = mailbox
         goOn = try PipeEnds()

@@ -27,9 +27,10 @@ final class Mailbox: Sendable {
         _ = write(pipe.writing.number, &byte, 1)
     }
 
-    /// The next event, in the order they were posted; nil where there is none until a moment.
+    /// Waits for the next event, in the order they were posted.
     ///
     /// - Parameter deadline: Nil to wait for as long as it takes.
+    /// - Returns: Nil where there is none until then.
     func next(until deadline: Instant?) -> Event? {
         while true {
             let event = events.withLock { events in events.isEmpty ? nil : events.removeFirst() }

@@ -17,9 +17,10 @@ struct NewBundles {
         before = Set(Self.names(in: directory))
     }
 
-    /// What is there now and was not, in the order of the tests' failures.
+    /// What is there now and was not.
     ///
     /// - Parameter others: Further paths of new bundles.
+    /// - Returns: In the order of the tests' failures; without a description where it cannot be read.
     func bundles(and others: [String] = []) -> [(path: String, metadata: BundleMetadata?)] {
         var paths = Self.names(in: directory).filter { !before.contains($0) }
             .map { Path.join(directory, $0) }

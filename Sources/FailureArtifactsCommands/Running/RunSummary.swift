@@ -8,7 +8,7 @@ enum RunSummary {
     /// The columns of a line that does not go to a terminal.
     private static let width = 200
 
-    /// The lines; none where there are no bundles.
+    /// Makes the lines.
     ///
     /// - Parameters:
     ///   - bundles: What has come, in the order it is named in.
@@ -16,6 +16,7 @@ enum RunSummary {
     ///   - directory: Where they are, absolute.
     ///   - workingDirectory: That of whoever reads this.
     ///   - output: Where the lines go.
+    /// - Returns: None where there are no bundles.
     static func lines(
         _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, directory: String,
         workingDirectory: String, for output: TextOutput

@@ -3,7 +3,7 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct HelpTests {
-    @Test(arguments: ["list", "show", "open", "query", "extract", "verify"])
+    @Test(arguments: ["run", "list", "show", "open", "query", "extract", "verify"])
     func everyCommandHasHelp(_ command: String) {
         let outcome = run(command, "--help")
         #expect(outcome.status == 0)
@@ -11,7 +11,7 @@ import Testing
         #expect(outcome.output.hasPrefix("Usage: failure-artifacts \(command) "))
         #expect(outcome.output.split(separator: "\n").allSatisfy { $0.count < 80 })
         #expect(run("help", command) == outcome)
-        #expect(run(command, "-h", "--json").status == (command == "open" ? 64 : 0))
+        #expect(run(command, "-h", "--json").status == (["open", "run"].contains(command) ? 64 : 0))
     }
 
     @Test func theToolHasHelpAndAVersion() {
