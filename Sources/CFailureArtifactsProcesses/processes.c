@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,4 +60,9 @@ int failure_artifacts_ended_child(int waits) {
     memset(&information, 0, sizeof information);
     if (waitid(P_ALL, 0, &information, WEXITED | WNOWAIT | (waits ? 0 : WNOHANG)) != 0) return -1;
     return information.si_pid;
+}
+
+int failure_artifacts_available_bytes(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }

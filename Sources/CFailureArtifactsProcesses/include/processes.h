@@ -21,4 +21,7 @@ int failure_artifacts_adopt_orphans(void);
 /// Returns 0 where there is none and `waits` is 0, and -1, with errno, where there are no children at all.
 int failure_artifacts_ended_child(int waits);
 
+/// How many bytes are in a pipe, by its reading end.
+int failure_artifacts_available_bytes(int descriptor);
+
 #endif

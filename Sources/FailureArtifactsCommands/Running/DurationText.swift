@@ -20,6 +20,19 @@ enum DurationText {
         return rest.isEmpty ? checked(total) : nil
     }
 
+    /// `1h30m` for 5,400 seconds.
+    static func text(_ seconds: Double) -> String {
+        let whole = Int(min(max(seconds, 0), limit))
+        let rest = seconds - Double(whole / 60 * 60)
+        var text = ""
+        if whole >= 3600 { text += "\(whole / 3600)h" }
+        if whole / 60 % 60 > 0 { text += "\(whole / 60 % 60)m" }
+        if rest > 0 || text.isEmpty {
+            text += (rest == rest.rounded() ? "\(Int(rest))" : "\(rest)") + "s"
+        }
+        return text
+    }
+
     private static func checked(_ seconds: Double) -> Double? {
         seconds > 0 && seconds <= limit ? seconds : nil
     }

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
 /// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
@@ -86,9 +87,7 @@ final class OutputTee: Sendable {
                 continue
             }
             if deadline == nil, descriptors[1].revents != 0 {
-                var available: CInt = 0
-                _ = ioctl(reading, UInt(FIONREAD), &available)
-                due = Int(available)
+                due = Int(failure_artifacts_available_bytes(reading))
                 deadline = Instant.now.advanced(bySeconds: Self.afterwards)
             }
             guard descriptors[0].revents != 0 else { continue }

@@ -6,10 +6,11 @@ extension Supervisor {
 
     /// The time is up: what hangs is looked at, then all that descends from the command is ended.
     mutating func endAfterTimeLimit() {
+        let limit = DurationText.text(command.timeLimit ?? 0)
         console.report(
             CommandError(
                 .found,
-                "'\(command.words[0])' is ended: it has taken longer than \(command.timeLimitText)."))
+                "'\(command.words[0])' is ended: it has taken longer than \(limit)."))
         salvage.beforeTimeoutKill(tree.members())
         end { supervisor in supervisor.tree.members() }
     }
@@ -81,13 +82,5 @@ extension Supervisor {
             try? console.warn(
                 CommandError.sentence("\(failure)") + " The end of what it wrote is lost.")
         }
-    }
-}
-
-extension Supervisor.Command {
-    /// `90 s`.
-    var timeLimitText: String {
-        let seconds = timeLimit ?? 0
-        return (seconds == seconds.rounded() ? String(Int(seconds)) : String(seconds)) + " s"
     }
 }

@@ -44,6 +44,8 @@ struct Supervisor {
         reaper = try ChildReaper(mailbox: mailbox)
         outputs = CommandOutputs { mailbox.post(.outputEnded) }
         openOutputs = outputs.count
+        // Whoever ignores it, as some that start jobs do, is not told how a child ends.
+        if InheritedSignals.isIgnored(SIGCHLD) { signal(SIGCHLD, SIG_DFL) }
         // Elsewhere orphans are lost sight of.
         _ = failure_artifacts_adopt_orphans()
         tree = ProcessTree()

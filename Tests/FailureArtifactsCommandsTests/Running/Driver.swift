@@ -4,7 +4,9 @@ import Testing
 
 /// Runs the tool under Python, which can do with signals, terminals and pipes what a shell does.
 enum Driver {
-    /// What programs start with. Nothing takes for ever: after two minutes the alarm ends all.
+    /// What programs start with.
+    ///
+    /// Nothing takes for ever: after two minutes the alarm ends all.
     private static let prelude = """
         import fcntl, os, pty, select, signal, struct, subprocess, sys, termios, time
         signal.alarm(120)

@@ -86,6 +86,7 @@ import Testing
     ])
     func durations(_ text: String, _ seconds: Double) {
         #expect(DurationText.seconds(text) == seconds)
+        #expect(DurationText.seconds(DurationText.text(seconds)) == seconds)
     }
 
     @Test(arguments: [

@@ -112,6 +112,18 @@ import Testing
         #expect(output == "6 True\n")
     }
 
+    /// Some that start jobs ignore it, and the kernel then tells nobody how a child ends.
+    @Test func whoeverIgnoresItsChildrensEnds() throws {
+        let fixture = try Fixture()
+        let output = try Driver.run(
+            """
+            process = run("--", "sh", "-c", "exit 7",
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+            print(process.wait())
+            """, in: fixture.directory)
+        #expect(output == "7\n")
+    }
+
     /// As under `nohup`: neither the command nor the tool minds.
     @Test func anIgnoredSignalStaysIgnored() throws {
         let fixture = try Fixture()

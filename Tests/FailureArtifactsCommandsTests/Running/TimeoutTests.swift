@@ -12,7 +12,7 @@ import Testing
             outcome
                 == Outcome(
                     status: 124, output: "",
-                    error: "error: 'sleep' is ended: it has taken longer than 0.2 s.\n"))
+                    error: "error: 'sleep' is ended: it has taken longer than 0.2s.\n"))
     }
 
     @Test(arguments: ["100", "1h30m"])
