@@ -75,11 +75,12 @@ let package = Package(
             swiftSettings: settings),
 
         // The command-line tool.
+        .target(name: "CFailureArtifactsProcesses"),
         .target(
             name: "FailureArtifactsCommands",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem",
+                "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
             swiftSettings: settings),
         .executableTarget(

@@ -5,7 +5,7 @@ package enum CommandLineTool {
     /// In the order of `--help`.
     static var commands: [any Command.Type] {
         [
-            ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
+            RunCommand.self, ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
             HistoryCommand.self, DiffCommand.self, ExtractCommand.self, VerifyCommand.self,
             SweepCommand.self,
         ]

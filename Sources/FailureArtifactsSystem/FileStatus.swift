@@ -20,6 +20,13 @@ package struct FileStatus: Equatable, Sendable {
     /// Time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
 
+    /// What a descriptor of this process is open on; nil for one that is closed.
+    package init?(ofDescriptor descriptor: CInt) {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else { return nil }
+        self.init(information)
+    }
+
     init(_ information: stat) {
         identity = Identity(
             device: UInt64(truncatingIfNeeded: information.st_dev), inode: UInt64(information.st_ino))

@@ -13,7 +13,9 @@ enum HelpText {
         for option in syntax.options where option.name != "--help" {
             usage += " [\(option.short ?? option.name)\(option.value.map { " " + $0 } ?? "")]"
         }
-        if let rest = syntax.rest { usage += " [-- \(rest.name)…]" }
+        if let rest = syntax.rest {
+            usage += syntax.needsRest ? " -- \(rest.name)…" : " [-- \(rest.name)…]"
+        }
         var sections = [
             wrapped("Usage: " + usage, indent: 7, firstIndent: 0),
             wrapped(syntax.summary + ".", indent: 0),
@@ -32,8 +34,8 @@ enum HelpText {
         return """
             Usage: failure-artifacts COMMAND …
 
-            Reads the bundles that failing tests leave: the SQLite stores as they were at the
-            failure, in a zip that any unzip opens.
+            Runs tests and reads the bundles that they leave when they fail: the SQLite stores
+            as they were at the failure, in a zip that any unzip opens.
 
             Commands:
             \(list)
@@ -45,7 +47,8 @@ enum HelpText {
             else to standard error.
 
             Exit status: 0 done, 1 the check found something, 64 usage, 65 a file that is not
-            what it should be, 66 no such file, 74 input/output.
+            what it should be, 66 no such file, 74 input/output. 'run' and 'open' exit with
+            the status of what they have run.
 
             """
     }

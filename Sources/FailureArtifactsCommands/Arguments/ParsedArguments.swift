@@ -47,7 +47,12 @@ extension Syntax {
             let value = try value(of: option, attached: attached, from: &remaining)
             result.values[option.name, default: []].append(value)
         }
-        if !result.has("--help") { try checkPositionals(result.positionals) }
+        if !result.has("--help") {
+            try checkPositionals(result.positionals)
+            if needsRest, let rest, result.rest.first?.isEmpty ?? true {
+                throw usageError("'\(command)' needs \(rest.name) after '--'.")
+            }
+        }
         return result
     }
 
@@ -79,7 +84,8 @@ extension Syntax {
         }
         let takesMore = positionals.last?.isRepeated ?? false
         if given.count > positionals.count, !takesMore {
-            throw usageError("'\(command)' has no use for '\(given[positionals.count])'.")
+            let hint = needsRest ? " before '--'" : ""
+            throw usageError("'\(command)' has no use for '\(given[positionals.count])'\(hint).")
         }
         if let empty = zip(given, positionals).first(where: { $0.0.isEmpty }) {
             throw usageError("\(empty.1.name) is empty.")

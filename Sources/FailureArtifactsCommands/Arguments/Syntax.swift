@@ -46,18 +46,21 @@ package struct Syntax: Sendable {
     package let options: [Option]
     /// What the arguments after `--` are called; nil where `--` only ends the options.
     package let rest: Positional?
+    /// Whether there must be some.
+    package let needsRest: Bool
     /// Paragraphs for the end of `--help`.
     package let discussion: String
 
     package init(
         command: String, summary: String, positionals: [Positional], options: [Option] = [],
-        rest: Positional? = nil, discussion: String = ""
+        rest: Positional? = nil, needsRest: Bool = false, discussion: String = ""
     ) {
         self.command = command
         self.summary = summary
         self.positionals = positionals
         self.options = options + [Option("--help", short: "-h", help: "Show this.")]
         self.rest = rest
+        self.needsRest = needsRest
         self.discussion = discussion
     }
 

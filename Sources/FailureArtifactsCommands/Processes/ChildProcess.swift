@@ -30,43 +30,64 @@ enum ChildProcess {
         // Before there is a child already: a signal that comes now must not remove what it works on.
         interruption.setChild(0)
         defer { interruption.setChild(nil) }
-        let child = try spawn(executable, arguments: arguments, environment: environment)
+        let child = try spawn(
+            executable, arguments: arguments, environment: environment, signals: interruption.inherited)
         interruption.setChild(child)
         var status: CInt = 0
         while waitpid(child, &status, 0) < 0 {
             guard errno == EINTR else { throw SystemError("wait for", executable, code: errno) }
         }
-        let signal = status & 0x7F
-        return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+        return ExitStatus(waited: status).code
     }
 
-    private static func spawn(
-        _ executable: String, arguments: [String], environment: [String: String]
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - executable: Its path; or a name, which is looked up in this process's `PATH`.
+    ///   - arguments: Without the program's name.
+    ///   - environment: All of its environment.
+    ///   - signals: What it is given as to signals.
+    ///   - outputs: Descriptors of this process, by the numbers they get there. The others that are not closed
+    ///     on exec it gets as they are.
+    /// - Returns: Its number; it has to be waited for.
+    /// - Throws: The failure of `posix_spawn`.
+    static func spawn(
+        _ executable: String, arguments: [String], environment: [String: String],
+        signals: InheritedSignals, outputs: [CInt: CInt] = [:]
     ) throws(SystemError) -> pid_t {
         #if canImport(Darwin)
         var attributes: posix_spawnattr_t?
+        var actions: posix_spawn_file_actions_t?
         #else
         var attributes = posix_spawnattr_t()
+        var actions = posix_spawn_file_actions_t()
         #endif
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // Undoes what Interruption.watch() did. What was ignored before, as nohup has it, stays so.
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for (number, descriptor) in outputs {
+            posix_spawn_file_actions_adddup2(&actions, descriptor, number)
+        }
+        // Undoes what Interruption.watch() did.
+        var mask = signals.mask
+        posix_spawnattr_setsigmask(&attributes, &mask)
         var standard = sigset_t()
         sigemptyset(&standard)
-        sigaddset(&standard, SIGPIPE)
+        if !signals.ignoresBrokenPipes { sigaddset(&standard, SIGPIPE) }
         posix_spawnattr_setsigdefault(&attributes, &standard)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
-        var argumentList = ([executable] + arguments).map { strdup($0) } + [nil]
-        var variables = environment.map { strdup($0.key + "=" + $0.value) } + [nil]
-        defer {
-            for pointer in argumentList + variables { free(pointer) }
-        }
+        var argumentList = CommandLineBytes(name: executable, arguments: arguments)
+        var variables = CommandLineBytes(environment: environment)
         var child = pid_t()
-        let code = posix_spawn(&child, executable, nil, &attributes, &argumentList, &variables)
+        let code = argumentList.withPointers { arguments in
+            variables.withPointers { variables in
+                arguments.map {
+                    posix_spawnp(&child, executable, &actions, &attributes, $0, variables ?? environ)
+                } ?? ENOMEM
+            }
+        }
         guard code == 0 else { throw SystemError("start", executable, code: code) }
         return child
     }

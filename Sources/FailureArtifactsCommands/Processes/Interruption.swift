@@ -10,20 +10,31 @@ package final class Interruption: Sendable {
         var child: pid_t?
         /// What came for the child while it was being started.
         var pending: [CInt] = []
+        /// Takes signals over, and says whether it did.
+        var handler: (@Sendable (ReceivedSignal) -> Bool)?
+        /// What the process was started with, before ``watch()``.
+        var inherited: InheritedSignals?
+        /// The signals that are waited for.
+        var watched = sigset_t()
     }
 
     private let state = Lock(State())
 
     package init() {}
 
-    /// The signals that are asked to end a process, from the terminal or from another process.
-    private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP]
+    /// The signals that end a process unless it does something about them: those that ask it to end, from the
+    /// terminal or from another process, and those that a process may use for its own purposes.
+    private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 
-    private static var signalSet: sigset_t {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for signal in signals { sigaddset(&set, signal) }
-        return set
+    /// What a child process is to be given: what this one was.
+    var inherited: InheritedSignals { state.withLock(\.inherited) ?? .current }
+
+    /// Hands signals to somebody else from now on.
+    ///
+    /// - Parameter handler: Says whether it has taken a signal over; else that ends the tool. It must not wait
+    ///   for anything. Nil for what there was at first.
+    func setHandler(_ handler: (@Sendable (ReceivedSignal) -> Bool)?) {
+        state.withLock { state in state.handler = handler }
     }
 
     /// Has a directory removed when a signal ends the tool.
@@ -49,10 +60,19 @@ package final class Interruption: Sendable {
     }
 
     /// Starts to wait for signals, once in a process, from its main thread.
+    ///
+    /// Those that the process was told to ignore, as by `nohup`, are left alone.
     package func watch() {
+        let inherited = InheritedSignals.current
         // A closed pipe is an error of write(2), like others.
         signal(SIGPIPE, SIG_IGN)
-        var set = Self.signalSet
+        var set = sigset_t()
+        sigemptyset(&set)
+        for signal in Self.signals where !InheritedSignals.isIgnored(signal) { sigaddset(&set, signal) }
+        state.withLock { [set] state in
+            state.inherited = inherited
+            state.watched = set
+        }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         let context = Unmanaged.passRetained(self).toOpaque()
         #if canImport(Darwin)
@@ -67,11 +87,15 @@ package final class Interruption: Sendable {
     }
 
     fileprivate func waitForSignals() {
-        var set = Self.signalSet
+        let watched = state.withLock(\.watched)
         while true {
-            var number: CInt = 0
-            guard sigwait(&set, &number) == 0 else { continue }
-            if !leaveToChild(number) { end(by: number) }
+            guard let signal = ReceivedSignal.next(of: watched) else { continue }
+            if let handler = state.withLock(\.handler) {
+                if handler(signal) { continue }
+            } else if leaveToChild(signal.number) {
+                continue
+            }
+            end(by: signal.number)
         }
     }
 
@@ -80,7 +104,7 @@ package final class Interruption: Sendable {
         state.withLock { state in
             guard let child = state.child else { return false }
             // SIGINT and SIGQUIT come from the terminal, to the child as well.
-            guard number == SIGTERM || number == SIGHUP else { return true }
+            if number == SIGINT || number == SIGQUIT { return true }
             if child == 0 { state.pending.append(number) } else { kill(child, number) }
             return true
         }
@@ -94,7 +118,7 @@ package final class Interruption: Sendable {
             for _ in 0..<10 where (try? FileSystem.remove(directory)) == nil {}
         }
         signal(number, SIG_DFL)
-        var set = Self.signalSet
+        var set = state.withLock(\.watched)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
         kill(getpid(), number)
         _exit(128 + number)

@@ -1,0 +1,46 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// The bundles that have come to a directory since a moment.
+struct NewBundles {
+    /// Of so many bundles at most the descriptions are read.
+    private static let limit = 1000
+
+    private let directory: String
+    private let before: Set<String>
+
+    /// Remembers what is there now.
+    ///
+    /// - Parameter directory: Need not exist.
+    init(in directory: String) {
+        self.directory = directory
+        before = Set(Self.names(in: directory))
+    }
+
+    /// What is there now and was not.
+    ///
+    /// - Parameter others: Further paths of new bundles.
+    /// - Returns: In the order of the tests' failures; without a description where it cannot be read.
+    func bundles(and others: [String] = []) -> [(path: String, metadata: BundleMetadata?)] {
+        var paths = Self.names(in: directory).filter { !before.contains($0) }
+            .map { Path.join(directory, $0) }
+        for path in others where !paths.contains(path) { paths.append(path) }
+        let bundles = paths.enumerated().map { index, path in
+            let location = BundleLocation(path: path)
+            let bundle = index < Self.limit ? try? BundleReader(location, scratchDirectory: "") : nil
+            return (path: path, metadata: bundle?.metadata)
+        }
+        // By the time in UTC; what cannot be read comes last.
+        func moment(_ metadata: BundleMetadata?) -> String {
+            metadata.map { $0.failures.first?.at ?? $0.capture.at } ?? "~"
+        }
+        return bundles.sorted { left, right in
+            (moment(left.metadata), left.path) < (moment(right.metadata), right.path)
+        }
+    }
+
+    private static func names(in directory: String) -> [String] {
+        let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []
+        return names.filter { $0.hasSuffix(".zip") && !$0.hasPrefix(".") }
+    }
+}

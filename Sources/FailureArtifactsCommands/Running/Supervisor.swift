@@ -1,0 +1,149 @@
+internal import CFailureArtifactsProcesses
+internal import FailureArtifactsSystem
+
+/// Runs a command as if it had been started in this process's place, and watches over it.
+///
+/// The command stays in the process group of the terminal's foreground: it can read, and gets what keys send.
+struct Supervisor {
+    /// What is run.
+    struct Command {
+        /// The program, then its arguments.
+        var words: [String]
+        /// All of its environment.
+        var environment: [String: String]
+        /// Seconds; nil for as long as it takes.
+        var timeLimit: Double?
+        /// Where its bundles go, absolute.
+        var directory: String
+    }
+
+    /// Seconds between the signal that asks a process to end and the one that ends it.
+    static let grace = 5.0
+
+    let command: Command
+    let console: Console
+    let salvage: Salvage
+    let mailbox: Mailbox
+    let outputs: CommandOutputs
+    let reaper: ChildReaper
+    var tree: ProcessTree
+    /// The command's number.
+    var child: pid_t = 0
+    /// The command, when it has ended.
+    var commandEnd: EndedProcess?
+    var ended: [EndedProcess] = []
+    var cause = RunReport.Cause.itself
+    var openOutputs: Int
+
+    init(_ command: Command, console: Console, salvage: Salvage) throws(SystemError) {
+        self.command = command
+        self.console = console
+        self.salvage = salvage
+        let mailbox = try Mailbox()
+        self.mailbox = mailbox
+        reaper = try ChildReaper(mailbox: mailbox)
+        outputs = CommandOutputs { mailbox.post(.outputEnded) }
+        openOutputs = outputs.count
+        // Whoever ignores it, as some that start jobs do, is not told how a child ends.
+        if InheritedSignals.isIgnored(SIGCHLD) { signal(SIGCHLD, SIG_DFL) }
+        // Elsewhere orphans are lost sight of.
+        _ = failure_artifacts_adopt_orphans()
+        tree = ProcessTree()
+    }
+
+    /// Runs the command to its end.
+    ///
+    /// Signals that come afterwards are ignored, so that bundles are salvaged in spite of them, except for keys
+    /// of the terminal.
+    ///
+    /// - Throws: That the command cannot be started.
+    mutating func run() throws(CommandError) -> RunReport {
+        let mailbox = mailbox
+        // From here on, so that none is lost between the start and the first look.
+        console.interruption.setHandler { signal in
+            mailbox.post(.signal(signal))
+            return true
+        }
+        do throws(CommandError) {
+            try start()
+        } catch {
+            console.interruption.setHandler(nil)
+            throw error
+        }
+        let deadline = command.timeLimit.map { Instant.now.advanced(bySeconds: $0) }
+        let stopped = waitForCommand(until: deadline)
+        if cause == .timeLimit {
+            endAfterTimeLimit()
+        } else if stopped {
+            endAfterSignal()
+        }
+        finishOutputs(isPatient: cause != .timeLimit && !stopped)
+        console.interruption.setHandler { !$0.isFromTerminal }
+        return RunReport(
+            directory: command.directory, cause: cause, command: commandEnd ?? lost, ended: ended,
+            standardOutput: outputs.standardOutput, standardError: outputs.standardError)
+    }
+
+    private mutating func start() throws(CommandError) {
+        do {
+            child = try CommandStart.spawn(
+                command.words, environment: command.environment,
+                signals: console.interruption.inherited, outputs: outputs.descriptors)
+        } catch {
+            outputs.commandHasStarted()
+            throw error
+        }
+        outputs.commandHasStarted()
+        guard reaper.start() else {
+            kill(child, SIGKILL)
+            throw CommandError(.inputOutput, "The system gives no more threads.")
+        }
+    }
+
+    /// Waits until the command has ended, its time is up, or a process has told this one to stop.
+    ///
+    /// - Returns: Whether it was told to.
+    private mutating func waitForCommand(until deadline: Instant?) -> Bool {
+        while commandEnd == nil {
+            guard let event = mailbox.next(until: deadline) else {
+                cause = .timeLimit
+                return false
+            }
+            if take(event) { return true }
+        }
+        return false
+    }
+
+    /// Deals with what has happened.
+    ///
+    /// - Returns: Whether this process was told to stop.
+    mutating func take(_ event: Mailbox.Event) -> Bool {
+        switch event {
+        case .childEnded:
+            for process in reaper.reap() {
+                if process.identity.number == child, commandEnd == nil { commandEnd = process }
+                ended.append(process)
+            }
+        case .outputEnded: openOutputs -= 1
+        case .signal(let signal): return pass(on: signal)
+        }
+        return false
+    }
+
+    /// Passes a signal on to the command, unless it has got it from the terminal already.
+    private mutating func pass(on signal: ReceivedSignal) -> Bool {
+        let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
+        if !isForOwnPurposes, cause != .timeLimit { cause = .signal(signal.number) }
+        // A program may well go on after a key, as an interactive one does.
+        if signal.isFromTerminal { return false }
+        // Until it is reaped, its number is its own.
+        if commandEnd == nil { kill(child, signal.number) }
+        return !isForOwnPurposes
+    }
+
+    /// The end of a command that somebody else has waited for, which nobody does.
+    private var lost: EndedProcess {
+        EndedProcess(
+            identity: ProcessIdentity(number: child, start: 0), status: .signalled(SIGKILL))
+    }
+}

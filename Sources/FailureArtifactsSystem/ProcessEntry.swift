@@ -1,0 +1,67 @@
+/// What the system's table of processes says of one.
+package struct ProcessEntry: Sendable {
+    package let identity: ProcessIdentity
+    /// The number of the process it is a child of.
+    package let parent: Int32
+    /// Whether it has ended, and only its exit status is left for its parent.
+    package let hasEnded: Bool
+
+    /// The entry of a process; nil where there is none, or the system does not tell.
+    package init?(of number: Int32) {
+        #if os(Linux)
+        // man 5 proc_pid_stat
+        guard let bytes = try? FileSystem.contents(ofSpecialFile: "/proc/\(number)/stat"),
+            // The second field is a name in parentheses and may hold anything.
+            let close = bytes.lastIndex(of: UInt8(ascii: ")"))
+        else { return nil }
+        let fields = String(decoding: bytes[(close + 1)...], as: UTF8.self).split(separator: " ")
+        guard fields.count > 19, let parent = Int32(fields[1]), let start = UInt64(fields[19]) else {
+            return nil
+        }
+        identity = ProcessIdentity(number: number, start: start)
+        self.parent = parent
+        hasEnded = fields[0] == "Z" || fields[0] == "X"
+        #elseif canImport(Darwin)
+        var information = kinfo_proc()
+        var size = MemoryLayout<kinfo_proc>.stride
+        var name = [CTL_KERN, KERN_PROC, KERN_PROC_PID, number]
+        guard sysctl(&name, UInt32(name.count), &information, &size, nil, 0) == 0, size > 0 else {
+            return nil
+        }
+        self.init(information)
+        #else
+        return nil
+        #endif
+    }
+
+    /// All processes that this one can see; those that start or end meanwhile may be missing.
+    package static func all() -> [ProcessEntry] {
+        #if os(Linux)
+        let names = (try? FileSystem.contents(ofDirectory: "/proc")) ?? []
+        return names.compactMap { Int32($0).flatMap(ProcessEntry.init(of:)) }
+        #elseif canImport(Darwin)
+        var name = [CTL_KERN, KERN_PROC, KERN_PROC_ALL, 0]
+        var size = 0
+        guard sysctl(&name, UInt32(name.count), nil, &size, nil, 0) == 0 else { return [] }
+        // Some more may be started before the second call.
+        let stride = MemoryLayout<kinfo_proc>.stride
+        var table = [kinfo_proc](repeating: kinfo_proc(), count: size / stride + 64)
+        size = table.count * stride
+        guard sysctl(&name, UInt32(name.count), &table, &size, nil, 0) == 0 else { return [] }
+        return table.prefix(size / stride).map(ProcessEntry.init)
+        #else
+        return []
+        #endif
+    }
+
+    #if canImport(Darwin)
+    private init(_ information: kinfo_proc) {
+        let time = information.kp_proc.p_starttime
+        identity = ProcessIdentity(
+            number: information.kp_proc.p_pid,
+            start: UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_usec))
+        parent = information.kp_eproc.e_ppid
+        hasEnded = Int32(information.kp_proc.p_stat) == SZOMB
+    }
+    #endif
+}

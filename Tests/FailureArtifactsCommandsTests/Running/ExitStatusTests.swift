@@ -1,0 +1,102 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite struct ExitStatusTests {
+    @Test(arguments: [0, 1, 2, 9, 63, 64, 65, 66, 74, 124, 125, 126, 127, 128, 129, 143, 200, 254, 255])
+    func theStatusIsTheCommands(_ status: Int32) throws {
+        let fixture = try Fixture()
+        let outcome = try Program.tool(
+            "run", "--", "sh", "-c", "exit \(status)", directory: fixture.directory)
+        #expect(outcome == Outcome(status: status, output: "", error: ""))
+        #expect(try FileSystem.contents(ofDirectory: fixture.directory).isEmpty)
+    }
+
+    @Test(arguments: [
+        SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV,
+        SIGUSR2,
+        SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGSYS,
+    ])
+    func aSignalGives128AndItsNumber(_ signal: Int32) throws {
+        let fixture = try Fixture()
+        let output = try Driver.run(
+            """
+            print(run("--", "sh", "-c", "ulimit -c 0; kill -\(signal) $$").wait())
+            """, in: fixture.directory)
+        #expect(output == "\(128 + signal)\n")
+    }
+
+    @Test func commandsThatCannotBeRun() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array("echo".utf8), to: "plain")
+        try fixture.write(Array("#!/nowhere/sh\n".utf8), to: "orphan")
+        _ = try Program.run("/bin/chmod", ["755", fixture.path("orphan")])
+        for (command, status, sentence) in [
+            ("fa-no-such", 127, "There is no program 'fa-no-such' in PATH."),
+            ("./fa-no-such", 127, "There is no program './fa-no-such'."),
+            ("./plain", 126, "'./plain' cannot be run: Permission denied."),
+            ("./plain/x", 126, "'./plain/x' cannot be run: Not a directory."),
+            (".", 126, "'.' cannot be run: Permission denied."),
+            ("./orphan", 127, "'./orphan' cannot be run: the interpreter that it names does not exist."),
+        ] as [(String, Int32, String)] {
+            let outcome = try Program.tool("run", "--", command, directory: fixture.directory)
+            #expect(outcome == Outcome(status: status, output: "", error: "error: \(sentence)\n"))
+        }
+    }
+
+    /// As a shell, and `execvp`, have it.
+    @Test func aScriptWithoutAnInterpreterIsOneForTheShell() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array("echo \"$0 $1\"\nexit 3\n".utf8), to: "script")
+        _ = try Program.run("/bin/chmod", ["755", fixture.path("script")])
+        let expected = try Program.run(
+            "/usr/bin/env", ["./script", "a b"], directory: fixture.directory)
+        #expect(expected == Outcome(status: 3, output: "./script a b\n", error: ""))
+        #expect(
+            try Program.tool("run", "--", "./script", "a b", directory: fixture.directory) == expected)
+        let found = try Program.tool(
+            "run", "--", "script", "c", environment: ["PATH": "\(fixture.directory):/usr/bin:/bin"])
+        #expect(found == Outcome(status: 3, output: "\(fixture.path("script")) c\n", error: ""))
+    }
+
+    @Test(arguments: [
+        ([], "'run' needs CMD after '--'."), (["--"], "'run' needs CMD after '--'."),
+        (["--", ""], "'run' needs CMD after '--'."),
+        (["swift", "test"], "'run' has no use for 'swift' before '--'."),
+        (["--json", "--", "true"], "'run' has no option '--json'."),
+        (["--timeout", "--", "true"], "'--timeout' needs a value: --timeout D."),
+        (
+            ["--timeout", "soon", "--", "true"],
+            "'soon' is no time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year at most."
+        ),
+    ])
+    func usageErrors(_ arguments: [String], _ sentence: String) throws {
+        let outcome = try Program.run(Program.tool, ["run"] + arguments)
+        #expect(
+            outcome
+                == Outcome(
+                    status: 64, output: "",
+                    error: "error: \(sentence) See 'failure-artifacts run --help'.\n"))
+    }
+
+    @Test(arguments: [
+        ("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("1h30m5s", 5405), ("1h5s", 3605),
+        ("0.5", 0.5), ("1.5h", 5400), ("007", 7), ("8784h", 31_622_400),
+    ])
+    func durations(_ text: String, _ seconds: Double) {
+        #expect(DurationText.seconds(text) == seconds)
+        #expect(DurationText.seconds(DurationText.text(seconds)) == seconds)
+    }
+
+    @Test(arguments: [
+        "", "0", "0s", "0h0m", "s", "h", "-1", "+1", "1 s", " 1", "1d", "1ms", "30m1h", "1m1m", "1s1",
+        "1h30",
+        ".", "1.", ".5", "1.2.3", "1e3", "0x10", "inf", "nan", "٣", "8785h",
+        "99999999999999999999999999h",
+        String(repeating: "9", count: 400),
+    ])
+    func whatIsNoDuration(_ text: String) {
+        #expect(DurationText.seconds(text) == nil)
+    }
+}

@@ -1,0 +1,118 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite struct SummaryTests {
+    @Test func newBundlesAreCountedAndNamed() throws {
+        let fixture = try Fixture()
+        try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
+        try fixture.plain("failure-artifacts/Old.old-00000000.zip")
+        let outcome = try Program.tool(
+            "run", "--", "sh", "-c", "cp made/* failure-artifacts; exit 1",
+            environment: ["FAILURE_ARTIFACTS_DIR": ""], directory: fixture.directory)
+        #expect(
+            outcome
+                == Outcome(
+                    status: 1, output: "",
+                    error: """
+                        failure-artifacts: 1 bundle in failure-artifacts
+                          failed LedgerTests.testTransfer: ("90") is not equal to ("100") - the money is gone
+                        To look at the first: failure-artifacts open failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip
+
+                        """))
+    }
+
+    @Test func nothingIsSaidOfBundlesThatWereThere() throws {
+        let fixture = try Fixture()
+        try fixture.plain("failure-artifacts/Old.old-00000000.zip")
+        try fixture.plain("made/failure-artifacts/new-00000000.zip")
+        let outcome = try Program.tool(
+            "run", "--", "touch", "failure-artifacts/.new.zip", "failure-artifacts/log.txt",
+            environment: ["FAILURE_ARTIFACTS_DIR": ""], directory: fixture.directory)
+        #expect(outcome == Outcome(status: 0, output: "", error: ""))
+    }
+
+    @Test func manyBundlesTakeTenLinesAtMost() throws {
+        let fixture = try Fixture()
+        let before = NewBundles(in: fixture.path("new"))
+        // In another order than by their names.
+        for number in 0..<12 {
+            try fixture.zip(
+                "new/\(20 - number).zip",
+                [
+                    (
+                        "metadata.json",
+                        Array(
+                            Metadata.plain(test: "test\(number)", message: "m\\n\\nmore\\u001b[2J")
+                                .replacing("08:09.120Z", with: "08:\(10 + number).120Z").utf8)
+                    )
+                ])
+        }
+        try fixture.write([1, 2, 3], to: "new/0.zip")
+        let lines = RunSummary.lines(
+            before.bundles(), salvaged: 2, directory: fixture.path("new"),
+            workingDirectory: fixture.directory, for: Memory().output())
+        #expect(
+            lines == [
+                "failure-artifacts: 13 bundles in new, 2 of a test that could not leave one itself",
+                "  failed PlainTests.test0: m", "  failed PlainTests.test1: m",
+                "  failed PlainTests.test2: m", "  and 10 more: failure-artifacts list new",
+                "To look at the first: failure-artifacts open new/20.zip",
+            ])
+    }
+
+    @Test func unreadableBundlesAreNamedToo() throws {
+        let fixture = try Fixture()
+        let before = NewBundles(in: fixture.directory)
+        try fixture.write([1, 2, 3], to: "a\u{1B}b.zip")
+        let lines = RunSummary.lines(
+            before.bundles(), salvaged: 0, directory: fixture.directory, workingDirectory: "/",
+            for: Memory().output())
+        #expect(lines.count == 3)
+        #expect(lines[1] == "  a\\u{1b}b.zip (not readable)")
+    }
+
+    @Test(arguments: [20, 40, 80]) func linesFitTheTerminal(_ width: Int) throws {
+        let fixture = try Fixture()
+        let before = NewBundles(in: fixture.directory)
+        try fixture.plain(
+            "a.zip", test: "test果物を更新できる", message: String(repeating: "果物 ", count: 100))
+        let lines = RunSummary.lines(
+            before.bundles(), salvaged: 0, directory: fixture.directory,
+            workingDirectory: fixture.directory,
+            for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
+        #expect(TextWidth.columns(of: lines[1]) <= width)
+        #expect(TextWidth.columns(of: lines[1]) >= width - 1)
+        #expect(lines[1].hasSuffix("…"))
+    }
+
+    /// What is printed can be given to a shell.
+    @Test func theCommandThatIsPrintedWorks() throws {
+        let fixture = try Fixture()
+        let folder = "it's $HOME; \"a\" *"
+        try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
+        let environment = [
+            "FAILURE_ARTIFACTS_DIR": folder, "PATH": Path.directory(of: Program.tool) + ":/usr/bin:/bin",
+        ]
+        let ran = try Program.tool(
+            "run", "--", "sh", "-c",
+            "mkdir \"$FAILURE_ARTIFACTS_DIR\"; cp made/* \"$FAILURE_ARTIFACTS_DIR\"",
+            environment: environment, directory: fixture.directory)
+        let line = try #require(ran.error.split(separator: "\n").last)
+        let command = try #require(line.split(separator: ": ", maxSplits: 1).last)
+        let opened = try Program.run(
+            "/bin/sh", ["-c", String(command)], environment: environment, directory: fixture.directory)
+        #expect(opened.status == 0)
+        #expect(opened.error.hasPrefix("LedgerTests.testTransfer failed\n"))
+    }
+
+    @Test(arguments: [
+        "", "a", "a b", "it's", "''", "$HOME", "`id`", "a\nb", "*", "~", "#", "!", "\\", "-n", "a/b.zip",
+        "テスト.zip", "é", "{a,b}", "a&b", "\u{2028}x", "(", "=ls", "a=b", "%x",
+    ])
+    func wordsForAShell(_ text: String) throws {
+        let outcome = try Program.run("/bin/sh", ["-c", "printf '%s.' " + ShellWord.quoted(text)])
+        #expect(outcome == Outcome(status: 0, output: text + ".", error: ""))
+    }
+}
