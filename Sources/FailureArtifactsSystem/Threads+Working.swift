@@ -1,0 +1,77 @@
+extension Threads {
+    /// How many threads of this process can run at once.
+    package static var cores: Int {
+        #if os(Linux)
+        // What `taskset` and a container's set of processors leave: `Cpus_allowed:\t3,ffffffff`.
+        if let status = try? FileSystem.contents(ofSpecialFile: "/proc/self/status") {
+            let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+                .first { $0.hasPrefix("Cpus_allowed:") }
+            let count = (line ?? "").dropFirst("Cpus_allowed:".count)
+                .reduce(0) { $0 + ($1.hexDigitValue?.nonzeroBitCount ?? 0) }
+            if count > 0 { return count }
+        }
+        #endif
+        return max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+    }
+
+    /// Runs `work` on further threads while this one runs `body`, and waits for their end.
+    ///
+    /// The threads take no signals: a handler that the process has installed expects threads of its own.
+    ///
+    /// - Parameters:
+    ///   - count: How many threads; fewer are started where the system gives no more.
+    ///   - work: Called once on each. It has to return once `body` has ended, be that by an error.
+    ///   - body: Must do all that is to be done where there are no threads.
+    /// - Returns: The result of `body`.
+    /// - Throws: What `body` throws.
+    package static func withWorkers<Result, Failure>(
+        _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        var threads: [pthread_t] = []
+        for _ in 0..<max(0, count) {
+            guard let thread = start(Work(work)) else { break }
+            threads.append(thread)
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        defer { for thread in threads { pthread_join(thread, nil) } }
+        return try body()
+    }
+
+    private static func start(_ work: Work) -> pthread_t? {
+        let context = Unmanaged.passRetained(work).toOpaque()
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        let code = pthread_create(&thread, nil, { runWork($0) }, context)
+        #else
+        var thread = pthread_t()
+        let code = pthread_create(&thread, nil, { runWork($0) }, context)
+        #endif
+        if code == 0 { return thread }
+        Unmanaged<Work>.fromOpaque(context).release()
+        return nil
+    }
+}
+
+/// What a thread is given.
+private final class Work: Sendable {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}
+
+/// The body of a thread.
+#if canImport(Darwin)
+private func runWork(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body()
+    return nil
+}
+#else
+private func runWork(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context else { return nil }
+    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body()
+    return nil
+}
+#endif
