@@ -26,6 +26,14 @@ struct ParallelDeflater {
         self.outputSize = outputSize
     }
 
+    /// What there is to say of compressed content.
+    struct Summary {
+        /// The CRC-32 of the content.
+        var crc32: UInt32 = 0
+        /// How many blocks were compressed on other threads than the calling one.
+        var blocksOfWorkers = 0
+    }
+
     /// Compresses content.
     ///
     /// - Parameters:
@@ -33,19 +41,19 @@ struct ParallelDeflater {
     ///   - deflater: The calling thread's own, of the same level.
     ///   - source: Reads content, one range after the other.
     ///   - body: Gets each compressed block, with the number of bytes that it stands for; false ends it all.
-    /// - Returns: The CRC-32 of the content; nil where `body` has ended it.
+    /// - Returns: Nil where `body` has ended it.
     /// - Throws: What `source` and `body` throw, or `system` where compressing fails.
     func compress(
         size: UInt64, with deflater: inout Deflater, from source: ContentSource,
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool
-    ) throws(ZipError.Reason) -> UInt32? {
+    ) throws(ZipError.Reason) -> Summary? {
         let queue = Monitor(Queue())
         let level = level
         // A thread for which there is no memory leaves the work to the others.
         let work: @Sendable () -> Void = {
             guard var deflater = try? Deflater(level: level) else { return }
-            while let block = queue.wait({ $0.next() }) {
-                block.compress(with: &deflater)
+            while case .compress(let block) = queue.wait({ queue in queue.next() }) {
+                block.compress(with: &deflater, isWorker: true)
                 queue.update { _ in block.isDone = true }
             }
         }
@@ -58,7 +66,7 @@ struct ParallelDeflater {
     private func run(
         size: UInt64, with deflater: inout Deflater, _ queue: Monitor<Queue>, _ source: ContentSource,
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool
-    ) throws(ZipError.Reason) -> UInt32? {
+    ) throws(ZipError.Reason) -> Summary? {
         let blockCount = (size + UInt64(blockSize) - 1) / UInt64(blockSize)
         var idle = (0..<min(UInt64(2 * threads), blockCount)).map { _ in
             DeflateBlock(outputSize: outputSize)
@@ -67,15 +75,16 @@ struct ParallelDeflater {
         var busy: [DeflateBlock] = []
         var last: DeflateBlock?
         var position: UInt64 = 0
-        var checksum: UInt32 = 0
+        var summary = Summary()
         while true {
             if let first = busy.first, queue.withLock({ _ in first.isDone }) {
                 guard let output = first.output else {
                     throw .system(SystemError("compress", "", code: ENOMEM))
                 }
-                checksum = UInt32(
+                summary.crc32 = UInt32(
                     truncatingIfNeeded: crc32_combine(
-                        CUnsignedLong(checksum), CUnsignedLong(first.checksum), first.count))
+                        CUnsignedLong(summary.crc32), CUnsignedLong(first.checksum), first.count))
+                summary.blocksOfWorkers += first.isOfWorker ? 1 : 0
                 guard try body(output, first.count) else { return nil }
                 idle.append(busy.removeFirst())
             } else if position < size, let block = idle.popLast() {
@@ -89,22 +98,25 @@ struct ParallelDeflater {
             } else if let first = busy.first {
                 // Nothing left to read into, and the next to write is not there yet.
                 let task: Task = queue.wait { queue in
-                    if first.isDone { return .write }
-                    return queue.waiting.isEmpty ? nil : .compress(queue.waiting.removeFirst())
+                    first.isDone ? .write : queue.next()
                 }
                 if case .compress(let block) = task {
-                    block.compress(with: &deflater)
+                    block.compress(with: &deflater, isWorker: false)
                     queue.update { _ in block.isDone = true }
                 }
             } else {
-                return checksum
+                return summary
             }
         }
     }
 
+    /// What a thread is to do next.
     private enum Task {
+        /// The calling thread: the next block to write is there.
         case write
         case compress(DeflateBlock)
+        /// A further thread: nothing more.
+        case end
     }
 
     /// The blocks that nobody works at yet.
@@ -112,10 +124,10 @@ struct ParallelDeflater {
         var waiting: [DeflateBlock] = []
         var isClosed = false
 
-        /// A block to be compressed; `.some(nil)` where there will be no more, nil where there is none yet.
-        mutating func next() -> DeflateBlock?? {
-            if isClosed { return .some(nil) }
-            return waiting.isEmpty ? nil : waiting.removeFirst()
+        /// Nil where there is nothing to do yet.
+        mutating func next() -> Task? {
+            if isClosed { return .end }
+            return waiting.isEmpty ? nil : .compress(waiting.removeFirst())
         }
 
         mutating func close() {
@@ -138,6 +150,7 @@ private final class DeflateBlock: @unchecked Sendable {
     private var outputCount: Int?
     private(set) var count = 0
     private(set) var checksum: UInt32 = 0
+    private(set) var isOfWorker = false
     var isDone = false
 
     init(outputSize: Int) {
@@ -173,7 +186,8 @@ private final class DeflateBlock: @unchecked Sendable {
         isDone = false
     }
 
-    func compress(with deflater: inout Deflater) {
+    func compress(with deflater: inout Deflater, isWorker: Bool) {
+        isOfWorker = isWorker
         let input = UnsafeRawBufferPointer(input)
         var checksum = Checksum()
         checksum.update(input)

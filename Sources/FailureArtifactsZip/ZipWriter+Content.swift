@@ -34,14 +34,14 @@ extension ZipWriter {
         let parallel = ParallelDeflater(level: level, threads: threads)
         var compressedSize: UInt64 = 0
         var end: UInt64 = 0
-        let checksum = try parallel.compress(size: size, with: &deflater, from: source) {
+        let summary = try parallel.compress(size: size, with: &deflater, from: source) {
             (output, count) throws(ZipError.Reason) in
             try Self.write(output, to: file, at: start, after: &compressedSize, limit: size)
             end += UInt64(count)
             return try trial.goesOn(at: end, with: compressedSize, source)
         }
-        return checksum.map {
-            Content(method: .deflated, crc32: $0, compressedSize: compressedSize)
+        return summary.map {
+            Content(method: .deflated, crc32: $0.crc32, compressedSize: compressedSize)
         }
     }
 
