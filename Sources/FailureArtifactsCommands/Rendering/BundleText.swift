@@ -12,16 +12,14 @@ struct BundleText {
     ///
     /// - Parameters:
     ///   - metadata: The bundle's.
-    ///   - schemas: By the name of the store.
     ///   - bundle: The bundle's path.
     /// - Returns: Text without line ends.
     func lines(
-        _ metadata: BundleMetadata, _ schemas: [String: [Schema.Object]], bundle: String
+        _ metadata: BundleMetadata, bundle: String
     ) -> [String] {
         var sections = [heading(metadata, bundle: bundle), failures(metadata)]
         for store in metadata.stores {
-            sections.append(
-                StoreText(output: output).lines(store, schema: schemas[store.name]))
+            sections.append(StoreText(output: output).lines(store))
         }
         sections.append(snapshots(metadata))
         sections.append(attachments(metadata))

@@ -10,23 +10,24 @@ struct StoreText {
 
     /// The lines of `show`: state, tables with their row counts, schema.
     ///
-    /// - Parameters:
-    ///   - store: Its metadata.
-    ///   - schema: What was read from the copy; nil where there is none.
+    /// - Parameter store: Its metadata.
     /// - Returns: Text without line ends.
-    func lines(_ store: BundleMetadata.Store, schema: [Schema.Object]?) -> [String] {
+    func lines(_ store: BundleMetadata.Store) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
         lines += Self.state(of: store).map { "  " + SafeText.line($0) }
         if let tables = store.tables, !tables.isEmpty {
             lines += ["", "  " + output.styled("Tables", .bold)]
             lines += Self.rows(of: tables).map { "    " + $0 }
         }
-        if let schema, !schema.isEmpty {
+        if let schema = store.schema, !schema.isEmpty {
             lines += ["", "  " + output.styled("Schema", .bold)]
             for object in schema {
                 var sql = SafeText.lines(object.sql)
                 sql[sql.count - 1] += ";"
                 lines += sql.map { "    " + $0 }
+            }
+            if let omitted = store.schemaOmitted {
+                lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")
             }
         }
         return lines

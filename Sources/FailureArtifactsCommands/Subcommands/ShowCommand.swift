@@ -7,7 +7,7 @@ struct ShowCommand: Command {
     static let syntax = Syntax(
         command: "show", summary: "Show a bundle's failures, stores, schema and environment",
         positionals: [.bundle],
-        options: [.json("An object: bundle, metadata, and schemas by the name of the store.")])
+        options: [.json("An object: bundle, metadata.")])
 
     private let path: String
     private let isJSON: Bool
@@ -19,22 +19,13 @@ struct ShowCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
-            var report = Report(
-                bundle: bundle.location.description, metadata: bundle.metadata, schemas: [:])
-            for choice in bundle.metadata.storeChoices where !choice.isCommitted {
-                do {
-                    let file = try bundle.extract(choice, below: scratch)
-                    defer { try? FileSystem.remove(Path.directory(of: file)) }
-                    report.schemas[choice.name] = try Schema.objects(ofStoreAt: file)
-                } catch let error as SQLiteError {
-                    try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
-                }
-            }
+            let metadata = try withSchemas(bundle, scratch: scratch, console)
             if isJSON {
-                try console.output.writeLine(JSONText.pretty(report))
+                try console.output.writeLine(
+                    JSONText.pretty(Report(bundle: bundle.location.description, metadata: metadata)))
             } else {
                 let rendering = BundleText(output: console.output)
-                for line in rendering.lines(report.metadata, report.schemas, bundle: report.bundle) {
+                for line in rendering.lines(metadata, bundle: bundle.location.description) {
                     try console.output.writeLine(line)
                 }
             }
@@ -42,10 +33,31 @@ struct ShowCommand: Command {
         }
     }
 
+    /// The metadata, with the schemas that it lacks read from the stores: earlier versions wrote none.
+    private func withSchemas(
+        _ bundle: BundleReader, scratch: String, _ console: Console
+    ) throws -> BundleMetadata {
+        var metadata = bundle.metadata
+        for index in metadata.stores.indices where metadata.stores[index].schema == nil {
+            let store = metadata.stores[index]
+            guard let choice = metadata.storeChoices.first(where: { $0.name == store.name }),
+                !choice.isCommitted
+            else { continue }
+            do {
+                let file = try bundle.extract(choice, below: scratch)
+                defer { try? FileSystem.remove(Path.directory(of: file)) }
+                metadata.stores[index].setSchema(
+                    try StoreSchema(
+                        ofFile: file, maximumBytes: StoreInspection.maximumSchemaBytes))
+            } catch let error as SQLiteError {
+                try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
+            }
+        }
+        return metadata
+    }
+
     private struct Report: Encodable {
         var bundle: String
         var metadata: BundleMetadata
-        /// By the name of the store.
-        var schemas: [String: [Schema.Object]]
     }
 }
