@@ -57,6 +57,7 @@ extension BundleMetadata.Store {
             userVersion = inspection.userVersion
             applicationID = inspection.applicationID
             integrity = inspection.integrity
+            setSchema(inspection.schema)
             tables = inspection.tables.map {
                 BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
             }
