@@ -21,11 +21,11 @@ extension Threads {
     /// - Parameters:
     ///   - count: How many threads; fewer are started where the system gives no more.
     ///   - work: Called once on each. It has to return once `body` has ended, be that by an error.
-    ///   - body: Must do all that is to be done where there are no threads.
+    ///   - body: Gets the number of threads, and has to do without where that is 0.
     /// - Returns: The result of `body`.
     /// - Throws: What `body` throws.
     package static func withWorkers<Result, Failure>(
-        _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: () throws(Failure) -> Result
+        _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: (Int) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var all = sigset_t()
         var before = sigset_t()
@@ -38,7 +38,7 @@ extension Threads {
         }
         pthread_sigmask(SIG_SETMASK, &before, nil)
         defer { for thread in threads { pthread_join(thread, nil) } }
-        return try body()
+        return try body(threads.count)
     }
 
     private static func start(_ work: Work) -> pthread_t? {

@@ -57,7 +57,7 @@ struct ParallelDeflater {
                 queue.update { _ in block.isDone = true }
             }
         }
-        return try Threads.withWorkers(threads - 1, work) { () throws(ZipError.Reason) in
+        return try Threads.withWorkers(threads - 1, work) { (_) throws(ZipError.Reason) in
             defer { queue.update { $0.close() } }
             return try run(size: size, with: &deflater, queue, source, body)
         }

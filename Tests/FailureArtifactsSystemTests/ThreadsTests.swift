@@ -12,7 +12,8 @@ import Testing
                 _ = queue.wait { $0 == 3 ? true : nil }
                 finished.withLock { $0 += 1 }
             },
-            {
+            { count in
+                #expect(count == 5)
                 for _ in 0..<3 { queue.update { $0 += 1 } }
                 return "done"
             })
@@ -31,7 +32,7 @@ import Testing
                     _ = queue.wait { $0 ? true : nil }
                     finished.withLock { $0 += 1 }
                 },
-                { () throws(Failure) in
+                { (_) throws(Failure) in
                     queue.update { $0 = true }
                     throw Failure()
                 })
@@ -51,7 +52,7 @@ import Testing
                 var set = sigset_t()
                 pthread_sigmask(SIG_BLOCK, nil, &set)
                 blocked.withLock { $0.append(sigismember(&set, SIGUSR1) == 1) }
-            }, {})
+            }, { _ in })
         #expect(blocked.withLock(\.self) == [true, true])
         var after = sigset_t()
         pthread_sigmask(SIG_BLOCK, nil, &after)
@@ -60,5 +61,12 @@ import Testing
 
     @Test func thereIsAtLeastOneCore() {
         #expect(Threads.cores >= 1)
+    }
+}
+
+@Suite struct ThreadsMapTests {
+    @Test(arguments: [0, 1, 2, 7, 1_000]) func theOrderStays(count: Int) {
+        let elements = Array(0..<count)
+        #expect(Threads.map(elements) { String($0) } == elements.map { String($0) })
     }
 }
