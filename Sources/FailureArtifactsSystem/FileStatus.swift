@@ -17,6 +17,12 @@ package struct FileStatus: Equatable, Sendable {
     package let size: UInt64
     /// Time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
+    /// Time of the last use, in nanoseconds since 1970; many systems keep it by the day only.
+    package let accessed: Int64
+    /// Whose file it is.
+    package let owner: UInt32
+    /// The nine bits of who may do what.
+    package let permissions: UInt16
 
     init(_ information: stat) {
         identity = Identity(
@@ -28,10 +34,13 @@ package struct FileStatus: Equatable, Sendable {
         }
         size = UInt64(information.st_size)
         #if canImport(Darwin)
-        let time = information.st_mtimespec
+        let (changed, used) = (information.st_mtimespec, information.st_atimespec)
         #else
-        let time = information.st_mtim
+        let (changed, used) = (information.st_mtim, information.st_atim)
         #endif
-        modified = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        modified = Int64(changed.tv_sec) * 1_000_000_000 + Int64(changed.tv_nsec)
+        accessed = Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec)
+        owner = information.st_uid
+        permissions = UInt16(information.st_mode & 0o777)
     }
 }

@@ -10,7 +10,8 @@ struct OpenCommand: Command {
             "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
         discussion: """
             The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
-            it is. The exit status is that of sqlite3.
+            it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
+            exit status is that of sqlite3.
 
             To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
             needs no sqlite3.
@@ -37,13 +38,16 @@ struct OpenCommand: Command {
                     "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install "
                         + "sqlite', or use 'failure-artifacts query'.")
             }
-            let file = try bundle.extract(choice, below: scratch)
-            let size = try FileSystem.status(of: file)?.size ?? 0
-            for line in header(bundle.metadata, choice, size: size, console.error) { console.say(line) }
-            let status = try ChildProcess.run(
-                shell, arguments: [file] + passedOn, environment: console.environment,
-                interruption: console.interruption)
-            return ExitCode(rawValue: status)
+            return try console.withStore(choice, of: bundle, scratch: scratch, for: .changing) { file in
+                let size = try FileSystem.status(of: file)?.size ?? 0
+                for line in header(bundle.metadata, choice, size: size, console.error) {
+                    console.say(line)
+                }
+                let status = try ChildProcess.run(
+                    shell, arguments: [file] + passedOn, environment: console.environment,
+                    interruption: console.interruption)
+                return ExitCode(rawValue: status)
+            }
         }
     }
 
