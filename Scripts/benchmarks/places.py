@@ -3,5 +3,8 @@
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / ".build" / "benchmark"
-STORES = BUILD / "stores"
+# What is made once and kept.
+KEPT = ROOT / ".build" / "benchmark"
+STORES = KEPT / "stores"
+TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
+SUITE = ROOT / ".build" / "nested" / "debug" / "benchmark-suitePackageTests.xctest"
