@@ -5,7 +5,8 @@ internal import FailureArtifactsSystem
 ///
 /// As pigz does it (<https://zlib.net/pigz/pigz.pdf>): the content is cut into blocks, each is compressed by
 /// itself, with the 32 KiB before it as its dictionary, and brought to a byte boundary by a sync flush, so that
-/// the results can be joined. The calling thread reads, writes, and compresses when it would have to wait.
+/// the results can be joined. The calling thread reads and writes only, so that on a busy machine the others never
+/// wait for it; it compresses where the system gives it no other thread.
 struct ParallelDeflater {
     /// What zlib looks back at, in bytes (RFC 1951).
     static let window = 32 << 10
@@ -15,7 +16,7 @@ struct ParallelDeflater {
     static let maximumThreads = 32
 
     let level: Int
-    /// With the calling one.
+    /// Besides the calling one.
     let threads: Int
     /// The room for a compressed block in bytes; too little is an error.
     let outputSize: Int
@@ -49,26 +50,31 @@ struct ParallelDeflater {
     ) throws(ZipError.Reason) -> Summary? {
         let queue = Monitor(Queue())
         let level = level
-        // A thread for which there is no memory leaves the work to the others.
+        // A thread for which there is no memory leaves the work to the others, in the end to the calling one.
         let work: @Sendable () -> Void = {
-            guard var deflater = try? Deflater(level: level) else { return }
+            guard var deflater = try? Deflater(level: level) else {
+                queue.update { $0.lostWorkers += 1 }
+                return
+            }
             while case .compress(let block) = queue.wait({ queue in queue.next() }) {
                 block.compress(with: &deflater, isWorker: true)
                 queue.update { _ in block.isDone = true }
             }
         }
-        return try Threads.withWorkers(threads - 1, work) { (_) throws(ZipError.Reason) in
+        return try Threads.withWorkers(threads, work) { (count) throws(ZipError.Reason) in
             defer { queue.update { $0.close() } }
-            return try run(size: size, with: &deflater, queue, source, body)
+            return try run(
+                size: size, with: &deflater, workers: count, queue, source, body)
         }
     }
 
     private func run(
-        size: UInt64, with deflater: inout Deflater, _ queue: Monitor<Queue>, _ source: ContentSource,
+        size: UInt64, with deflater: inout Deflater, workers: Int, _ queue: Monitor<Queue>,
+        _ source: ContentSource,
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool
     ) throws(ZipError.Reason) -> Summary? {
         let blockCount = (size + UInt64(blockSize) - 1) / UInt64(blockSize)
-        var idle = (0..<min(UInt64(2 * threads), blockCount)).map { _ in
+        var idle = (0..<min(UInt64(2 * threads + 4), blockCount)).map { _ in
             DeflateBlock(outputSize: outputSize)
         }
         // In the order of the content.
@@ -98,7 +104,8 @@ struct ParallelDeflater {
             } else if let first = busy.first {
                 // Nothing left to read into, and the next to write is not there yet.
                 let task: Task = queue.wait { queue in
-                    first.isDone ? .write : queue.next()
+                    if first.isDone { return .write }
+                    return queue.lostWorkers == workers ? queue.next() : nil
                 }
                 if case .compress(let block) = task {
                     block.compress(with: &deflater, isWorker: false)
@@ -122,6 +129,8 @@ struct ParallelDeflater {
     /// The blocks that nobody works at yet.
     private struct Queue {
         var waiting: [DeflateBlock] = []
+        /// How many threads have ended for want of memory.
+        var lostWorkers = 0
         var isClosed = false
 
         /// Nil where there is nothing to do yet.

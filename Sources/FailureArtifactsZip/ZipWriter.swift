@@ -8,7 +8,7 @@ package struct ZipWriter: ~Copyable {
     private let path: String
     let file: File
     let level: Int
-    /// How many threads compress large content, the calling one among them; nil for one a core.
+    /// How many threads compress large content; nil for one a core.
     let threads: Int?
     var deflater: Deflater
     /// Where the next entry starts.
@@ -21,8 +21,8 @@ package struct ZipWriter: ~Copyable {
     /// - Parameters:
     ///   - path: The archive to create; only the owner may read it.
     ///   - level: 1, the fastest, to 9, the smallest; 0 stores everything as it is.
-    ///   - threads: How many compress large content, the calling one among them; nil for one a core. The
-    ///     others exist only while an entry is being added.
+    ///   - threads: How many compress large content; nil for one a core. They exist only while an entry is
+    ///     being added.
     /// - Throws: `system` where the file cannot be created.
     package init(
         creating path: String, level: Int = 1, threads: Int? = nil
