@@ -2,12 +2,14 @@
 struct PageSet: ~Copyable {
     /// Numbers below this can be members.
     let capacity: Int
-    private let words: UnsafeMutableBufferPointer<UInt64>
+    private let words: UnsafeMutablePointer<UInt64>
+    private let wordCount: Int
 
     init(capacity: Int) {
         self.capacity = capacity
-        words = .allocate(capacity: (capacity + 63) / 64)
-        words.initialize(repeating: 0)
+        wordCount = (capacity + 63) / 64
+        words = .allocate(capacity: wordCount)
+        words.initialize(repeating: 0, count: wordCount)
     }
 
     deinit {
@@ -16,13 +18,14 @@ struct PageSet: ~Copyable {
 
     /// Adds a page; false where it is a member already.
     func insert(_ page: Int) -> Bool {
+        let word = words + page >> 6
         let bit = UInt64(1) << UInt64(page & 63)
-        guard words[page >> 6] & bit == 0 else { return false }
-        words[page >> 6] |= bit
+        guard word.pointee & bit == 0 else { return false }
+        word.pointee |= bit
         return true
     }
 
-    var count: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
+    var count: Int { (0..<wordCount).reduce(0) { $0 + words[$1].nonzeroBitCount } }
 
     /// The first members that follow each other.
     ///
@@ -45,7 +48,7 @@ struct PageSet: ~Copyable {
         var word = words[index] & (UInt64.max << UInt64(start & 63))
         while word == 0 {
             index += 1
-            guard index < words.count else { return nil }
+            guard index < wordCount else { return nil }
             word = words[index]
         }
         return index << 6 + word.trailingZeroBitCount
