@@ -87,9 +87,11 @@ struct ParallelDeflater {
                 guard let output = first.output else {
                     throw .system(SystemError("compress", "", code: ENOMEM))
                 }
-                summary.crc32 = UInt32(
-                    truncatingIfNeeded: crc32_combine(
-                        CUnsignedLong(summary.crc32), CUnsignedLong(first.checksum), first.count))
+                // The type of a length differs between systems.
+                let combined = crc32_combine(
+                    CUnsignedLong(summary.crc32), CUnsignedLong(first.checksum),
+                    numericCast(first.count))
+                summary.crc32 = UInt32(truncatingIfNeeded: combined)
                 summary.blocksOfWorkers += first.isOfWorker ? 1 : 0
                 guard try body(output, first.count) else { return nil }
                 idle.append(busy.removeFirst())

@@ -15,10 +15,9 @@ struct Freelist: ~Copyable {
     /// Where a page starts in the file; pages count from 1.
     func offset(ofPage page: Int) -> UInt64 { UInt64(page - 1) * UInt64(pageSize) }
 
-    /// Reads the list.
+    /// Reads the list; nil where there is none, or anything about it is not as it should be.
     ///
     /// - Parameter file: A database.
-    /// - Returns: Nil where there is no list, or anything about it is not as it should be.
     /// - Throws: The failure to read.
     init?(of file: borrowing File) throws(SystemError) {
         guard let header = try DatabaseHeader(of: file), header.freePageCount > 0,
