@@ -12,7 +12,7 @@ struct ParallelDeflater {
     static let window = 32 << 10
     /// Less content than this, in bytes, is not worth the threads.
     static let minimumSize = UInt64(2 * blockSize)
-    /// More threads than this are faster than one can read, and would take more than 50 MiB.
+    /// More threads than this are faster than one can read, and would take more than 60 MiB.
     static let maximumThreads = 32
 
     let level: Int
@@ -74,7 +74,8 @@ struct ParallelDeflater {
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool
     ) throws(ZipError.Reason) -> Summary? {
         let blockCount = (size + UInt64(blockSize) - 1) / UInt64(blockSize)
-        var idle = (0..<min(UInt64(2 * threads + 4), blockCount)).map { _ in
+        // 0.5 MiB each. On a busy machine it takes long until this thread is given its turn again.
+        var idle = (0..<min(UInt64(2 * threads + 16), blockCount)).map { _ in
             DeflateBlock(outputSize: outputSize)
         }
         // In the order of the content.
