@@ -100,6 +100,17 @@ set_up_tests() {
     quietly "$build/logs/pip.log" "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5'
 }
 
+# The tools that the product is measured against.
+set_up_benchmark() {
+    set_up
+    need_command python3 python3
+    need_command zip zip
+    need_command pigz pigz
+    # On Apple's systems it comes with sqlite3.
+    need_command sqldiff sqlite3-tools
+    install_missing
+}
+
 has_jsonschema() {
     "$python" -c 'from jsonschema import Draft202012Validator' 2>/dev/null
 }

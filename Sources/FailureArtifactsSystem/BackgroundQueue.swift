@@ -1,67 +1,54 @@
 /// Work that is done one piece after the other on a thread of its own, which exists only while there is some.
 ///
 /// May be used from any thread.
-package final class BackgroundQueue: @unchecked Sendable {
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let changed: UnsafeMutablePointer<pthread_cond_t>
+package final class BackgroundQueue: Sendable {
+    private struct State {
+        var waiting: [@Sendable () -> Void] = []
+        /// The process whose thread does the work, a child made by `fork` having none; 0 where nothing is done.
+        var worker: pid_t = 0
+
+        var isWorking: Bool { worker == getpid() }
+    }
+
+    private let state = Monitor(State())
     private let maximumWaiting: Int
-    private var waiting: [@Sendable () -> Void] = []
-    private var isRunning = false
-    /// The process that has the thread: a child made by `fork` has none.
-    private var owner: pid_t = 0
 
     /// - Parameter maximumWaiting: With as many pieces waiting, whoever adds one waits too.
     package init(maximumWaiting: Int) {
         self.maximumWaiting = maximumWaiting
-        mutex = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
-        changed = .allocate(capacity: 1)
-        pthread_cond_init(changed, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(changed)
-        changed.deallocate()
-        pthread_mutex_destroy(mutex)
-        mutex.deallocate()
     }
 
     /// Has a piece of work done later; or now, on this thread, where the system gives no other.
     package func add(_ work: @escaping @Sendable () -> Void) {
-        pthread_mutex_lock(mutex)
-        while isRunning && owner == getpid() && waiting.count >= maximumWaiting {
-            pthread_cond_wait(changed, mutex)
+        let isFirst = state.wait { [maximumWaiting] state -> Bool? in
+            guard state.isWorking else {
+                state.waiting = [work]
+                state.worker = getpid()
+                return true
+            }
+            guard state.waiting.count < maximumWaiting else { return nil }
+            state.waiting.append(work)
+            return false
         }
-        if isRunning && owner == getpid() {
-            waiting.append(work)
-            pthread_mutex_unlock(mutex)
-            return
-        }
-        waiting = [work]
-        isRunning = true
-        owner = getpid()
-        pthread_mutex_unlock(mutex)
-        if !Threads.detach({ [self] in run() }) { run() }
+        if isFirst, !Threads.detach({ [self] in run() }) { run() }
     }
 
     /// Waits until nothing is left to do.
     package func waitUntilEmpty() {
-        pthread_mutex_lock(mutex)
-        while isRunning && owner == getpid() { pthread_cond_wait(changed, mutex) }
-        pthread_mutex_unlock(mutex)
+        state.wait { $0.isWorking ? nil : () }
     }
 
     private func run() {
-        pthread_mutex_lock(mutex)
-        while !waiting.isEmpty {
-            let work = waiting.removeFirst()
-            pthread_cond_broadcast(changed)
-            pthread_mutex_unlock(mutex)
-            work()
-            pthread_mutex_lock(mutex)
+        while let work = next() { work() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        state.update { state in
+            if state.waiting.isEmpty {
+                state.worker = 0
+                return nil
+            }
+            return state.waiting.removeFirst()
         }
-        isRunning = false
-        pthread_cond_broadcast(changed)
-        pthread_mutex_unlock(mutex)
     }
 }

@@ -180,6 +180,15 @@ package struct File: ~Copyable, Sendable {
         guard ftruncate(descriptor, off_t(clamping: size)) == 0 else { throw .last("resize", path) }
     }
 
+    /// Takes the file's lock, which lasts until it is closed or the process ends; false where another has it.
+    ///
+    /// This is `flock`, of which SQLite knows nothing. A directory has such a lock too.
+    package func tryLock() throws(SystemError) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        guard errno == EWOULDBLOCK else { throw .last("lock", path) }
+        return false
+    }
+
     /// Has the system write the file's content to the disk.
     package func synchronize() throws(SystemError) {
         guard fsync(descriptor) == 0 else { throw .last("write to", path) }

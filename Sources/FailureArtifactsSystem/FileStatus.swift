@@ -13,12 +13,16 @@ package struct FileStatus: Equatable, Sendable {
 
     package let identity: Identity
     package let kind: Kind
-    /// The mode's last twelve bits.
-    package let permissions: UInt16
     /// In bytes.
     package let size: UInt64
     /// Time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
+    /// Time of the last use, in nanoseconds since 1970; many systems keep it by the day only.
+    package let accessed: Int64
+    /// Whose file it is.
+    package let owner: UInt32
+    /// The nine bits of who may do what.
+    package let permissions: UInt16
 
     /// What a descriptor of this process is open on; nil for one that is closed.
     package init?(ofDescriptor descriptor: CInt) {
@@ -35,13 +39,15 @@ package struct FileStatus: Equatable, Sendable {
         case S_IFDIR: kind = .directory
         default: kind = .other
         }
-        permissions = UInt16(information.st_mode & 0o7777)
         size = UInt64(information.st_size)
         #if canImport(Darwin)
-        let time = information.st_mtimespec
+        let (changed, used) = (information.st_mtimespec, information.st_atimespec)
         #else
-        let time = information.st_mtim
+        let (changed, used) = (information.st_mtim, information.st_atim)
         #endif
-        modified = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        modified = Int64(changed.tv_sec) * 1_000_000_000 + Int64(changed.tv_nsec)
+        accessed = Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec)
+        owner = information.st_uid
+        permissions = UInt16(information.st_mode & 0o777)
     }
 }

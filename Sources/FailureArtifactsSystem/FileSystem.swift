@@ -132,7 +132,7 @@ package enum FileSystem {
     /// Gives a file a name that nothing has yet, in one step; fails with `EEXIST` otherwise.
     package static func renameExclusively(_ old: String, to new: String) throws(SystemError) {
         // link(2) refuses an existing name, which rename(2) would replace.
-        if link(old, new) == 0 {
+        if systemLink(old, new) == 0 {
             try remove(old)
             return
         }
@@ -143,6 +143,27 @@ package enum FileSystem {
             throw SystemError("rename '\(old)' to", new, code: EEXIST)
         }
         try rename(old, to: new)
+    }
+
+    /// Gives a file a second name; fails with `EEXIST` where there is something of that name.
+    package static func link(_ path: String, as name: String) throws(SystemError) {
+        guard systemLink(path, name) == 0 else { throw .last("link '\(path)' to", name) }
+    }
+
+    /// Sets the times of a file.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - accessed: When it was last used.
+    ///   - modified: When its content was last changed.
+    /// - Throws: The failure of `utimensat`.
+    package static func setTimes(
+        of path: String, accessed: Timestamp, modified: Timestamp
+    ) throws(SystemError) {
+        let times = [accessed, modified].map {
+            timespec(tv_sec: time_t($0.seconds), tv_nsec: Int($0.milliseconds) * 1_000_000)
+        }
+        guard utimensat(AT_FDCWD, path, times, 0) == 0 else { throw .last("change the times of", path) }
     }
 
     /// Has the system write a directory's entries to the disk.
@@ -272,5 +293,6 @@ package enum FileSystem {
     }
 }
 
-// Inside `FileSystem`, `rename` is the method.
+// Inside `FileSystem`, `rename` and `link` are the methods.
 private func systemRename(_ old: String, _ new: String) -> CInt { rename(old, new) }
+private func systemLink(_ old: String, _ new: String) -> CInt { link(old, new) }

@@ -55,6 +55,41 @@ struct Deflater: ~Copyable {
             if count > 0 { try body(UnsafeRawBufferPointer(rebasing: output[..<count])) }
         } while isLast ? result == Z_OK : stream.pointee.avail_out == 0
     }
+
+    /// Compresses a part of a stream by itself, whatever was compressed before.
+    ///
+    /// The parts of a stream, in their order, make up the stream.
+    ///
+    /// - Parameters:
+    ///   - input: The part, less than 4 GiB.
+    ///   - dictionary: The end of the part before, of which 32 KiB are of use.
+    ///   - isLast: Whether the stream ends with this part.
+    ///   - output: Where the compressed data goes; see ``bound(_:)``.
+    /// - Returns: How many bytes were written; nil where they have no room.
+    mutating func compressBlock(
+        _ input: UnsafeRawBufferPointer, after dictionary: UnsafeRawBufferPointer, isLast: Bool,
+        into output: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        deflateReset(stream)
+        if let base = dictionary.bindMemory(to: Bytef.self).baseAddress, !dictionary.isEmpty {
+            deflateSetDictionary(stream, base, CUnsignedInt(dictionary.count))
+        }
+        stream.pointee.next_in = UnsafeMutablePointer(
+            mutating: input.bindMemory(to: Bytef.self).baseAddress)
+        stream.pointee.avail_in = CUnsignedInt(input.count)
+        stream.pointee.next_out = output.bindMemory(to: Bytef.self).baseAddress
+        stream.pointee.avail_out = CUnsignedInt(output.count)
+        // A sync flush is complete where there is room left.
+        let result = deflate(stream, isLast ? Z_FINISH : Z_SYNC_FLUSH)
+        let isComplete = isLast ? result == Z_STREAM_END : result == Z_OK && stream.pointee.avail_out > 0
+        return isComplete ? output.count - Int(stream.pointee.avail_out) : nil
+    }
+
+    /// The most that ``compressBlock(_:after:isLast:into:)`` makes of `count` bytes.
+    static func bound(_ count: Int) -> Int {
+        // What zlib says of a stream with unknown settings, and a sync flush.
+        Int(deflateBound(nil, CUnsignedLong(count))) + 16
+    }
 }
 
 /// How many bytes are read, compressed and written at a time.

@@ -33,7 +33,9 @@ extension ZipArchive {
             }
             switch entry.method {
             case .stored: try readStored(content, deliver)
-            case .deflated: try readDeflated(content, size: entry.size, deliver)
+            case .deflated where entry.size >= InflatePipe.minimumSize && Threads.cores > 1:
+                try InflatePipe.read(content, deliver)
+            case .deflated: try Self.inflate(content, deliver)
             case .other(let number): throw .unsupported("compression method \(number)")
             }
             guard size == entry.size else { throw .badSize }
@@ -89,7 +91,7 @@ extension ZipArchive {
         return start..<start + entry.compressedSize
     }
 
-    private typealias Delivery = (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
+    typealias Delivery = (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
 
     private func readStored(
         _ content: ArchiveSource, _ deliver: Delivery
@@ -106,33 +108,53 @@ extension ZipArchive {
         }
     }
 
-    private func readDeflated(
-        _ content: ArchiveSource, size: UInt64, _ deliver: Delivery
+    /// Decompresses content into one buffer.
+    static func inflate(
+        _ content: ArchiveSource, _ deliver: Delivery
     ) throws(ZipError.Reason) {
-        let buffers = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * blockSize, alignment: 16)
-        defer { buffers.deallocate() }
-        let block = UnsafeMutableRawBufferPointer(rebasing: buffers[..<blockSize])
-        let output = UnsafeMutableRawBufferPointer(rebasing: buffers[blockSize...])
+        let output = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
+        defer { output.deallocate() }
+        try inflate(content, into: { output }, deliver)
+    }
+
+    /// Decompresses content.
+    ///
+    /// - Parameters:
+    ///   - content: Compressed data.
+    ///   - nextBuffer: Gives the room for the next piece.
+    ///   - deliver: Gets each piece, which is at the start of that room, and fills it but for the last.
+    /// - Throws: `inconsistent` or `truncated` for what is wrong with the data; what the closures throw.
+    static func inflate(
+        _ content: ArchiveSource,
+        into nextBuffer: () throws(ZipError.Reason) -> UnsafeMutableRawBufferPointer,
+        _ deliver: Delivery
+    ) throws(ZipError.Reason) {
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
+        defer { block.deallocate() }
         var inflater = try Inflater()
-        var input = UnsafeRawBufferPointer(rebasing: buffers[..<0])
+        var input = UnsafeRawBufferPointer(rebasing: block[..<0])
         var position: UInt64 = 0
         var isFinished = false
         while !isFinished {
-            if input.isEmpty, position < content.size {
-                let count = Int(min(content.size - position, UInt64(blockSize)))
-                let piece = UnsafeMutableRawBufferPointer(rebasing: block[..<count])
-                try content.read(into: piece, at: position)
-                input = UnsafeRawBufferPointer(piece)
-                position += UInt64(count)
+            let output = try nextBuffer()
+            var produced = 0
+            while !isFinished, produced < output.count {
+                if input.isEmpty, position < content.size {
+                    let count = Int(min(content.size - position, UInt64(blockSize)))
+                    let piece = UnsafeMutableRawBufferPointer(rebasing: block[..<count])
+                    try content.read(into: piece, at: position)
+                    input = UnsafeRawBufferPointer(piece)
+                    position += UInt64(count)
+                }
+                let step = try inflater.step(
+                    input, into: UnsafeMutableRawBufferPointer(rebasing: output[produced...]))
+                // With room for output, only missing input stops zlib.
+                if step.consumed == 0, step.produced == 0, !step.isFinished { throw .truncated }
+                input = UnsafeRawBufferPointer(rebasing: input[step.consumed...])
+                isFinished = step.isFinished
+                produced += step.produced
             }
-            let step = try inflater.step(input, into: output)
-            // With room for output, only missing input stops zlib.
-            if step.consumed == 0, step.produced == 0, !step.isFinished { throw .truncated }
-            input = UnsafeRawBufferPointer(rebasing: input[step.consumed...])
-            isFinished = step.isFinished
-            if step.produced > 0 {
-                try deliver(UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
-            }
+            if produced > 0 { try deliver(UnsafeRawBufferPointer(rebasing: output[..<produced])) }
         }
         guard input.isEmpty, position == content.size else {
             throw .inconsistent("its compressed data ends before its recorded size")

@@ -6,9 +6,11 @@ package import FailureArtifactsSystem
 /// ``finish()``; after an error, or without `finish`, the file is left as it is for the caller to remove.
 package struct ZipWriter: ~Copyable {
     private let path: String
-    private let file: File
-    private let level: Int
-    private var deflater: Deflater
+    let file: File
+    let level: Int
+    /// How many threads compress large content; nil for one a core.
+    let threads: Int?
+    var deflater: Deflater
     /// Where the next entry starts.
     private var offset: UInt64
     private var headers: [CentralDirectoryHeader] = []
@@ -19,19 +21,26 @@ package struct ZipWriter: ~Copyable {
     /// - Parameters:
     ///   - path: The archive to create; only the owner may read it.
     ///   - level: 1, the fastest, to 9, the smallest; 0 stores everything as it is.
+    ///   - threads: How many compress large content; nil for one a core. They exist only while an entry is
+    ///     being added.
     /// - Throws: `system` where the file cannot be created.
-    package init(creating path: String, level: Int = 1) throws(ZipError) {
-        try self.init(creating: path, level: level, startingAt: 0)
+    package init(
+        creating path: String, level: Int = 1, threads: Int? = nil
+    ) throws(ZipError) {
+        try self.init(creating: path, level: level, threads: threads, startingAt: 0)
     }
 
     /// Creates the file and leaves room before the archive, as in a self-extracting one.
     ///
     /// - Parameters:
     ///   - path: The archive to create.
-    ///   - level: As in ``init(creating:level:)``.
+    ///   - level: As in ``init(creating:level:threads:)``.
+    ///   - threads: As there.
     ///   - offset: How many bytes are left; offsets in the archive count from the start of the file.
     /// - Throws: `system` where the file cannot be created.
-    init(creating path: String, level: Int = 1, startingAt offset: UInt64) throws(ZipError) {
+    init(
+        creating path: String, level: Int = 1, threads: Int? = nil, startingAt offset: UInt64
+    ) throws(ZipError) {
         // Everything that may fail comes before the first property: a handle has to be made whole or not at all.
         let deflater = try ZipError.naming(path) { () throws(ZipError.Reason) in
             try Deflater(level: level)
@@ -41,6 +50,7 @@ package struct ZipWriter: ~Copyable {
         }
         self.path = path
         self.level = level
+        self.threads = threads
         self.offset = offset
         self.deflater = deflater
         self.file = file
@@ -58,9 +68,11 @@ package struct ZipWriter: ~Copyable {
     ) throws(ZipError) {
         do throws(ZipError.Reason) {
             try bytes.withBytes { (buffer) throws(ZipError.Reason) in
-                try add(name, size: UInt64(buffer.count), modified) { (range) throws(ZipError.Reason) in
-                    UnsafeRawBufferPointer(
-                        rebasing: buffer[Int(range.lowerBound)..<Int(range.upperBound)])
+                try add(name, size: UInt64(buffer.count), modified) {
+                    (block, offset) throws(ZipError.Reason) in
+                    let start = Int(offset)
+                    block.copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: buffer[start..<start + block.count]))
                 }
             }
         } catch {
@@ -83,22 +95,20 @@ package struct ZipWriter: ~Copyable {
     ) throws(ZipError) {
         do throws(ZipError.Reason) {
             let size = try SystemError.asReason { () throws(SystemError) in try file.size() }
-            let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
-            defer { block.deallocate() }
-            try add(name, size: size, modified) { (range) throws(ZipError.Reason) in
-                let part = UnsafeMutableRawBufferPointer(
-                    rebasing: block[..<Int(range.upperBound - range.lowerBound)])
+            try add(name, size: size, modified) { (block, offset) throws(ZipError.Reason) in
                 let count = try SystemError.asReason { () throws(SystemError) in
-                    try file.read(into: part, at: range.lowerBound)
+                    try file.read(into: block, at: offset)
                 }
-                guard count == part.count else { throw .inputChanged }
-                return UnsafeRawBufferPointer(part)
+                guard count == block.count else { throw .inputChanged }
             }
             // A byte past the size that the file had at first?
-            let excess = try SystemError.asReason { () throws(SystemError) in
-                try file.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<1]), at: size)
+            var excess: [UInt8] = [0]
+            let count = try excess.withMutableBytes { (buffer) throws(ZipError.Reason) in
+                try SystemError.asReason { () throws(SystemError) in
+                    try file.read(into: buffer, at: size)
+                }
             }
-            guard excess == 0 else { throw .inputChanged }
+            guard count == 0 else { throw .inputChanged }
         } catch {
             throw ZipError(archive: path, entry: name, reason: error)
         }
@@ -152,20 +162,25 @@ package struct ZipWriter: ~Copyable {
 
     // MARK: Entries
 
-    /// The content between two positions; valid until the next call.
-    private typealias Source = (Range<UInt64>) throws(ZipError.Reason) -> UnsafeRawBufferPointer
-
     private mutating func add(
-        _ name: String, size: UInt64, _ modified: Timestamp, _ source: Source
+        _ name: String, size: UInt64, _ modified: Timestamp, _ source: ContentSource
     ) throws(ZipError.Reason) {
         let start = try contentStart(ofEntryNamed: name, size: size, modified)
-        var content = try deflateContent(size: size, at: start, source)
-        if content == nil { content = try storeContent(size: size, at: start, source) }
+        var content: Content?
+        if level > 0, size > 0 {
+            // On one core the blocks would only cost their joints.
+            let threads = size < ParallelDeflater.minimumSize ? 1 : threads ?? Threads.cores
+            content =
+                threads > 1
+                ? try deflate(size: size, at: start, source, threads: threads)
+                : try deflate(size: size, at: start, source)
+        }
+        if content == nil { content = try store(size: size, at: start, source) }
         if let content { try complete(name, size: size, modified, content, at: start) }
     }
 
     /// How the content of an entry was written.
-    private struct Content {
+    struct Content {
         let method: ZipEntry.Method
         let crc32: UInt32
         let compressedSize: UInt64
@@ -195,52 +210,6 @@ package struct ZipWriter: ~Copyable {
         offset = start + content.compressedSize
         names.insert(name)
         headers.append(header)
-    }
-
-    /// Writes compressed content; nil where it does not get smaller, and what was written is of no use.
-    private mutating func deflateContent(
-        size: UInt64, at start: UInt64, _ source: Source
-    ) throws(ZipError.Reason) -> Content? {
-        guard level > 0, size > 0 else { return nil }
-        deflater.restart()
-        var checksum = Checksum()
-        var compressedSize: UInt64 = 0
-        var position: UInt64 = 0
-        while position < size {
-            let end = min(position + UInt64(blockSize), size)
-            let block = try source(position..<end)
-            checksum.update(block)
-            try deflater.compress(block, isLast: end == size) { (output) throws(ZipError.Reason) in
-                // Nothing is written past what stored content takes.
-                if compressedSize + UInt64(output.count) < size {
-                    try SystemError.asReason { () throws(SystemError) in
-                        try file.write(output, at: start + compressedSize)
-                    }
-                }
-                compressedSize += UInt64(output.count)
-            }
-            guard compressedSize < size else { return nil }
-            position = end
-        }
-        return Content(method: .deflated, crc32: checksum.value, compressedSize: compressedSize)
-    }
-
-    /// Writes content as it is.
-    private func storeContent(
-        size: UInt64, at start: UInt64, _ source: Source
-    ) throws(ZipError.Reason) -> Content {
-        var checksum = Checksum()
-        var position: UInt64 = 0
-        while position < size {
-            let end = min(position + UInt64(blockSize), size)
-            let block = try source(position..<end)
-            checksum.update(block)
-            try SystemError.asReason { () throws(SystemError) in
-                try file.write(block, at: start + position)
-            }
-            position = end
-        }
-        return Content(method: .stored, crc32: checksum.value, compressedSize: size)
     }
 
     // MARK: The end of the archive

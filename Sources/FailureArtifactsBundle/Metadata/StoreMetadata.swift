@@ -47,6 +47,10 @@ extension BundleMetadata {
         /// `ok`, what `PRAGMA quick_check` found, or `notChecked` where its time was up.
         package var integrity: String?
         package var tables: [Table]?
+        /// In the order of creation; absent also in bundles of earlier versions.
+        package var schema: [SchemaObject]?
+        /// How many objects ``schema`` lacks, where it would have been too long.
+        package var schemaOmitted: Int?
 
         package init(
             name: String, entry: String? = nil, committedEntry: String? = nil,
@@ -168,6 +172,23 @@ extension BundleMetadata {
                 self.transactions = transactions
                 self.bytes = bytes
                 self.reason = reason
+            }
+        }
+
+        /// A table, an index, a view or a trigger.
+        package struct SchemaObject: Codable, Equatable, Sendable {
+            package var type: String
+            package var name: String
+            /// The table or view it belongs to; for a table or view itself its own name.
+            package var table: String
+            /// The statement that made it.
+            package var sql: String
+
+            package init(type: String, name: String, table: String, sql: String) {
+                self.type = type
+                self.name = name
+                self.table = table
+                self.sql = sql
             }
         }
 

@@ -52,7 +52,7 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    private static func entry(
+    static func entry(
         _ name: String, of archive: ZipArchive
     ) throws(ZipError) -> ZipEntry {
         if let entry = archive.entry(named: name) { return entry }

@@ -1,5 +1,4 @@
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// Finds the bundles that a path stands for: one bundle, a directory of them, or a zip of them.
 package enum BundleLocator {
@@ -22,23 +21,49 @@ package enum BundleLocator {
     /// - Returns: At least one finding. A single file that is no bundle is an error instead.
     /// - Throws: That there is nothing at `path`, no bundle in it, or that it is something else.
     package static func findings(at path: String) throws(BundleError) -> [Finding] {
-        guard let status = try status(of: path) else {
-            return [Finding(location: try resolve(path), problem: nil)]
+        switch try candidates(at: path) {
+        case .bundle(let location): return [Finding(location: location, problem: nil)]
+        case .file: return try findings(inFile: path)
+        case .files(let files):
+            var findings: [Finding] = []
+            for file in files {
+                do {
+                    findings += try Self.findings(inFile: file)
+                } catch {
+                    findings.append(Finding(location: BundleLocation(path: file), problem: error))
+                }
+            }
+            return findings
         }
-        guard status.kind == .directory else { return try contents(ofArchive: path) }
+    }
+
+    /// What a path stands for, before any file is opened.
+    package enum Candidates: Equatable, Sendable {
+        /// One bundle, which is named but may be something else.
+        case bundle(BundleLocation)
+        /// The path is that of a file.
+        case file
+        /// The zips of a directory, sorted by path; at least one.
+        case files([String])
+    }
+
+    /// Looks for what may be bundles.
+    ///
+    /// - Parameter path: As in ``findings(at:)``.
+    /// - Returns: What there is to be opened.
+    /// - Throws: That there is nothing at `path`, or no zip in it.
+    package static func candidates(at path: String) throws(BundleError) -> Candidates {
+        guard let status = try status(of: path) else { return .bundle(try resolve(path)) }
+        guard status.kind == .directory else { return .file }
         var files: [String] = []
         var visited: Set<FileStatus.Identity> = []
         try collect(from: path, depth: 0, visited: &visited, into: &files)
         guard !files.isEmpty else { throw BundleError(path, .noBundles) }
-        var findings: [Finding] = []
-        for file in files {
-            do {
-                findings += try contents(ofArchive: file)
-            } catch {
-                findings.append(Finding(location: BundleLocation(path: file), problem: error))
-            }
-        }
-        return findings
+        return .files(files)
+    }
+
+    private static func findings(inFile path: String) throws(BundleError) -> [Finding] {
+        try BundleSource(path: path).locations.map { Finding(location: $0, problem: nil) }
     }
 
     /// The one bundle that `path` stands for.
@@ -82,22 +107,6 @@ package enum BundleLocator {
         }
     }
 
-    /// The bundle that a zip is, or those that are in it.
-    private static func contents(ofArchive path: String) throws(BundleError) -> [Finding] {
-        let location = BundleLocation(path: path)
-        let archive = try location.openArchive(scratchDirectory: "")
-        if archive.entry(named: BundleReader.metadataName) != nil {
-            return [Finding(location: location, problem: nil)]
-        }
-        let inner = archive.entries.filter {
-            !$0.isDirectory && isZipName($0.name) && !isHidden($0.name)
-        }
-        guard !inner.isEmpty else { throw BundleError(path, .noMetadata) }
-        return inner.map(\.name).sorted().map { name in
-            Finding(location: BundleLocation(path: path, inner: name), problem: nil)
-        }
-    }
-
     /// A path that names no file: an entry of a zip, or a part of a name.
     private static func resolve(_ path: String) throws(BundleError) -> BundleLocation {
         var outer = Path.directory(of: path)
@@ -119,7 +128,7 @@ package enum BundleLocator {
             candidates = names.filter { isZipName($0) && !isHidden($0) }
                 .map { BundleLocation(path: Path.join(outer, $0)) }
         } else {
-            candidates = try contents(ofArchive: outer).map(\.location).filter { $0.inner != nil }
+            candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
         }
         return try choose(name, among: candidates, path: path)
     }
@@ -146,12 +155,12 @@ package enum BundleLocator {
         }
     }
 
-    private static func isZipName(_ name: String) -> Bool {
+    static func isZipName(_ name: String) -> Bool {
         name.utf8.suffix(4).elementsEqual(".zip".utf8) || name.utf8.suffix(4).elementsEqual(".ZIP".utf8)
     }
 
     /// Whether the system made it for itself: `.in-flight/x.zip`, or `__MACOSX/._x.zip`.
-    private static func isHidden(_ name: String) -> Bool {
+    static func isHidden(_ name: String) -> Bool {
         name.split(separator: "/").contains { $0.hasPrefix(".") || $0 == "__MACOSX" }
     }
 }

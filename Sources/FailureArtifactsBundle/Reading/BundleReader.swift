@@ -70,15 +70,13 @@ package struct BundleReader: Sendable {
     package func extract(
         _ store: StoreChoice, below directory: String
     ) throws(BundleError) -> String {
-        let name = Path.name(of: store.entry)
-        let isPlain = !name.isEmpty && name != "." && name != ".."
         let folder: String
         do {
             folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "store-")
         } catch {
             throw BundleError(location.description, .system(error))
         }
-        let path = Path.join(folder, isPlain ? name : "store.sqlite")
+        let path = Path.join(folder, store.fileName)
         try extract(entryNamed: store.entry, toNewFile: path)
         return path
     }

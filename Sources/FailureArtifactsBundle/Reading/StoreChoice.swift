@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// A copy of a store that a bundle has: what the test saw, or what was committed, at one of its failures.
 package struct StoreChoice: Equatable, Sendable {
     /// `ledger`, `ledger.committed`, or `failure-2/ledger` for one of a snapshot.
@@ -7,6 +9,12 @@ package struct StoreChoice: Equatable, Sendable {
     /// Whether this is what everyone but the test's own connection saw.
     package let isCommitted: Bool
     package let store: BundleMetadata.Store
+
+    /// The name of a file with the copy: that of the entry, where it has one.
+    package var fileName: String {
+        let name = Path.name(of: entry)
+        return name.isEmpty || name == "." || name == ".." ? "store.sqlite" : name
+    }
 }
 
 extension BundleMetadata {

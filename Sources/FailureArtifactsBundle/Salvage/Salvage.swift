@@ -11,8 +11,12 @@ package struct Salvage: Sendable {
     /// Why a test has not ended.
     package struct Cause: Sendable {
         package var outcome: BundleMetadata.Outcome
-        /// What is known of it, as a sentence.
+        /// What is known of it, as sentences.
         package var message: String
+        /// The source file where it happened; nil where that is not known.
+        package var file: String?
+        /// Counts from 1.
+        package var line: Int?
 
         package init(outcome: BundleMetadata.Outcome, message: String) {
             self.outcome = outcome
@@ -30,6 +34,8 @@ package struct Salvage: Sendable {
         package var bundles: [String] = []
         /// Full sentences on what could not be made.
         package var warnings: [String] = []
+
+        package init() {}
     }
 
     let directory: ArtifactsDirectory
@@ -67,6 +73,11 @@ package struct Salvage: Sendable {
     }
 
     // MARK: Processes that have died
+
+    /// The tests in whose middle a process has died, as long as no bundle is made of them.
+    package var deadTests: [InFlightTest] {
+        directory.journals.filter { !$0.process.isAlive }.flatMap(\.tests)
+    }
 
     /// Makes the bundles of all processes that have died; what living ones have in the making is left alone.
     ///
@@ -193,7 +204,9 @@ extension BundleMetadata {
     fileprivate mutating func end(_ test: InFlightTest?, _ cause: Salvage.Cause) {
         outcome = cause.outcome
         failures.append(
-            Failure(message: cause.message, file: nil, line: nil, kind: .termination, at: .now))
+            Failure(
+                message: cause.message, file: cause.file, line: cause.line, kind: .termination,
+                at: .now))
         fingerprint = Fingerprint.make(test: self.test, outcome: outcome, first: failures.first)
     }
 }

@@ -32,6 +32,7 @@ extension BundleMetadata.Store {
             tables = inspection.tables.map {
                 BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
             }
+            setSchema(inspection.schema)
         } catch {
             // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
             integrity = error.message

@@ -1,7 +1,7 @@
 internal import FailureArtifactsBundle
 
 /// What `list` says of a bundle.
-struct BundleLine {
+struct BundleLine: Sendable {
     private let outcome: String
     private let isCrash: Bool
     private let test: String

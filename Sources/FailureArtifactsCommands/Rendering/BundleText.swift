@@ -12,19 +12,16 @@ struct BundleText {
     ///
     /// - Parameters:
     ///   - metadata: The bundle's.
-    ///   - schemas: By the name of the store.
     ///   - uncommitted: What an open transaction had changed, by the name of the store.
     ///   - bundle: The bundle's path.
     /// - Returns: Text without line ends.
     func lines(
-        _ metadata: BundleMetadata, _ schemas: [String: [Schema.Object]],
-        _ uncommitted: [String: UncommittedChanges], bundle: String
+        _ metadata: BundleMetadata, _ uncommitted: [String: UncommittedChanges], bundle: String
     ) -> [String] {
         var sections = [heading(metadata, bundle: bundle), failures(metadata)]
         for store in metadata.stores {
             sections.append(
-                StoreText(output: output).lines(
-                    store, schema: schemas[store.name], uncommitted: uncommitted[store.name]))
+                StoreText(output: output).lines(store, uncommitted: uncommitted[store.name]))
         }
         sections.append(snapshots(metadata))
         sections.append(attachments(metadata))

@@ -12,12 +12,9 @@ struct StoreText {
     ///
     /// - Parameters:
     ///   - store: Its metadata.
-    ///   - schema: What was read from the copy; nil where there is none.
     ///   - uncommitted: What its open transaction had changed; nil where that is not known.
     /// - Returns: Text without line ends.
-    func lines(
-        _ store: BundleMetadata.Store, schema: [Schema.Object]?, uncommitted: UncommittedChanges?
-    ) -> [String] {
+    func lines(_ store: BundleMetadata.Store, uncommitted: UncommittedChanges?) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
         lines += Self.state(of: store).map { "  " + SafeText.line($0) }
         if let uncommitted { lines += TextWrap.message(uncommitted.text, indent: 2, for: output) }
@@ -25,12 +22,15 @@ struct StoreText {
             lines += ["", "  " + output.styled("Tables", .bold)]
             lines += Self.rows(of: tables).map { "    " + $0 }
         }
-        if let schema, !schema.isEmpty {
+        if let schema = store.schema, !schema.isEmpty {
             lines += ["", "  " + output.styled("Schema", .bold)]
             for object in schema {
                 var sql = SafeText.lines(object.sql)
                 sql[sql.count - 1] += ";"
                 lines += sql.map { "    " + $0 }
+            }
+            if let omitted = store.schemaOmitted {
+                lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")
             }
         }
         return lines

@@ -22,7 +22,7 @@ struct Supervisor {
 
     let command: Command
     let console: Console
-    let salvage: Salvage
+    let salvage: RunSalvage
     let mailbox: Mailbox
     let outputs: CommandOutputs
     let reaper: ChildReaper
@@ -35,7 +35,7 @@ struct Supervisor {
     var cause = RunReport.Cause.itself
     var openOutputs: Int
 
-    init(_ command: Command, console: Console, salvage: Salvage) throws(SystemError) {
+    init(_ command: Command, console: Console, salvage: RunSalvage) throws(SystemError) {
         self.command = command
         self.console = console
         self.salvage = salvage

@@ -24,25 +24,35 @@ struct ListCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         var lines: [BundleLine] = []
+        let isJSON = isJSON
         let code = try console.withScratchDirectory { scratch in
-            try console.forEachBundle(at: paths, scratch: scratch) { location, archive in
-                let bundle = try BundleReader(location, archive: archive())
-                if isJSON {
-                    let entry = Entry(
-                        bundle: location.description, bytes: try location.size(),
-                        metadata: bundle.metadata)
-                    try console.output.writeLine(JSONText.line(entry))
-                } else {
-                    lines.append(
-                        BundleLine(bundle.metadata, location: location, bytes: try location.size()))
-                }
-                return .done
-            }
+            try console.readBundles(
+                at: paths, scratch: scratch,
+                { location, archive, bytes in
+                    let metadata = try BundleReader(location, archive: archive).metadata
+                    guard isJSON else {
+                        return Item.line(BundleLine(metadata, location: location, bytes: bytes))
+                    }
+                    let entry = Entry(bundle: location.description, bytes: bytes, metadata: metadata)
+                    return Item.json(try JSONText.line(entry))
+                },
+                { item in
+                    switch item {
+                    case .line(let line): lines.append(line)
+                    case .json(let text): try console.output.writeLine(text)
+                    }
+                })
         }
         for line in BundleLine.text(of: lines, for: console.output) {
             try console.output.writeLine(line)
         }
         return code
+    }
+
+    /// What is kept of a bundle until its turn comes.
+    private enum Item: Sendable {
+        case line(BundleLine)
+        case json(String)
     }
 
     /// The JSON form of a line.

@@ -11,7 +11,8 @@ struct OpenCommand: Command {
             "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
         discussion: """
             The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
-            it is. The exit status is that of sqlite3.
+            it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
+            exit status is that of sqlite3.
 
             To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
             needs no sqlite3.
@@ -40,12 +41,17 @@ struct OpenCommand: Command {
                     "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install "
                         + "sqlite', or use 'failure-artifacts query'.")
             }
-            let file = try bundle.extract(choice, at: commit, below: scratch)
-            for line in try header(bundle.metadata, choice, file, console.error) { console.say(line) }
-            let status = try ChildProcess.run(
-                shell, arguments: [file.path] + passedOn, environment: console.environment,
-                interruption: console.interruption)
-            return ExitCode(rawValue: status)
+            return try console.withStore(
+                choice, at: commit, of: bundle, scratch: scratch, for: .changing
+            ) { file in
+                for line in try header(bundle.metadata, choice, file, console.error) {
+                    console.say(line)
+                }
+                let status = try ChildProcess.run(
+                    shell, arguments: [file.path] + passedOn, environment: console.environment,
+                    interruption: console.interruption)
+                return ExitCode(rawValue: status)
+            }
         }
     }
 

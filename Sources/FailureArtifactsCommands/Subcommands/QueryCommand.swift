@@ -20,6 +20,9 @@ struct QueryCommand: Command {
             {"base64": "Chs="}, integers are exact, infinities are 1e999, and columns of the same name get \
             a number: id, id_2.
 
+            A store of more than 8 MB is kept in a cache of 2 GiB, in FAILURE_ARTIFACTS_CACHE ('off' for \
+            none) or where the system has its caches, so that the next query starts at once.
+
             A statement that starts with a comment goes after --: \
             failure-artifacts query BUNDLE -- '-- all of it …'
             """)
@@ -46,21 +49,24 @@ struct QueryCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            let file = try bundle.extract(choice, at: commit, below: scratch).path
-            do {
-                let connection = try Connection(path: file, mode: .immutable)
-                try connection.distrustSchema()
-                let statement = try connection.prepare(sql)
-                guard statement.isReadOnly else {
+            try console.withStore(choice, at: commit, of: bundle, scratch: scratch, for: .reading) {
+                file in
+                do {
+                    let connection = try Connection(path: file.path, mode: .immutable)
+                    try connection.distrustSchema()
+                    let statement = try connection.prepare(sql)
+                    guard statement.isReadOnly else {
+                        throw CommandError(
+                            .usage,
+                            "'\(sql)' is not run: it changes the store, and 'query' only reads. 'failure-artifacts "
+                                + "open' starts sqlite3 on a copy that may be changed.")
+                    }
+                    try write(statement, with: renderer(for: console.output))
+                } catch let error as SQLiteError {
                     throw CommandError(
-                        .usage,
-                        "'\(sql)' is not run: it changes the store, and 'query' only reads. 'failure-artifacts "
-                            + "open' starts sqlite3 on a copy that may be changed.")
+                        error, sql: sql, store: choice, isLast: commit == nil,
+                        bundle: bundle.location)
                 }
-                try write(statement, with: renderer(for: console.output))
-            } catch let error as SQLiteError {
-                throw CommandError(
-                    error, sql: sql, store: choice, isLast: commit == nil, bundle: bundle.location)
             }
             return .done
         }

@@ -50,14 +50,26 @@ struct RunCommand: Command {
         let directory = Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)
         var environment = console.environment
         environment["FAILURE_ARTIFACTS_DIR"] = directory
+        environment[ProcessEnvironment.supervisionVariable] = "1"
+        var reader = EnvironmentReader(console.environment)
+        let salvage = RunSalvage(
+            directory: directory, limits: DirectoryLimits(&reader), timeLimit: timeLimit)
+        for warning in reader.warnings { try console.warn(warning) }
+        let earlier = salvage.beforehand()
+        if !earlier.bundles.isEmpty {
+            let count = Counted.items(Int64(earlier.bundles.count), "bundle")
+            console.say("An earlier run had left something: \(count) made of it.")
+        }
+        for warning in earlier.warnings { try console.warn(warning) }
         let bundles = NewBundles(in: directory)
-        let salvage = Salvage.none
         var supervisor = try Supervisor(
             Supervisor.Command(
                 words: words, environment: environment, timeLimit: timeLimit, directory: directory),
             console: console, salvage: salvage)
         let report = try supervisor.run()
-        let salvaged = salvage.afterwards(report)
+        let result = salvage.afterwards(report)
+        for warning in result.warnings { try console.warn(warning) }
+        let salvaged = result.bundles
         let lines = RunSummary.lines(
             bundles.bundles(and: salvaged), salvaged: salvaged.count, directory: directory,
             workingDirectory: workingDirectory, for: console.error)

@@ -9,8 +9,8 @@ struct ShowCommand: Command {
         positionals: [.bundle],
         options: [
             .json(
-                "An object: bundle, metadata, and by the name of the store schemas and, where a "
-                    + "transaction was open, what it had changed (uncommitted).")
+                "An object: bundle, metadata and, by the name of the store, where a transaction was open, "
+                    + "what it had changed (uncommitted).")
         ])
 
     private let path: String
@@ -24,25 +24,18 @@ struct ShowCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             var report = Report(
-                bundle: bundle.location.description, metadata: bundle.metadata, schemas: [:],
-                uncommitted: [:])
-            for choice in bundle.metadata.storeChoices where !choice.isCommitted {
-                do {
-                    let file = try bundle.extract(choice, below: scratch)
-                    defer { try? FileSystem.remove(Path.directory(of: file)) }
-                    report.schemas[choice.name] = try Schema.objects(ofStoreAt: file)
-                    report.uncommitted[choice.name] = try uncommitted(
-                        in: choice, at: file, of: bundle, scratch, console)
-                } catch let error as SQLiteError {
-                    try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
-                }
+                bundle: bundle.location.description,
+                metadata: try withSchemas(bundle, scratch: scratch, console), uncommitted: [:])
+            for choice in bundle.metadata.storeChoices {
+                report.uncommitted[choice.name] = try uncommitted(
+                    in: choice, of: bundle, scratch, console)
             }
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(report))
             } else {
                 let rendering = BundleText(output: console.output)
                 for line in rendering.lines(
-                    report.metadata, report.schemas, report.uncommitted, bundle: report.bundle)
+                    report.metadata, report.uncommitted, bundle: report.bundle)
                 {
                     try console.output.writeLine(line)
                 }
@@ -51,9 +44,32 @@ struct ShowCommand: Command {
         }
     }
 
+    /// The metadata, with the schemas that it lacks read from the stores: earlier versions wrote none.
+    private func withSchemas(
+        _ bundle: BundleReader, scratch: String, _ console: Console
+    ) throws -> BundleMetadata {
+        var metadata = bundle.metadata
+        for index in metadata.stores.indices where metadata.stores[index].schema == nil {
+            let store = metadata.stores[index]
+            guard let choice = metadata.storeChoices.first(where: { $0.name == store.name }),
+                !choice.isCommitted
+            else { continue }
+            do {
+                let file = try bundle.extract(choice, below: scratch)
+                defer { try? FileSystem.remove(Path.directory(of: file)) }
+                metadata.stores[index].setSchema(
+                    try StoreSchema(
+                        ofFile: file, maximumBytes: StoreInspection.maximumSchemaBytes))
+            } catch let error as SQLiteError {
+                try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
+            }
+        }
+        return metadata
+    }
+
     /// What the open transaction had changed; nil where there was none, or where that cannot be told.
     private func uncommitted(
-        in choice: StoreChoice, at file: String, of bundle: BundleReader, _ scratch: String,
+        in choice: StoreChoice, of bundle: BundleReader, _ scratch: String,
         _ console: Console
     ) throws -> UncommittedChanges? {
         // The stores of snapshots, of which there may be many, are named in the text but not described.
@@ -61,6 +77,8 @@ struct ShowCommand: Command {
             let committed = choice.committed(among: bundle.metadata.storeChoices)
         else { return nil }
         do {
+            let file = try bundle.extract(choice, below: scratch)
+            defer { try? FileSystem.remove(Path.directory(of: file)) }
             let other = try bundle.extract(committed, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: other)) }
             return try UncommittedChanges(committed: other, seen: file, timeLimit: 1)
@@ -74,8 +92,6 @@ struct ShowCommand: Command {
     private struct Report: Encodable {
         var bundle: String
         var metadata: BundleMetadata
-        /// By the name of the store.
-        var schemas: [String: [Schema.Object]]
         /// By the name of the store.
         var uncommitted: [String: UncommittedChanges]
     }

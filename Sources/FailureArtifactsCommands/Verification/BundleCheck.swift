@@ -29,52 +29,74 @@ struct BundleCheck: Encodable, Equatable {
     init(_ location: BundleLocation, archive: ZipArchive, scratch: String) throws {
         bundle = location.description
         ok = true
+        var reader: BundleReader?
+        var metadataProblem: BundleError?
+        do {
+            reader = try BundleReader(location, archive: archive)
+        } catch {
+            if case .system(let failure) = error.reason { throw failure }
+            metadataProblem = error
+        }
+        // A store is decompressed once, for its checksum and for SQLite.
+        let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
+        var findings: [String] = []
         for entry in archive.entries where !entry.isDirectory {
             do {
-                // Reading to the end compares size and CRC-32.
-                try archive.read(entry) { (_) throws(SystemError) in }
-            } catch {
+                if let reader, let choices = stores[entry.name] {
+                    findings += try check(choices, of: reader, scratch: scratch)
+                } else {
+                    // Reading to the end compares size and CRC-32.
+                    try archive.read(entry) { (_) throws(SystemError) in }
+                }
+            } catch let error as BundleError {
+                if case .system(let failure) = error.reason { throw failure }
+                problems.append(error.description)
+            } catch let error as ZipError {
                 if case .system(let failure) = error.reason { throw failure }
                 problems.append(error.description)
             }
         }
-        do {
-            let reader = try BundleReader(location, archive: archive)
-            try check(reader, scratch: scratch)
-        } catch let error as BundleError {
-            if case .system(let failure) = error.reason { throw failure }
-            // The damaged entry has been named already.
-            if !problems.contains(error.description) { problems.append(error.description) }
+        // The damaged entry has been named already.
+        if let metadataProblem, !problems.contains(metadataProblem.description) {
+            problems.append(metadataProblem.description)
         }
+        if let reader {
+            for choice in reader.metadata.storeChoices
+            where !choice.isCommitted && choice.store.history?.entry != nil {
+                try checkHistory(of: choice, in: reader, scratch: scratch)
+            }
+        }
+        for entry in reader?.metadata.entries ?? [] where archive.entry(named: entry) == nil {
+            let problem = BundleError(location.description, .missingEntry(entry)).description
+            if !problems.contains(problem) { problems.append(problem) }
+        }
+        problems += findings
         ok = problems.isEmpty
     }
 
-    private mutating func check(_ bundle: BundleReader, scratch: String) throws {
-        for entry in bundle.metadata.attachments.compactMap(\.entry)
-        where bundle.archive.entry(named: entry) == nil {
-            problems.append(
-                BundleError(bundle.location.description, .missingEntry(entry)).description)
-        }
-        for choice in bundle.metadata.storeChoices
-        where !choice.isCommitted && choice.store.history?.entry != nil {
-            try checkHistory(of: choice, in: bundle, scratch: scratch)
-        }
-        for choice in bundle.metadata.storeChoices {
-            do {
-                let file = try bundle.extract(choice, below: scratch)
-                defer { try? FileSystem.remove(Path.directory(of: file)) }
-                switch StoreIntegrity(ofStoreAt: file) {
-                case .good: break
-                case .bad(let finding):
-                    problems.append("The store '\(choice.name)' is damaged: \(finding).")
-                case .unknown(let reason):
-                    notes.append(
-                        "The integrity of store '\(choice.name)' is not fully checked: \(reason).")
-                }
-            } catch {
-                if case .system(let failure) = error.reason { throw failure }
-                if !problems.contains(error.description) { problems.append(error.description) }
+    /// Has SQLite check a copy.
+    ///
+    /// - Parameters:
+    ///   - choices: The copy, by all the names that the metadata has for it.
+    ///   - bundle: The bundle.
+    ///   - scratch: A directory where it has room.
+    /// - Returns: What is wrong with it, as full sentences.
+    /// - Throws: That the entry is damaged.
+    private mutating func check(
+        _ choices: [StoreChoice], of bundle: BundleReader, scratch: String
+    ) throws(BundleError) -> [String] {
+        guard let first = choices.first else { return [] }
+        let file = try bundle.extract(first, below: scratch)
+        defer { try? FileSystem.remove(Path.directory(of: file)) }
+        switch StoreIntegrity(ofStoreAt: file) {
+        case .good: return []
+        case .bad(let finding):
+            return choices.map { "The store '\($0.name)' is damaged: \(finding)." }
+        case .unknown(let reason):
+            notes += choices.map {
+                "The integrity of store '\($0.name)' is not fully checked: \(reason)."
             }
+            return []
         }
     }
 

@@ -59,7 +59,8 @@ package struct ClosedStore: Sendable {
             of connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?, event: UInt64
         ) -> Draft {
             Draft(
-                path: connection.path, owner: connection.owner, identity: connection.identity, schema: "main",
+                path: connection.path, owner: connection.owner, identity: connection.identity,
+                schema: "main",
                 last: remains.last ?? (connection.path == nil ? remains.imageBeforeRollback : nil),
                 beforeRollback: remains.imageBeforeRollback, log: log, event: event)
         }
@@ -72,7 +73,8 @@ package struct ClosedStore: Sendable {
                 let mine = remains.only(schema)
                 let path = mine.images.last?.path
                 return Draft(
-                    path: path, owner: connection.owner, identity: mine.images.last?.identity, schema: schema,
+                    path: path, owner: connection.owner, identity: mine.images.last?.identity,
+                    schema: schema,
                     last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
                     beforeRollback: mine.imageBeforeRollback, log: log, event: event)
             }

@@ -1,8 +1,59 @@
-/// The fields of a database file's header that this project reads or tells apart
+internal import FailureArtifactsSystem
+
+/// What the first 100 bytes of a database say of its pages
 /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
-enum DatabaseHeader {
+struct DatabaseHeader {
     /// The first bytes of every database that SQLite itself can read.
     static let magic = Array("SQLite format 3\0".utf8)
+
     /// In bytes.
-    static let size = 100
+    let pageSize: Int
+    /// The page size without what an extension has reserved at its end.
+    let usableSize: Int
+    let pageCount: Int
+    /// 0 where there is none.
+    let firstFreelistTrunk: Int
+    /// Trunks and leaves.
+    let freePageCount: Int
+    private let hasPointerMap: Bool
+
+    /// Reads a file's header; nil where it is none, or does not fit the file's size.
+    init?(of file: borrowing File) throws(SystemError) {
+        var bytes = [UInt8](repeating: 0, count: 100)
+        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        guard count == bytes.count, bytes.starts(with: Self.magic) else { return nil }
+        let size = Int(bytes[16]) << 8 | Int(bytes[17])
+        // 65536 does not fit in its two bytes.
+        pageSize = size == 1 ? 65_536 : size
+        guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else { return nil }
+        usableSize = pageSize - Int(bytes[20])
+        guard usableSize >= 480 else { return nil }
+        let fileSize = try file.size()
+        guard fileSize % UInt64(pageSize) == 0, fileSize / UInt64(pageSize) <= UInt64(UInt32.max)
+        else { return nil }
+        func number(at offset: Int) -> Int {
+            bytes.withBytes { Int($0.bigEndianUInt32(at: offset)) }
+        }
+        // The size in the header counts where it was written together with the change counter.
+        let isSizeValid = number(at: 28) != 0 && number(at: 24) == number(at: 92)
+        pageCount = isSizeValid ? number(at: 28) : Int(fileSize / UInt64(pageSize))
+        guard UInt64(pageCount) * UInt64(pageSize) <= fileSize else { return nil }
+        firstFreelistTrunk = number(at: 32)
+        freePageCount = number(at: 36)
+        hasPointerMap = number(at: 52) != 0
+        guard freePageCount < pageCount else { return nil }
+    }
+
+    /// Whether a page can be on the freelist at all: neither the first, the lock-byte page nor one of the
+    /// pointer map (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
+    func mayBeFree(_ page: Int) -> Bool {
+        let lockBytePage = (1 << 30) / pageSize + 1
+        guard page >= 2, page <= pageCount, page != lockBytePage else { return false }
+        guard hasPointerMap else { return true }
+        let interval = usableSize / 5 + 1
+        let mapPage = (page - 2) / interval * interval + 2
+        return page != (mapPage == lockBytePage ? mapPage + 1 : mapPage)
+    }
 }

@@ -21,6 +21,11 @@ package struct StoreInspection: Sendable, Equatable {
     package var integrity = "notChecked"
     /// By name; without SQLite's internal ones.
     package var tables: [Table] = []
+    /// Up to ``maximumSchemaBytes`` of it.
+    package var schema = StoreSchema()
+
+    /// How much of the schema is read; `sqlite_master` has the rest.
+    package static let maximumSchemaBytes = 256 << 10
 
     /// Looks at a database that nobody uses.
     ///
@@ -36,6 +41,7 @@ package struct StoreInspection: Sendable, Equatable {
         freePageCount = try connection.integer(of: "PRAGMA freelist_count")
         userVersion = try connection.integer(of: "PRAGMA user_version")
         applicationID = try connection.integer(of: "PRAGMA application_id")
+        schema = try StoreSchema(of: connection, maximumBytes: Self.maximumSchemaBytes)
 
         connection.setDeadline(Instant.now.advanced(bySeconds: timeLimit))
         integrity = Self.integrity(of: connection)

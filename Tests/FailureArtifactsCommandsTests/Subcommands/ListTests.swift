@@ -93,6 +93,26 @@ import Testing
         #expect(outcome.error.contains("There is nothing at '/nowhere/at/all'."))
     }
 
+    /// More than are read at a time, with what is wrong where it is.
+    @Test func manyKeepTheirOrder() throws {
+        let fixture = try Fixture()
+        let names = (1000..<1600).map { "\($0).zip" }
+        for name in names {
+            if name == "1301.zip" {
+                try fixture.zip(name, [("hello.txt", [1])])
+            } else {
+                try fixture.plain(name, test: "test" + name.prefix(4))
+            }
+        }
+        let outcome = try Program.run(
+            "/bin/sh", ["-c", "\"$0\" list --json . 2>&1", Program.tool], directory: fixture.directory)
+        #expect(outcome.status == 0)
+        let found = outcome.output.split(separator: "\n").map { line in
+            line.hasPrefix("warning") ? "1301.zip" : String(line.split(separator: "\"")[3].suffix(8))
+        }
+        #expect(found == names)
+    }
+
     @Test func aReaderThatLeavesIsNoError() throws {
         let fixture = try Fixture()
         try fixture.ledger()

@@ -60,12 +60,12 @@ import Testing
             """
             import json, sys
             r = json.load(open(sys.argv[1], encoding="utf-8"))
-            print(sorted(r), r["metadata"]["formatVersion"], [o["name"] for o in r["schemas"]["ledger"]],
+            print(sorted(r), r["metadata"]["formatVersion"], [o["name"] for o in r["metadata"]["stores"][0]["schema"]],
                   r["metadata"]["failures"][0]["line"], "addedLater" in r["metadata"])
             print(r["uncommitted"])
             """, outcome.output)
         #expect(
-            read == "['bundle', 'metadata', 'schemas', 'uncommitted'] 1.0 ['account', 'rich'] 42 False\n"
+            read == "['bundle', 'metadata', 'uncommitted'] 1.0 ['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")
     }
@@ -76,6 +76,29 @@ import Testing
         #expect(!run("show", path).output.contains("\u{1B}"))
         #expect(!run("show", path, width: 80).output.contains("\u{1B}"))
         #expect(run("show", path, width: 80, hasColour: true).output.hasPrefix("\u{1B}[1mLedgerTests"))
+    }
+
+    /// The store's entry is not even there: with the schema in the metadata nobody looks for it.
+    @Test func aSchemaInTheMetadataIsEnough() throws {
+        let fixture = try Fixture()
+        let metadata = Metadata.store("s").replacing(
+            "\"bytes\": {}",
+            with: """
+                "bytes": {}, "schemaOmitted": 3,
+                "schema": [{"type": "table", "name": "fruit", "table": "fruit", "sql": "CREATE TABLE fruit(a)"}]
+                """)
+        let path = try fixture.zip("a.zip", [("metadata.json", Array(metadata.utf8))])
+        let outcome = run("show", path)
+        #expect(outcome.status == 0)
+        #expect(outcome.error.isEmpty)
+        #expect(
+            outcome.output.contains(
+                """
+                  Schema
+                    CREATE TABLE fruit(a);
+                    and 3 more: query 'SELECT sql FROM sqlite_master'
+
+                """))
     }
 
     @Test func aStoreThatIsDamagedDoesNotHideTheRest() throws {

@@ -1,0 +1,151 @@
+"""What measurements have in common: processes, rounds, rows of the table."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from places import KEPT
+
+MEBIBYTE = 1 << 20
+GIBIBYTE = 1 << 30
+
+
+@dataclasses.dataclass
+class Row:
+    what: str
+    ours: str
+    other: str
+    ratio: str
+    goal: str
+    met: bool | None  # None where nothing was promised, or the sizes are not those of the goal.
+
+
+class Bench:
+    """One run. A measurement is a function that gets this, and calls `compare` and `absolute`.
+
+    `mode` is `smoke`, `quick` or `full`. Where it is `smoke`, everything is tiny and no goal counts.
+    """
+
+    def __init__(self, mode):
+        self.mode = mode
+        self.rows = []
+
+    @property
+    def counts(self):
+        return self.mode != "smoke"
+
+    def pick(self, smoke, quick, full=None):
+        """A size or a number of rounds, by the mode."""
+        return {"smoke": smoke, "quick": quick, "full": quick if full is None else full}[self.mode]
+
+    # Rows
+
+    def compare(self, what, ours, peer, other, goal=None, unit="s"):
+        """A row with a ratio that is to be at most `goal`."""
+        ratio = ours / other if other else float("inf")
+        met = ratio <= goal if goal is not None and self.counts else None
+        self.add(Row(what, self.number(ours, unit), f"{self.number(other, unit)} ({peer})", f"{ratio:.2f}",
+                     f"≤ {goal}" if goal is not None else "", met))
+
+    def absolute(self, what, ours, goal=None, unit="s"):
+        """A row with a value that is to be at most `goal`."""
+        met = ours <= goal if goal is not None and self.counts else None
+        self.add(Row(what, self.number(ours, unit), "", "",
+                     f"≤ {self.number(goal, unit)}" if goal is not None else "", met))
+
+    def add(self, row):
+        self.rows.append(row)
+        print(f"  {row.what}: {row.ours} {row.ratio} {row.goal}{' MISSED' if row.met is False else ''}",
+              file=sys.stderr, flush=True)
+
+    @staticmethod
+    def number(value, unit):
+        if unit == "s":
+            return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
+        if unit == "bytes":
+            return f"{value / MEBIBYTE:.1f} MiB"
+        return f"{value:g} {unit}"
+
+    def table(self):
+        lines = ["| what | ours | other | ratio | goal | |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+        marks = {True: "met", False: "**missed**", None: ""}
+        lines += [f"| {r.what} | {r.ours} | {r.other} | {r.ratio} | {r.goal} | {marks[r.met]} |" for r in self.rows]
+        return "\n".join(lines)
+
+    # Rounds
+
+    @staticmethod
+    def interleave(rounds, **ways):
+        """Calls each way in turn, once to warm up and then `rounds` times; gives the medians of what they return.
+
+        What one has written is on the disk before the next begins.
+        """
+        values = {name: [] for name in ways}
+        for number in range(rounds + 1):
+            for name, way in ways.items():
+                os.sync()
+                value = way()
+                if number > 0 or rounds == 0:
+                    values[name].append(value)
+        return {name: statistics.median(found) for name, found in values.items()}
+
+
+# Processes
+
+
+def timed(*commands, directory=None, environment=None, status=0):
+    """Runs commands one after the other; gives the seconds that they took."""
+    start = time.monotonic()
+    for command in commands:
+        result = subprocess.run(
+            [str(part) for part in command], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, env=clean_environment(**(environment or {})))
+        if result.returncode != status:
+            sys.exit(f"{command} ended with status {result.returncode}: {result.stderr.decode()[-2000:]}")
+    return time.monotonic() - start
+
+
+@dataclasses.dataclass
+class Ended:
+    """A process that was waited for."""
+
+    status: int
+    at: float  # By the monotonic clock.
+    peak: int  # Its largest resident size, in bytes.
+
+
+def run(command, directory=None, environment=None):
+    """Runs a command and looks at what it took."""
+    process = subprocess.Popen(
+        [str(part) for part in command], cwd=directory, env=clean_environment(**(environment or {})),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    at = time.monotonic()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Ended(process.returncode, at, usage.ru_maxrss * unit)
+
+
+def clean_environment(**variables):
+    """What a process cannot do without, and `variables`."""
+    kept = {name: os.environ[name] for name in ("PATH", "DEVELOPER_DIR", "TMPDIR") if name in os.environ}
+    return {**kept, "LANG": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS_CACHE": "off",
+            **{name: str(value) for name, value in variables.items()}}
+
+
+@contextlib.contextmanager
+def scratch():
+    """A directory that is removed afterwards, on the disk that has the stores."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    path = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=KEPT))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)

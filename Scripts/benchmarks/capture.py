@@ -1,0 +1,57 @@
+"""A failing test with a store open, as a user has it, and the bundle it leaves."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import sys
+import zipfile
+
+from bench import Ended, run, scratch
+from places import KEPT, SUITE
+import workloads
+
+
+@dataclasses.dataclass
+class Capture:
+    bundle_bytes: int
+    metadata: dict
+    held: float  # How long the assertion took, in seconds.
+    total: float  # From the assertion until the process was gone and the bundle there.
+    ended: Ended
+
+
+def capture(store, keep=None):
+    """Runs the test, and moves its bundle to `keep`."""
+    with scratch() as directory:
+        artifacts, report = directory / "artifacts", directory / "report.json"
+        ended = run(
+            [SUITE, "BenchmarkSuite.CaptureTests/testFailWithStore"], directory=directory, environment={
+                "BENCHMARK_STORE": store, "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
+                "FAILURE_ARTIFACTS_MAX_STORE_BYTES": 1 << 40, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": 1 << 40})
+        bundles = list(artifacts.glob("*.zip"))
+        if ended.status != 1 or len(bundles) != 1:
+            sys.exit(f"The test ended with status {ended.status}, and left {len(bundles)} bundles.")
+        times = json.loads(report.read_text())
+        with zipfile.ZipFile(bundles[0]) as archive:
+            metadata = json.loads(archive.read("metadata.json"))
+        if not metadata["stores"][0].get("entry"):
+            sys.exit(f"The store was not captured: {metadata['stores'][0]}")
+        size = bundles[0].stat().st_size
+        if keep:
+            os.replace(bundles[0], keep)
+        return Capture(
+            size, metadata, (times["left"] - times["reached"]) / 1e9, ended.at - times["reached"] / 1e9, ended)
+
+
+def bundle(size):
+    """The path of a bundle with a store of about `size` bytes, made anew by each run that needs it."""
+    path = KEPT / f"bundle-{size}.zip"
+    if path not in made:
+        capture(workloads.store(size), keep=path)
+        made.add(path)
+    return path
+
+
+made: set[pathlib.Path] = set()

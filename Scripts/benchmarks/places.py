@@ -1,0 +1,10 @@
+"""Where things are."""
+
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What is made once and kept.
+KEPT = ROOT / ".build" / "benchmark"
+STORES = KEPT / "stores"
+TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
+SUITE = ROOT / ".build" / "nested" / "debug" / "benchmark-suitePackageTests.xctest"

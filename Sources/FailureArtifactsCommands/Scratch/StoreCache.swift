@@ -1,0 +1,187 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// Large stores that were taken out of bundles, kept so that the next look at one takes no time.
+///
+/// All of it may be removed at any time, by anybody. Each process works in a directory of its own beside the
+/// kept files and moves or links files from and to it, so that no two of them ever share a file that either
+/// may change or remove.
+struct StoreCache {
+    /// How much is kept, in bytes.
+    static let standardLimit: UInt64 = 2 << 30
+    /// Smaller stores, in bytes, are out of their bundle at once.
+    static let standardMinimum: UInt64 = 8 << 20
+
+    /// Every kept file is dated back to the start of 2000: whoever writes to one gives it another date.
+    private static let mark = Timestamp(seconds: 946_684_800)
+    private static let suffix = ".sqlite"
+    private static let leasePrefix = "lease-"
+
+    let directory: String
+    let limit: UInt64
+    let minimum: UInt64
+
+    init(directory: String, limit: UInt64 = standardLimit, minimum: UInt64 = standardMinimum) {
+        self.directory = directory
+        self.limit = limit
+        self.minimum = minimum
+    }
+
+    /// The cache by the environment: `FAILURE_ARTIFACTS_CACHE` is a directory or `off`, and by default there is
+    /// one where the system has its caches.
+    ///
+    /// - Parameter environment: The variables; the cache is nil without a `HOME`.
+    init?(environment: [String: String]) {
+        func path(_ name: String) -> String? {
+            environment[name].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        if let given = path("FAILURE_ARTIFACTS_CACHE") {
+            guard given != "off" else { return nil }
+            self.init(directory: Path.absolute(given))
+            return
+        }
+        #if canImport(Darwin)
+        let parent = path("HOME").map { Path.join($0, "Library/Caches") }
+        #else
+        // A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec.
+        let given = path("XDG_CACHE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let parent = given ?? path("HOME").map { Path.join($0, ".cache") }
+        #endif
+        guard let parent else { return nil }
+        self.init(directory: Path.join(parent, "failure-artifacts"))
+    }
+
+    /// Whether a store of that many bytes is kept.
+    func keeps(size: UInt64) -> Bool { size >= minimum && size <= limit }
+
+    /// What a store is kept under: another bundle, or the same one written anew, never has the same key.
+    ///
+    /// - Parameters:
+    ///   - entry: The store's entry.
+    ///   - bundle: The bundle.
+    /// - Returns: A file name; nil where the bundle's file is gone.
+    func key(of entry: ZipEntry, in bundle: BundleReader) -> String? {
+        guard let file = try? FileSystem.status(of: bundle.location.path) else { return nil }
+        var facts = [
+            entry.name, bundle.location.inner ?? "", String(file.size), String(file.modified),
+        ]
+        for other in bundle.archive.entries { facts += [other.name, String(other.crc32)] }
+        // FNV-1a (draft-eastlake-fnv). The checksums of all entries are in it, the metadata's among them.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in facts.joined(separator: "\0").utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        return [UInt64(entry.crc32), entry.size, hash].map { String($0, radix: 16) }
+            .joined(separator: "-") + Self.suffix
+    }
+
+    // MARK: Leases
+
+    /// A directory of one process, for as long as it has one of the kept files.
+    struct Lease: ~Copyable {
+        let directory: String
+        /// Tells others that the directory is in use.
+        private let lock: File
+
+        init(in parent: String, prefix: String) throws(SystemError) {
+            let path = try FileSystem.createUniqueDirectory(in: parent, prefix: prefix)
+            let file = try File(reading: path)
+            _ = try file.tryLock()
+            directory = path
+            lock = file
+        }
+
+        /// Removes the directory.
+        borrowing func end() {
+            try? FileSystem.remove(directory)
+        }
+    }
+
+    /// Begins to use the cache.
+    ///
+    /// - Returns: Nil where it cannot be used: it cannot be written to, or others may change what is in it.
+    func lease() -> Lease? {
+        do throws(SystemError) {
+            try FileSystem.createDirectory(directory)
+            guard let status = try FileSystem.status(of: directory), status.kind == .directory,
+                status.owner == geteuid(), status.permissions & 0o022 == 0
+            else { return nil }
+            return try Lease(in: directory, prefix: Self.leasePrefix)
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Kept files
+
+    /// Links a kept file to a path in a lease, for reading only; false where there is none.
+    func link(_ key: String, to path: String, size: UInt64) -> Bool {
+        let kept = Path.join(directory, key)
+        guard (try? FileSystem.link(kept, as: path)) != nil else { return false }
+        return accept(path, size: size, orRemove: kept)
+    }
+
+    /// Moves a kept file to a path in a lease, where it may be changed; false where there is none.
+    func take(_ key: String, to path: String, size: UInt64) -> Bool {
+        guard (try? FileSystem.rename(Path.join(directory, key), to: path)) != nil else { return false }
+        return accept(path, size: size, orRemove: nil)
+    }
+
+    private func accept(_ path: String, size: UInt64, orRemove kept: String?) -> Bool {
+        if isUnchanged(path, size: size) {
+            // The date of use, by which the oldest goes first.
+            try? FileSystem.setTimes(of: path, accessed: .now, modified: Self.mark)
+            return true
+        }
+        try? FileSystem.remove(path)
+        if let kept { try? FileSystem.remove(kept) }
+        return false
+    }
+
+    /// Whether a file is as ``mark(_:)`` left it.
+    private func isUnchanged(_ path: String, size: UInt64) -> Bool {
+        guard let status = try? FileSystem.status(of: path) else { return false }
+        return status.kind == .regular && status.size == size && status.owner == geteuid()
+            && status.permissions & 0o077 == 0 && status.modified == Self.mark.nanoseconds
+    }
+
+    /// Says that a file in a lease is complete, and what it should be.
+    func mark(_ path: String) {
+        try? FileSystem.setTimes(of: path, accessed: .now, modified: Self.mark)
+    }
+
+    /// Keeps a file of a lease, unless it or anything beside it was changed since it was marked.
+    func keep(_ path: String, as key: String, size: UInt64) {
+        let lease = Path.directory(of: path)
+        guard isUnchanged(path, size: size),
+            (try? FileSystem.contents(ofDirectory: lease)) == [Path.name(of: path)]
+        else { return }
+        try? FileSystem.link(path, as: Path.join(directory, key))
+        makeRoom(for: 0)
+    }
+
+    /// Removes what was not used for longest until `size` more bytes are within the limit, and what processes
+    /// have left that ended before they could tidy up.
+    func makeRoom(for size: UInt64) {
+        var files: [(path: String, status: FileStatus)] = []
+        for name in (try? FileSystem.contents(ofDirectory: directory)) ?? [] {
+            let path = Path.join(directory, name)
+            if name.hasPrefix(Self.leasePrefix) {
+                removeIfAbandoned(path)
+            } else if name.hasSuffix(Self.suffix), let status = try? FileSystem.status(of: path) {
+                files.append((path, status))
+            }
+        }
+        var total = files.reduce(size) { $0 + $1.status.size }
+        for file in files.sorted(by: { $0.status.accessed < $1.status.accessed }) where total > limit {
+            try? FileSystem.remove(file.path)
+            total -= file.status.size
+        }
+    }
+
+    private func removeIfAbandoned(_ lease: String) {
+        guard let file = try? File(reading: lease), (try? file.tryLock()) == true else { return }
+        try? FileSystem.remove(lease)
+    }
+}

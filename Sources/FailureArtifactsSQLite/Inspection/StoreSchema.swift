@@ -1,0 +1,60 @@
+/// What somebody created in a store: all but what SQLite made for itself.
+package struct StoreSchema: Sendable, Equatable {
+    /// A table, an index, a view or a trigger.
+    package struct Object: Sendable, Equatable {
+        package let type: String
+        package let name: String
+        /// The table or view it belongs to; for a table or view itself its own name.
+        package let table: String
+        /// The statement that made it.
+        package let sql: String
+
+        /// In bytes.
+        fileprivate var size: Int {
+            type.utf8.count + name.utf8.count + table.utf8.count + sql.utf8.count
+        }
+    }
+
+    /// In the order of creation.
+    package private(set) var objects: [Object] = []
+    /// How many more there are that would not have fitted.
+    package private(set) var omitted = 0
+
+    /// Reads the schema of a database that nobody uses.
+    ///
+    /// - Parameters:
+    ///   - path: A database file that needs no journal.
+    ///   - maximumBytes: How much text is taken at most.
+    /// - Throws: The failure to read it, such as that it is damaged.
+    package init(ofFile path: String, maximumBytes: Int = .max) throws(SQLiteError) {
+        let connection = try Connection(path: path, mode: .immutable)
+        try connection.distrustSchema()
+        try self.init(of: connection, maximumBytes: maximumBytes)
+    }
+
+    /// Reads the schema of an open database.
+    init(of connection: borrowing Connection, maximumBytes: Int) throws(SQLiteError) {
+        // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
+        let statement = try connection.prepare(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        var size = 0
+        while try statement.step() {
+            guard omitted == 0 else {
+                omitted += 1
+                continue
+            }
+            let object = Object(
+                type: Self.text(statement.value(at: 0)), name: Self.text(statement.value(at: 1)),
+                table: Self.text(statement.value(at: 2)), sql: Self.text(statement.value(at: 3)))
+            size += object.size
+            if size <= maximumBytes { objects.append(object) } else { omitted = 1 }
+        }
+    }
+
+    init() {}
+
+    private static func text(_ value: Value) -> String {
+        if case .text(let text) = value { return text }
+        return ""
+    }
+}

@@ -1,0 +1,57 @@
+/// A value that one thread at a time may touch, and for whose changes others can wait.
+///
+/// It is ``Lock`` with a condition variable; not recursive either.
+package final class Monitor<Value>: @unchecked Sendable {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private var value: Value
+
+    package init(_ value: sending Value) {
+        mutex = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        changed = .allocate(capacity: 1)
+        pthread_cond_init(changed, nil)
+        self.value = value
+    }
+
+    deinit {
+        pthread_cond_destroy(changed)
+        changed.deallocate()
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    /// Changes the value, and has those who wait look at it again.
+    package func update<Result, Failure>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer {
+            pthread_cond_broadcast(changed)
+            pthread_mutex_unlock(mutex)
+        }
+        return try body(&value)
+    }
+
+    /// Runs `body`, which changes nothing that anybody waits for.
+    package func withLock<Result, Failure>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+
+    /// Runs `body`, again after each update, until it gives something.
+    ///
+    /// - Parameter body: Looks at the value and may take something from it; nobody is told of that.
+    /// - Returns: The first result of `body` that is not nil.
+    package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            pthread_cond_wait(changed, mutex)
+        }
+    }
+}

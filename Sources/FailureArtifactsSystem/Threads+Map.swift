@@ -1,0 +1,37 @@
+extension Threads {
+    /// Transforms each element, on all cores.
+    ///
+    /// - Parameters:
+    ///   - elements: What is transformed; one after the other where there is one core.
+    ///   - transform: Called for each element, on any thread.
+    /// - Returns: The results in the order of the elements.
+    package static func map<Element: Sendable, Result: Sendable>(
+        _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Result
+    ) -> [Result] {
+        let state = Lock(MapState<Result>(count: elements.count))
+        let work: @Sendable () -> Void = {
+            while let index = state.withLock({ $0.takeIndex() }) {
+                let result = transform(elements[index])
+                state.withLock { $0.results[index] = result }
+            }
+        }
+        withWorkers(min(cores, elements.count) - 1, work) { _ in work() }
+        return state.withLock { $0.results.compactMap(\.self) }
+    }
+}
+
+/// What the threads of a `map` share.
+private struct MapState<Result: Sendable> {
+    var results: [Result?]
+    private var next = 0
+
+    init(count: Int) {
+        results = Array(repeating: nil, count: count)
+    }
+
+    mutating func takeIndex() -> Int? {
+        guard next < results.count else { return nil }
+        defer { next += 1 }
+        return next
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+
+@testable import FailureArtifactsSystem
+
+@Suite struct ThreadsTests {
+    @Test func workersEndWithTheCall() {
+        let finished = Lock(0)
+        let queue = Monitor(0)
+        let result = Threads.withWorkers(
+            5,
+            {
+                _ = queue.wait { $0 == 3 ? true : nil }
+                finished.withLock { $0 += 1 }
+            },
+            { count in
+                #expect(count == 5)
+                for _ in 0..<3 { queue.update { $0 += 1 } }
+                return "done"
+            })
+        #expect(result == "done")
+        #expect(finished.withLock(\.self) == 5)
+    }
+
+    @Test func workersEndWithAnError() {
+        struct Failure: Error {}
+        let finished = Lock(0)
+        let queue = Monitor(false)
+        let error = #expect(throws: Failure.self) {
+            try Threads.withWorkers(
+                3,
+                {
+                    _ = queue.wait { $0 ? true : nil }
+                    finished.withLock { $0 += 1 }
+                },
+                { (_) throws(Failure) in
+                    queue.update { $0 = true }
+                    throw Failure()
+                })
+        }
+        #expect(error != nil)
+        #expect(finished.withLock(\.self) == 3)
+    }
+
+    /// A signal that the process handles is for its own threads.
+    @Test func workersTakeNoSignals() {
+        var before = sigset_t()
+        pthread_sigmask(SIG_BLOCK, nil, &before)
+        let blocked = Lock([Bool]())
+        Threads.withWorkers(
+            2,
+            {
+                var set = sigset_t()
+                pthread_sigmask(SIG_BLOCK, nil, &set)
+                blocked.withLock { $0.append(sigismember(&set, SIGUSR1) == 1) }
+            }, { _ in })
+        #expect(blocked.withLock(\.self) == [true, true])
+        var after = sigset_t()
+        pthread_sigmask(SIG_BLOCK, nil, &after)
+        #expect(sigismember(&after, SIGUSR1) == sigismember(&before, SIGUSR1))
+    }
+
+    @Test func thereIsAtLeastOneCore() {
+        #expect(Threads.cores >= 1)
+    }
+}
+
+@Suite struct ThreadsMapTests {
+    @Test(arguments: [0, 1, 2, 7, 1_000]) func theOrderStays(count: Int) {
+        let elements = Array(0..<count)
+        #expect(Threads.map(elements) { String($0) } == elements.map { String($0) })
+    }
+}

@@ -1,0 +1,103 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsZip
+
+/// Entries that are decompressed on another thread.
+@Suite struct LargeEntryTests {
+    private static let size = 9 * blockSize + 77
+
+    /// Writes an archive with one entry of compressible content, and opens it.
+    private func makeArchive(_ directory: String) throws -> (archive: ZipArchive, entry: ZipEntry) {
+        var content: [UInt8] = []
+        let piece = noise(3_000)
+        while content.count < Self.size {
+            content += piece
+            content += [UInt8](repeating: UInt8(truncatingIfNeeded: content.count), count: 900)
+        }
+        let path = directory + "/a.zip"
+        try writeArchive(path, [("a", Array(content.prefix(Self.size)))])
+        try FileSystem.write(Array(content.prefix(Self.size)), toNewFile: directory + "/content")
+        let archive = try ZipArchive(path: path)
+        return (archive, try #require(archive.entries.first))
+    }
+
+    @Test func contentComesInOrder() throws {
+        try withTemporaryDirectory { directory in
+            let (archive, entry) = try makeArchive(directory)
+            try archive.extract(entry, toNewFile: directory + "/copy")
+            #expect(
+                try FileSystem.hasSameContent(directory + "/copy", directory + "/content"))
+        }
+    }
+
+    @Test(arguments: [0, 1, 4]) func aReceiverThatFailsEndsIt(piece: Int) throws {
+        try withTemporaryDirectory { directory in
+            let (archive, entry) = try makeArchive(directory)
+            let failure = SystemError("write to", "disk", code: 28)
+            var count = 0
+            let error = #expect(throws: ZipError.self) {
+                try archive.read(entry) { (_) throws(SystemError) in
+                    if count == piece { throw failure }
+                    count += 1
+                }
+            }
+            #expect(error?.reason == .system(failure))
+        }
+    }
+
+    /// A flipped bit at many places: whatever zlib makes of it, there is an error, and an end.
+    @Test func damageIsNoticed() throws {
+        try withTemporaryDirectory { directory in
+            let (_, entry) = try makeArchive(directory)
+            let path = directory + "/a.zip"
+            for part in 1..<16 {
+                let offset = 60 + entry.compressedSize / 16 * UInt64(part)
+                func flip() throws {
+                    let file = try File(updating: path)
+                    var byte = try bytes(of: path, at: Int(offset), count: 1)
+                    byte[0] ^= 0x10
+                    try byte.withBytes { (buffer) throws(SystemError) in
+                        try file.write(buffer, at: offset)
+                    }
+                }
+                try flip()
+                let archive = try ZipArchive(path: path)
+                let error = #expect(throws: ZipError.self) {
+                    try archive.extract(entry, toNewFile: directory + "/copy")
+                }
+                #expect(error?.entry == "a")
+                #expect(try FileSystem.status(of: directory + "/copy") == nil)
+                try flip()
+            }
+            #expect(try run(["unzip", "-tq", path]).status == 0)
+        }
+    }
+
+    @Test func dataThatEndsTooEarly() throws {
+        try withTemporaryDirectory { directory in
+            let (archive, entry) = try makeArchive(directory)
+            let range = try archive.contentRange(of: entry)
+            let half = try archive.source.part(
+                range.lowerBound..<range.lowerBound + entry.compressedSize / 2)
+            var size = 0
+            let error = #expect(throws: ZipError.Reason.self) {
+                try InflatePipe.read(half) { (piece) throws(ZipError.Reason) in size += piece.count }
+            }
+            #expect(error == .truncated)
+            #expect(size > blockSize)
+        }
+    }
+
+    @Test func dataThatEndsTooLate() throws {
+        try withTemporaryDirectory { directory in
+            let (archive, entry) = try makeArchive(directory)
+            let range = try archive.contentRange(of: entry)
+            let more = try archive.source.part(range.lowerBound..<range.upperBound + 9)
+            let error = #expect(throws: ZipError.Reason.self) {
+                try InflatePipe.read(more) { (_) throws(ZipError.Reason) in }
+            }
+            #expect(error == .inconsistent("its compressed data ends before its recorded size"))
+        }
+    }
+}
