@@ -139,8 +139,10 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
-    /// Ends what ``beginKeeping(maximumBytes:)`` began. With the last of several, what was kept and the stores
-    /// that have been closed so far are forgotten: nobody will ask for them.
+    /// Ends what ``beginKeeping(maximumBytes:)`` began.
+    ///
+    /// With the last of several, what was kept and the stores that have been closed so far are forgotten: nobody
+    /// will ask for them.
     package func endKeeping() {
         let forgotten = state.withLock { state -> (KeptImages, [ClosedStore])? in
             state.keepers -= 1

@@ -154,8 +154,10 @@ extension SnapshotAttempt {
         return Header(journal: journal, changeCounter: Array(bytes[24...]))
     }
 
-    /// A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
-    /// checkpoint may have taken from it by then is in the database.
+    /// A rollback journal before its database, and a WAL after it.
+    ///
+    /// The one holds what is being overwritten; what a checkpoint may have taken from the other by then is in the
+    /// database.
     private func inCopyOrder(_ files: StoreFiles) -> [(original: String, suffix: String)] {
         [(files.journal, "-journal"), (files.database, ""), (files.wal, "-wal")]
             .filter { FileSystem.regularFile($0.0) != nil }
