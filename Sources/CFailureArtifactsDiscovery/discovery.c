@@ -43,6 +43,19 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 
 // MARK: - One connection
 
+// The Swift runtime's task of this thread, with Swift's calling convention, which for a function without
+// arguments is C's. There is none where nothing in the process uses Swift's concurrency.
+extern void *swift_task_getCurrent(void) __attribute__((weak));
+
+// Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
+// longer than many a statement, so that it is only asked when it is another one.
+static void note_task(failure_artifacts_connection *connection) {
+    uintptr_t task = swift_task_getCurrent ? (uintptr_t)swift_task_getCurrent() : 0;
+    if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
+    atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
+    events.used_in_task(connection);
+}
+
 // A statement starts, or the connection is about to be closed. An application that sets a trace of its own
 // replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
 // connection last.
@@ -59,6 +72,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
         return 0;
     }
+    note_task(connection);
     failure_artifacts_follow(connection, sql, events.kept);
     atomic_store_explicit(
         &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,

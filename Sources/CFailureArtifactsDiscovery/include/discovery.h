@@ -20,6 +20,8 @@ typedef struct failure_artifacts_connection {
     _Atomic(uintptr_t) last_thread;
     // Counts statements over all connections: which of two was used later.
     _Atomic(uint64_t) last_use;
+    // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
+    _Atomic(uintptr_t) last_task;
     // The thread of ours that uses the connection now, 0 where there is none.
     _Atomic(uintptr_t) lent_to;
     // Whether the application has begun to close the connection and run no statement since.
@@ -56,6 +58,8 @@ typedef struct failure_artifacts_image {
 typedef struct failure_artifacts_discovery_events {
     // On the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
+    // On the thread of a statement, before it starts, where its Swift task is not that of the one before.
+    void (*used_in_task)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
     // On the thread that rolls back or closes, before it happens. Takes over the bytes.

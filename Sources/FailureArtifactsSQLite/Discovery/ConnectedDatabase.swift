@@ -141,8 +141,21 @@ extension DiscoveredStore {
     /// - Returns: The others, in the order of their descriptors.
     package static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
         let identities = Set(known.compactMap(\.identity))
-        return OpenFiles.beginning(with: DatabaseHeader.magic)
-            .filter { !identities.contains($0.status.identity) }
-            .map(DiscoveredStore.init)
+        func find() -> [OpenFiles.Entry] {
+            let files = OpenFiles.beginning(with: DatabaseHeader.magic)
+                .filter { !identities.contains($0.status.identity) }
+            if files.isEmpty { return [] }
+            // Asked for after the files: what other threads have opened meanwhile is there by now.
+            let registered = ConnectionRegistry.shared.knownFiles
+            return files.filter { !registered.contains($0.status.identity) }
+        }
+        var unknown = find()
+        // Other threads may be in the middle of opening or closing something, which does not last.
+        for _ in 0..<3 where !unknown.isEmpty {
+            sleep(microseconds: 1000)
+            let remaining = Set(find().map(\.status.identity))
+            unknown.removeAll { !remaining.contains($0.status.identity) }
+        }
+        return unknown.map(DiscoveredStore.init)
     }
 }

@@ -68,6 +68,10 @@ package final class ConnectionRegistry: Sendable {
                     guard let record else { return }
                     ConnectionRegistry.shared.opened(DiscoveredConnection(record))
                 },
+                used_in_task: { record in
+                    guard let record else { return }
+                    ConnectionRegistry.shared.usedInTask(serial: record.pointee.serial)
+                },
                 closed: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.closed(
@@ -109,6 +113,24 @@ package final class ConnectionRegistry: Sendable {
                     }
             }
         }
+    }
+
+    /// The files of the connections that are open, and of those that have ended and are remembered.
+    var knownFiles: Set<FileStatus.Identity> {
+        state.withLock { state in
+            Set(state.connections.values.compactMap(\.identity))
+                .union(state.closed.compactMap(\.identity))
+        }
+    }
+
+    /// Whether only the code of this thread's test can be using a connection, and no other test's.
+    func isPrivate(_ connection: DiscoveredConnection) -> Bool {
+        let (tests, users, observer) = state.withLock { state in
+            (state.keepers, state.connections[connection.serial]?.users ?? [], state.observer)
+        }
+        if tests < 2 { return true }
+        guard let test = observer?.currentTest() else { return false }
+        return connection.owner == test && users.isSubset(of: [test])
     }
 
     /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
@@ -161,6 +183,11 @@ package final class ConnectionRegistry: Sendable {
         let forgotten = state.withLock { state -> (KeptImages, [ClosedStore]) in
             let old = (state.images, state.closed)
             state.keepers -= 1
+            if let test {
+                for (serial, connection) in state.connections where connection.users.contains(test) {
+                    state.connections[serial]?.users.remove(test)
+                }
+            }
             if state.keepers > 0 {
                 state.closed.removeAll { $0.owner == test }
             } else {
@@ -204,6 +231,12 @@ package final class ConnectionRegistry: Sendable {
             return connection
         }
         observer?.opened(connection)
+    }
+
+    private func usedInTask(serial: UInt64) {
+        let observer = state.withLock(\.observer)
+        guard let test = observer?.currentTest() else { return }
+        state.withLock { state in _ = state.connections[serial]?.users.insert(test) }
     }
 
     private func closed(serial: UInt64, isUnwound: Bool) {

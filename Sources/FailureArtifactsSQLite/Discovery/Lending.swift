@@ -27,8 +27,10 @@ extension DiscoveredConnection {
     ///
     /// A connection with a mutex is used with that mutex held. One without
     /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this very thread ran its last statement:
-    /// then the application either is inside a synchronous block on this thread, or has left it. If the
-    /// store has no file, so that there is no other way to it, it is also used while every other thread of the process sleeps and no statement is under way, as after the `await` of an access.
+    /// then the application either is inside a synchronous block on this thread, or has left it; unless other
+    /// tests that run at the same time have the connection too. If the store has no file, so that there is no
+    /// other way to it, it is also used while every other thread of the process sleeps and no statement is
+    /// under way, as after the `await` of an access.
     ///
     /// - Parameters:
     ///   - deadline: Until when to wait for another thread to leave the connection.
@@ -70,7 +72,9 @@ extension DiscoveredConnection {
     ) -> Result? {
         guard failure_artifacts_lending_begins(record) else { return nil }
         defer { failure_artifacts_lending_ends(record) }
-        let isOnThisThread = lastUse?.isOnThisThread == true
+        // Another test may use a connection that both have, at this moment.
+        let isOnThisThread =
+            lastUse?.isOnThisThread == true && ConnectionRegistry.shared.isPrivate(self)
         guard isOnThisThread || (mayBeAtRest && isAtRest()) else { return nil }
         return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
     }
