@@ -40,10 +40,13 @@ enum TestName {
         return children.lazy.compactMap { find(label, in: $0.value, depth: depth - 1) }.first
     }
 
-    /// What an issue says.
+    /// What an issue says, as on the console, and the comments on it below.
     static func message(of issue: Issue) -> String {
-        let comments = issue.comments.map(\.rawValue)
-        return ([issue.description] + comments.filter { !issue.description.contains($0) })
-            .joined(separator: "\n")
+        let comments = issue.comments.map(\.rawValue).joined(separator: "\n")
+        let kind = String(describing: issue.kind)
+        if comments.isEmpty { return kind }
+        // `Issue.record("…")` has nothing else to say, and lists of failures have one line for each.
+        if case .unconditional = issue.kind { return "\(kind): \(comments)" }
+        return "\(kind)\n\(comments)"
     }
 }
