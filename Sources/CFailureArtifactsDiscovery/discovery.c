@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 static failure_artifacts_discovery_events events;
 static atomic_bool installed;
@@ -22,6 +25,21 @@ uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *conn
     return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
 }
 
+// Costs a system call once per thread.
+static int current_thread_number(void) {
+#ifdef __linux__
+    static _Thread_local int number;
+    if (number == 0) number = (int)syscall(SYS_gettid);
+    return number;
+#else
+    return 0;
+#endif
+}
+
+int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_thread_number, memory_order_relaxed);
+}
+
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection) {
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
@@ -31,7 +49,9 @@ uint64_t failure_artifacts_statement_count(void) {
 }
 
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
-    atomic_store(&connection->lent_to, failure_artifacts_current_thread());
+    uintptr_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&connection->lent_to, &nobody, failure_artifacts_current_thread()))
+        return false;
     if (!atomic_load(&connection->is_closing)) return true;
     atomic_store(&connection->lent_to, 0);
     return false;
@@ -77,6 +97,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
     atomic_store_explicit(
         &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,
         memory_order_relaxed);
+    atomic_store_explicit(&connection->last_thread_number, current_thread_number(), memory_order_relaxed);
     atomic_store_explicit(
         &connection->last_thread, failure_artifacts_current_thread(), memory_order_release);
     return 0;

@@ -18,6 +18,8 @@ typedef struct failure_artifacts_connection {
     uint64_t serial;
     // The thread (pthread_self) that ran the last statement, 0 before the first one.
     _Atomic(uintptr_t) last_thread;
+    // The same thread, by the number the system shows it under; 0 where that is not known.
+    _Atomic(int) last_thread_number;
     // Counts statements over all connections: which of two was used later.
     _Atomic(uint64_t) last_use;
     // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
@@ -81,6 +83,7 @@ void failure_artifacts_discovery_resume(void);
 // This thread, in the form that `last_thread` has.
 uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
+int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
 // The number of statements so far, over all connections.
@@ -88,7 +91,7 @@ uint64_t failure_artifacts_statement_count(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
 // connection without a mutex this is what comes closest to one. The first gives false, and needs no second,
-// where the connection is being closed.
+// where the connection is being closed or is lent already.
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 

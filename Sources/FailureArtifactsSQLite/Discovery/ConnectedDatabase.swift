@@ -107,7 +107,10 @@ struct ConnectedDatabase {
         of schema: String, on connection: DiscoveredConnection, _ lent: LentHandle
     ) -> Snapshot.Storage {
         if schema == "temp" { return .temporary }
-        guard lent.mayRunStatements, !connection.hasError else { return .memory }
+        // Nor are statements for connections that other tests use.
+        guard lent.mayRunStatements, !connection.hasError,
+            ConnectionRegistry.shared.isPrivate(connection)
+        else { return .memory }
         // A store in memory can only have its journal in memory, or none.
         let mode = connection.text(
             of: "PRAGMA \(quotedIdentifier(schema)).journal_mode", on: lent.handle)

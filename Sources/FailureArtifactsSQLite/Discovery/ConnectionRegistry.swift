@@ -123,6 +123,9 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
+    /// Whether several tests run at the same time.
+    var runsSeveralTests: Bool { state.withLock { $0.keepers > 1 } }
+
     /// Whether only the code of this thread's test can be using a connection, and no other test's.
     func isPrivate(_ connection: DiscoveredConnection) -> Bool {
         let (tests, users, observer) = state.withLock { state in
