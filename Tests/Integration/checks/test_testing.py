@@ -210,6 +210,11 @@ class Names(TestingCase):
             ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.OuterTests/aNameSoLong"))
         self.assertEqual(bundle.messages, ["Issue recorded: long"])
 
+    def test_same_names_in_two_modules(self):
+        """They are no attempts at one test."""
+        bundles = self.leaves(only("TwinTests"), count=2)
+        self.assertEqual([bundle.metadata["test"]["attempt"] for bundle in bundles], [1, 1])
+
     def test_instances(self):
         self.scenario("ActorTests", "isolated", "in an actor", fruit=["apple"])
         self.scenario(
@@ -289,11 +294,11 @@ class Ownership(TestingCase):
             self.check(bundle)
             ((number,), attempt) = (bundle.metadata["test"][key] for key in ("arguments", "attempt"))
             runs[int(number), attempt] += 1
-            own = "memory" if int(number) // 2 % 5 in (1, 2) else "own"
+            own = "memory" if int(number) // 2 % 6 in (1, 2, 4) else "own"
             self.assertStores(bundle, **{own: [number, number + ".1"], "nobody": ["cherry"]})
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
             self.assertEqual(shared, {own: False, "nobody": True})
-            if int(number) // 2 % 5 == 3:
+            if int(number) // 2 % 6 == 3:
                 self.assertEqual(bundle.store(own, "committedEntry").rows(), [number])
         expected = {(number, attempt + 1) for number in range(0, 64, 2) for attempt in range(ROUNDS)}
         self.assertEqual(runs, collections.Counter(expected))

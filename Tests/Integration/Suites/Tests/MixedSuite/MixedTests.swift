@@ -42,3 +42,8 @@ final class OldTests: XCTestCase {
 
     @Test func passes() {}
 }
+
+/// Its like is in another module, too.
+@Suite(.failureArtifacts) struct TwinTests {
+    @Test func fails() { Issue.record("in MixedSuite") }
+}

@@ -118,3 +118,8 @@ private enum Attempts {
         return count
     }
 }
+
+/// Its like is in another module, too.
+@Suite(.failureArtifacts) struct TwinTests {
+    @Test func fails() { Issue.record("in TestingSuite") }
+}

@@ -95,7 +95,7 @@ enum Shared {
         _ = Shared.ofNobody
         // What is thrown leaves no test that others wait for.
         let fails = number % 2 == 0
-        switch number / 2 % 5 {
+        switch number / 2 % 6 {
         case 0:
             let pool = try DatabasePool(path: try freshPath("own.sqlite"))
             try pool.plant("\(number)")
@@ -126,6 +126,15 @@ enum Shared {
                     #expect(!fails, "in a transaction")
                 }
             }
+            try queue.close()
+        case 4:
+            let queue = try DatabaseQueue()
+            try queue.plant("\(number)")
+            await Self.meeting.arrive()
+            // A thread of the queue's has used it last.
+            try await queue.write { try Fruit(name: "\(number).1").insert($0) }
+            #expect(!fails, "a queue in memory, used asynchronously")
+            await Self.meeting.arrive()
             try queue.close()
         default:
             let store = try Connection(try freshPath("own.sqlite"), fruit: "\(number)", "\(number).1")
