@@ -73,9 +73,10 @@ package enum Threads {
         #endif
     }
 
-    /// Whether a thread sleeps, or has ended; false where the system doesn't tell.
+    /// Looks whether a thread sleeps.
     ///
     /// - Parameter number: The system's number of it.
+    /// - Returns: Whether it does, or has ended; false where the system doesn't tell.
     package static func sleeps(number: Int) -> Bool {
         #if os(Linux)
         return number != 0 && sleeps(String(number))
