@@ -312,7 +312,7 @@ class BothFrameworks(SuiteCase):
             directory = pathlib.Path(name)
             variables = {"FAILURE_ARTIFACTS_DIR": str(directory / "left")}
             command = [
-                "swift", "test", "--skip-build", "--parallel", "--scratch-path", str(SCRATCH), "--filter", "MixedSuite"]
+                "swift", "test", "--skip-build", "--parallel", "--scratch-path", str(SCRATCH), "--filter", "OldTests|NewTests"]
             process = subprocess.run(
                 command, cwd=SUITES, env=clean_environment(directory, **variables), capture_output=True,
                 text=True, timeout=300)
