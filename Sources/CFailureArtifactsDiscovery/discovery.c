@@ -93,6 +93,9 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         return 0;
     }
     note_task(connection);
+    if (atomic_exchange_explicit(
+            &connection->attaches, failure_artifacts_attaches(sql), memory_order_relaxed))
+        events.attached(connection);
     failure_artifacts_follow(connection, sql, events.kept);
     atomic_store_explicit(
         &connection->last_use, atomic_fetch_add_explicit(&traced_statements, 1, memory_order_relaxed) + 1,

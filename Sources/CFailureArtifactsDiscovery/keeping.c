@@ -101,9 +101,16 @@ static bool starts_with(const char *sql, const char *word, size_t length) {
     return strncasecmp(sql, word, length) == 0;
 }
 
+static const char *first_word(const char *sql) {
+    while (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == ';') sql++;
+    return sql;
+}
+
+bool failure_artifacts_attaches(const char *sql) { return starts_with(first_word(sql), "ATTACH", 6); }
+
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
-    while (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == ';') sql++;
+    sql = first_word(sql);
     bool is_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
     bool is_rollback = starts_with(sql, "ROLLBACK", 8);
     if (is_rollback && !is_unwound) {

@@ -30,6 +30,8 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
     atomic_bool is_unwound;
+    // Whether the last statement is an ATTACH, of which nobody has been told yet.
+    atomic_bool attaches;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.
     const void *file;
     // The name of the VFS, to be freed with the record; NULL for the process's default one.
@@ -62,6 +64,8 @@ typedef struct failure_artifacts_discovery_events {
     void (*opened)(failure_artifacts_connection *connection);
     // On the thread of a statement, before it starts, where its Swift task is not that of the one before.
     void (*used_in_task)(failure_artifacts_connection *connection);
+    // On the thread of the statement that follows an ATTACH, before it starts.
+    void (*attached)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
     // On the thread that rolls back or closes, before it happens. Takes over the bytes.

@@ -29,6 +29,8 @@ package final class ConnectionRegistry: Sendable {
     private struct State {
         var observer: Observer?
         var connections: [UInt64: DiscoveredConnection] = [:]
+        /// The files that connections have attached.
+        var attached: [UInt64: Set<FileStatus.Identity>] = [:]
         /// How many connections each store has.
         var users: [DiscoveredConnection.Main: Int] = [:]
         /// The test that opened a store's first connection.
@@ -71,6 +73,11 @@ package final class ConnectionRegistry: Sendable {
                 used_in_task: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.usedInTask(serial: record.pointee.serial)
+                },
+                attached: { record in
+                    guard let record else { return }
+                    ConnectionRegistry.shared.attached(
+                        DiscoveredConnection.attachedFiles(of: record), record)
                 },
                 closed: { record in
                     guard let record else { return }
@@ -115,11 +122,17 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
-    /// The files of the connections that are open, and of those that have ended and are remembered.
+    /// The files of the connections that are open, of those that have ended and are remembered, and what
+    /// other tests' connections have attached.
     var knownFiles: Set<FileStatus.Identity> {
-        state.withLock { state in
-            Set(state.connections.values.compactMap(\.identity))
+        let observer = state.withLock(\.observer)
+        let test = observer?.currentTest()
+        return state.withLock { state in
+            let connections = state.connections.values
+            let foreign = connections.filter { $0.owner != nil && $0.owner != test }
+            return Set(connections.compactMap(\.identity))
                 .union(state.closed.compactMap(\.identity))
+                .union(foreign.flatMap { state.attached[$0.serial] ?? [] })
         }
     }
 
@@ -242,9 +255,16 @@ package final class ConnectionRegistry: Sendable {
         state.withLock { state in _ = state.connections[serial]?.users.insert(test) }
     }
 
+    private func attached(
+        _ files: Set<FileStatus.Identity>, _ record: UnsafeMutablePointer<failure_artifacts_connection>
+    ) {
+        state.withLock { $0.attached[record.pointee.serial, default: []].formUnion(files) }
+    }
+
     private func closed(serial: UInt64, isUnwound: Bool) {
         let ended = state.withLock { state -> (DiscoveredConnection, [KeptImage], UInt64)? in
             state.event += 1
+            state.attached[serial] = nil
             let images = state.images.take(of: serial)
             guard let connection = state.connections.removeValue(forKey: serial) else { return nil }
             let users = (state.users[connection.main] ?? 1) - 1

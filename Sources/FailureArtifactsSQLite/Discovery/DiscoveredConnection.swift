@@ -47,6 +47,23 @@ package struct DiscoveredConnection: Sendable {
         identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
     }
 
+    /// The files that a connection has attached; only to be called inside one of its statements.
+    static func attachedFiles(
+        of record: UnsafeMutablePointer<failure_artifacts_connection>
+    ) -> Set<FileStatus.Identity> {
+        guard let handle = record.pointee.handle else { return [] }
+        var files: Set<FileStatus.Identity> = []
+        // Those before are the main and the temporary database.
+        var index: CInt = 2
+        while let name = failure_artifacts_schema_name(handle, index) {
+            index += 1
+            let path = path(of: String(cString: name), on: handle, vfs: nil)
+            guard let path, let status = try? FileSystem.status(of: path) else { continue }
+            files.insert(status.identity)
+        }
+        return files
+    }
+
     /// The file of one of a connection's databases; nil for one that has none.
     static func path(
         of schema: String, on handle: OpaquePointer, vfs: UnsafePointer<CChar>?

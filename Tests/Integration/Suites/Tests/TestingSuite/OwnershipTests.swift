@@ -63,10 +63,21 @@ enum Shared {
     @Test func third() async throws {
         let store = try Connection(try freshPath("third.sqlite"), fruit: "kiwi")
         let memory = try Connection(":memory:", fruit: "kiwi")
+        let queue = try attaching(try freshPath("attached.sqlite"))
         await Self.meeting.arrive()
         await Self.meeting.arrive()
         store.close()
         memory.close()
+        try queue.close()
+    }
+
+    private func attaching(_ path: String) throws -> DatabaseQueue {
+        let queue = try DatabaseQueue()
+        try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "ATTACH ? AS attached", arguments: [path])
+            try db.execute(sql: "CREATE TABLE attached.fruit (name TEXT NOT NULL)")
+        }
+        return queue
     }
 
     private static func count(in queue: DatabaseQueue) throws -> Int {
