@@ -3,19 +3,15 @@ internal import Testing
 /// What Swift Testing calls things, in the words of the metadata.
 enum TestName {
     /// The suites around a test, outermost first: `Outer.Inner`; the module of a test in none.
-    static func suite(of test: Test) -> String {
-        let suites = suites(of: test)
-        return suites.isEmpty ? test.id.moduleName : suites.joined(separator: ".")
-    }
-
-    private static func suites(of test: Test) -> [String] {
+    static func suite(of test: Test.ID) -> String {
         // The last name is the function's.
-        Array(test.id.nameComponents.dropLast())
+        let suites = test.nameComponents.dropLast()
+        return suites.isEmpty ? test.moduleName : suites.joined(separator: ".")
     }
 
     /// The function: `total`, or with its parameters `total(of:in:)`.
-    static func name(of test: Test) -> String {
-        let name = test.id.nameComponents.last ?? test.name
+    static func name(of test: Test.ID) -> String {
+        let name = test.nameComponents.last ?? ""
         return name.hasSuffix("()") ? String(name.dropLast(2)) : name
     }
 

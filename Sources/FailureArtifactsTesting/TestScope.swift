@@ -14,9 +14,11 @@ struct TestScope: Sendable {
         self.test = test
         self.testCase = testCase
         CaptureSession.shared.warnAboutEnvironment()
+        // Put together anew each time it is asked for.
+        let id = test.id
         running = CaptureSession.shared.testWillStart(
-            framework: "Swift Testing", suite: TestName.suite(of: test), name: TestName.name(of: test),
-            arguments: TestName.arguments(of: testCase), location: "\(test.id)", isAlone: false)
+            framework: "Swift Testing", suite: TestName.suite(of: id), name: TestName.name(of: id),
+            arguments: TestName.arguments(of: testCase), location: "\(id)", isAlone: false)
     }
 
     func run(_ function: @Sendable () async throws -> Void) async throws {
