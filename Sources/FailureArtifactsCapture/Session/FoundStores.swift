@@ -89,8 +89,8 @@ struct FoundStores {
             } else if store.owners.contains(where: isRunning) {
                 self = .foreign
             } else {
-                // Among several tests, one that was left by another is nobody's unless it is used.
-                self = test.isAlone || isUsed ? .left : .foreign
+                // Among several tests, one that was left by another is nobody's unless somebody uses it.
+                self = test.isAlone || (isUsed && store.isUsedByOthers) ? .left : .foreign
             }
         }
     }

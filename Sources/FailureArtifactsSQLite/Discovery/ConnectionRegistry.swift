@@ -200,8 +200,12 @@ package final class ConnectionRegistry: Sendable {
             let old = (state.images, state.closed)
             state.keepers -= 1
             if let test {
-                for (serial, connection) in state.connections where connection.users.contains(test) {
-                    state.connections[serial]?.users.remove(test)
+                let statements = failure_artifacts_statement_count()
+                for (serial, connection) in state.connections {
+                    if connection.owner == test { state.connections[serial]?.leftAt = statements }
+                    if connection.users.contains(test) {
+                        state.connections[serial]?.users.remove(test)
+                    }
                 }
             }
             if state.keepers > 0 {

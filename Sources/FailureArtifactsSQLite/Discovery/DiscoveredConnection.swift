@@ -18,6 +18,8 @@ package struct DiscoveredConnection: Sendable {
     package let identity: FileStatus.Identity?
     /// The test that opened it; nil where none did, or where that is not known.
     package internal(set) var owner: TestID?
+    /// How many statements the process had run when that test ended; nil before.
+    var leftAt: UInt64?
     /// The tests in whose tasks statements were run on it, as far as they have not ended.
     var users: Set<TestID> = []
     /// The name of a VFS other than the process's default one.

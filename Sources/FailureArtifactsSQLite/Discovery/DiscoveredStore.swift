@@ -117,6 +117,11 @@ package struct DiscoveredStore: Sendable {
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
     package var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
 
+    /// Whether a statement was run on it after the test that opened it had ended.
+    package var isUsedByOthers: Bool {
+        accesses.contains { ($0.connection.lastUse?.order ?? 0) > ($0.connection.leftAt ?? 0) }
+    }
+
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
     package func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
         accesses.contains { ($0.connection.lastUse?.order ?? 0) > moment.statement }

@@ -50,20 +50,49 @@ enum Shared {
     }
 }
 
+/// Around the other trait: it knows when a test has ended.
+private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await function()
+        if testCase != nil, test.name == "leaves()" { OwnershipTests.leavesHasEnded() }
+    }
+}
+
 /// Tests that run at the same time.
-@Suite(.failureArtifacts) struct OwnershipTests {
-    private static let meeting = Meeting(of: 3)
+@Suite(EndTrait(), .failureArtifacts) struct OwnershipTests {
+    private static let meeting = Meeting(of: 4)
 
     /// `first`: apple; both shared stores.
     @Test func first() async throws { try await run("first", fruit: "apple") }
     /// `second`: pear; both shared stores.
     @Test func second() async throws { try await run("second", fruit: "pear") }
 
+    /// It passes, and leaves a store open.
+    @Test func leaves() async throws {
+        let store = try DatabaseQueue(path: try freshPath("left.sqlite"))
+        await Self.meeting.arrive()
+        try store.plant("leek")
+        _ = Unmanaged.passRetained(store)
+    }
+
+    /// Tells the others that ``leaves()`` has ended.
+    fileprivate static func leavesHasEnded() {
+        Task.detached {
+            await meeting.arrive()
+            await meeting.arrive()
+        }
+    }
+
     /// It passes, and has used no shared store.
     @Test func third() async throws {
         let store = try Connection(try freshPath("third.sqlite"), fruit: "kiwi")
         let memory = try Connection(":memory:", fruit: "kiwi")
         let queue = try attaching(try freshPath("attached.sqlite"))
+        await Self.meeting.arrive()
         await Self.meeting.arrive()
         await Self.meeting.arrive()
         store.close()
@@ -90,6 +119,7 @@ enum Shared {
         let lazily = Shared.lazily
         try await Task.sleep(for: .zero)
         #expect(try Self.count(in: lazily) == 1)
+        await Self.meeting.arrive()
         await Self.meeting.arrive()
         Issue.record("the \(name) of several")
         await Self.meeting.arrive()
