@@ -80,7 +80,10 @@ struct TestScope: Sendable {
         guard RunningTest.ofTask == nil, let limit = test.timeLimit?.components.seconds else { return }
         // The limit's clock may have started earlier, on a machine with a lot to do.
         guard start.elapsed >= Double(limit) * 0.9 else { return }
-        didFail("Time limit was exceeded: \(limit).000 seconds", test.sourceLocation, .assertion)
+        // What looks at the test's connections is to know whose they are.
+        RunningTest.$ofTask.withValue(running) {
+            didFail("Time limit was exceeded: \(limit).000 seconds", test.sourceLocation, .assertion)
+        }
     }
 
     private func didFail(

@@ -335,11 +335,13 @@ class TimeLimits(TestingCase):
         found, yardstick = (future.result() for future in TIME_LIMITED)
         self.assertEqual(found.status, yardstick.status)
         self.assertTidy(found, 2)
-        for bundle, name in zip(found.bundles, ("ignoresItsEnd", "sleepsTooLong")):
+        self.assertEqual(found.warnings, [])
+        for bundle, name, more in zip(
+                found.bundles, ("ignoresItsEnd", "sleepsTooLong"), ({"memory": ["pear"]}, {})):
             self.check(bundle)
             self.assertTest(bundle, "TimeLimitTests", name, "Time limit was exceeded: 60.000 seconds")
             self.assertIn(bundle.messages[0], found.output + found.errors)
-            self.assertStores(bundle, fruit=["apple"])
+            self.assertStores(bundle, fruit=["apple"], **more)
 
 
 TIME_LIMITED = []

@@ -213,12 +213,18 @@ struct Rotten: Error, CustomStringConvertible {
         try await Task.sleep(for: .seconds(600))
     }
 
-    /// `fruit`: apple.
+    /// `fruit`: apple; in memory: pear.
     @Test func ignoresItsEnd() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { store.close() }
+        let queue = try DatabaseQueue()
+        try await queue.write { db in
+            try db.execute(
+                sql: "CREATE TABLE fruit (name TEXT NOT NULL); INSERT INTO fruit VALUES ('pear')")
+        }
         while !Task.isCancelled { try? await Task.sleep(for: .milliseconds(50)) }
         #expect(throws: Never.self) { try store.execute("SELECT 1") }
+        #expect(try await queue.read { try Fruit.fetchCount($0) } == 1)
     }
 
     /// Nothing: it cancels itself in time.
