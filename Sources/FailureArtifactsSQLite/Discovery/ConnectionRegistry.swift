@@ -209,6 +209,9 @@ package final class ConnectionRegistry: Sendable {
                 }
             }
             if state.keepers > 0 {
+                // They would take the room of those of tests that go on.
+                let gone = state.closed.filter { $0.owner == test }
+                state.images.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
                 state.closed.removeAll { $0.owner == test }
             } else {
                 failure_artifacts_keeping_ends()
