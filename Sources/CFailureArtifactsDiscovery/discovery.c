@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 static failure_artifacts_discovery_events events;
 static atomic_bool installed;
@@ -25,6 +28,21 @@ uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *conn
     return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
 }
 
+// Costs a system call once per thread.
+static int current_thread_number(void) {
+#ifdef __linux__
+    static _Thread_local int number;
+    if (number == 0) number = (int)syscall(SYS_gettid);
+    return number;
+#else
+    return 0;
+#endif
+}
+
+int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_thread_number, memory_order_relaxed);
+}
+
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection) {
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
@@ -34,7 +52,9 @@ uint64_t failure_artifacts_statement_count(void) {
 }
 
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
-    atomic_store(&connection->lent_to, failure_artifacts_current_thread());
+    uintptr_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&connection->lent_to, &nobody, failure_artifacts_current_thread()))
+        return false;
     if (!atomic_load(&connection->is_closing) && !atomic_load(&connection->is_called)) return true;
     atomic_store(&connection->lent_to, 0);
     return false;
@@ -45,6 +65,19 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 }
 
 // MARK: - One connection
+
+// The Swift runtime's task of this thread, with Swift's calling convention, which for a function without
+// arguments is C's. There is none where nothing in the process uses Swift's concurrency.
+extern void *swift_task_getCurrent(void) __attribute__((weak));
+
+// Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
+// longer than many a statement, so that it is only asked when it is another one.
+static void note_task(failure_artifacts_connection *connection) {
+    uintptr_t task = swift_task_getCurrent ? (uintptr_t)swift_task_getCurrent() : 0;
+    if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
+    atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
+    events.used_in_task(connection);
+}
 
 // Somebody uses the connection who is not its owner; not for long.
 static void wait_until_given_back(failure_artifacts_connection *connection) {
@@ -80,9 +113,18 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
     if (is_close) {
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
+        note_task(connection);
+        if (failure_artifacts_attaches(argument)) {
+            atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
+        } else if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
+            atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
+            events.attached(connection);
+        }
         failure_artifacts_follow(connection, argument, events.kept);
         failure_artifacts_log_statement(connection, statement, argument, order);
         atomic_store_explicit(&connection->last_use, order, memory_order_relaxed);
+        atomic_store_explicit(
+            &connection->last_thread_number, current_thread_number(), memory_order_relaxed);
         atomic_store_explicit(
             &connection->last_thread, failure_artifacts_current_thread(), memory_order_release);
     }

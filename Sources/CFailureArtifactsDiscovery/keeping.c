@@ -181,6 +181,8 @@ static const char *start_of(const char *sql) {
     }
 }
 
+bool failure_artifacts_attaches(const char *sql) { return starts_with(start_of(sql), "ATTACH", 6); }
+
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
     sql = start_of(sql);

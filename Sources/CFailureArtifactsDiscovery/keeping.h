@@ -5,6 +5,9 @@
 
 typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_image);
 
+// Whether a statement attaches a database.
+bool failure_artifacts_attaches(const char *sql);
+
 // A statement starts on the connection: learns whether it rolls back, and keeps what is lost by it.
 void failure_artifacts_follow(
     failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver);

@@ -18,6 +18,8 @@ package struct FileStatus: Equatable, Sendable {
     /// Time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
     /// Time of the last use, in nanoseconds since 1970; many systems keep it by the day only.
+    ///
+    /// To look at a file is no change of it: this does not count when two are compared.
     package let accessed: Int64
     /// Whose file it is.
     package let owner: UInt32
@@ -49,5 +51,11 @@ package struct FileStatus: Equatable, Sendable {
         accessed = Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec)
         owner = information.st_uid
         permissions = UInt16(information.st_mode & 0o777)
+    }
+
+    package static func == (left: FileStatus, right: FileStatus) -> Bool {
+        left.identity == right.identity && left.kind == right.kind && left.size == right.size
+            && left.modified == right.modified && left.owner == right.owner
+            && left.permissions == right.permissions
     }
 }

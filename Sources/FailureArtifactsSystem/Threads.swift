@@ -26,21 +26,34 @@ package enum Threads {
         guard let threads = try? FileSystem.contents(ofDirectory: "/proc/self/task"), let current
         else { return false }
         let passedOver = own.withLock(\.self).union([current])
-        for thread in threads where !passedOver.contains(thread) {
-            // A thread that has ended meanwhile sleeps well enough.
-            guard let bytes = try? FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
-            else {
-                continue
-            }
-            // PID (NAME) STATE …, where the name may hold anything, parentheses included.
-            guard let close = bytes.lastIndex(of: UInt8(ascii: ")")), close + 2 < bytes.count else {
-                return false
-            }
-            if bytes[close + 2] != UInt8(ascii: "S") { return false }
-        }
-        return true
+        return threads.allSatisfy { passedOver.contains($0) || sleeps($0) }
         #else
         return false
         #endif
     }
+
+    /// Looks whether a thread sleeps.
+    ///
+    /// - Parameter number: The system's number of it.
+    /// - Returns: Whether it does, or has ended; false where the system doesn't tell.
+    package static func sleeps(number: Int) -> Bool {
+        #if os(Linux)
+        return number != 0 && sleeps(String(number))
+        #else
+        return false
+        #endif
+    }
+
+    #if os(Linux)
+    private static func sleeps(_ thread: String) -> Bool {
+        // A thread that has ended meanwhile sleeps well enough.
+        guard let bytes = try? FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
+        else { return true }
+        // PID (NAME) STATE …, where the name may hold anything, parentheses included.
+        guard let close = bytes.lastIndex(of: UInt8(ascii: ")")), close + 2 < bytes.count else {
+            return false
+        }
+        return bytes[close + 2] == UInt8(ascii: "S")
+    }
+    #endif
 }

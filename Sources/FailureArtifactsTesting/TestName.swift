@@ -3,19 +3,15 @@ internal import Testing
 /// What Swift Testing calls things, in the words of the metadata.
 enum TestName {
     /// The suites around a test, outermost first: `Outer.Inner`; the module of a test in none.
-    static func suite(of test: Test) -> String {
-        let suites = suites(of: test)
-        return suites.isEmpty ? test.id.moduleName : suites.joined(separator: ".")
-    }
-
-    private static func suites(of test: Test) -> [String] {
+    static func suite(of test: Test.ID) -> String {
         // The last name is the function's.
-        Array(test.id.nameComponents.dropLast())
+        let suites = test.nameComponents.dropLast()
+        return suites.isEmpty ? test.moduleName : suites.joined(separator: ".")
     }
 
     /// The function: `total`, or with its parameters `total(of:in:)`.
-    static func name(of test: Test) -> String {
-        let name = test.id.nameComponents.last ?? test.name
+    static func name(of test: Test.ID) -> String {
+        let name = test.nameComponents.last ?? ""
         return name.hasSuffix("()") ? String(name.dropLast(2)) : name
     }
 
@@ -40,10 +36,13 @@ enum TestName {
         return children.lazy.compactMap { find(label, in: $0.value, depth: depth - 1) }.first
     }
 
-    /// What an issue says.
+    /// What an issue says, as on the console, and the comments on it below.
     static func message(of issue: Issue) -> String {
-        let comments = issue.comments.map(\.rawValue)
-        return ([issue.description] + comments.filter { !issue.description.contains($0) })
-            .joined(separator: "\n")
+        let comments = issue.comments.map(\.rawValue).joined(separator: "\n")
+        let kind = String(describing: issue.kind)
+        if comments.isEmpty { return kind }
+        // `Issue.record("…")` has nothing else to say, and lists of failures have one line for each.
+        if case .unconditional = issue.kind { return "\(kind): \(comments)" }
+        return "\(kind)\n\(comments)"
     }
 }

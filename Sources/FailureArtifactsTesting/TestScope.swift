@@ -17,21 +17,21 @@ struct TestScope: Sendable {
         self.test = test
         self.testCase = testCase
         Self.testsWillStart
+        // Put together anew each time it is asked for.
+        let id = test.id
         running = CaptureSession.shared.testWillStart(
-            framework: "Swift Testing", suite: TestName.suite(of: test), name: TestName.name(of: test),
-            arguments: TestName.arguments(of: testCase), isAlone: false)
+            framework: "Swift Testing", suite: TestName.suite(of: id), name: TestName.name(of: id),
+            arguments: TestName.arguments(of: testCase), location: "\(id)", isAlone: false)
     }
 
     func run(_ function: @Sendable () async throws -> Void) async throws {
         defer { end() }
-        let issues = IssueHandlingTrait.compactMapIssues { issue in
-            observe(issue)
-            return issue
-        }
+        let issues = IssueHandlingTrait.compactMapIssues(observe)
         try await RunningTest.$ofTask.withValue(running) {
             try await issues.provideScope(for: test, testCase: testCase) {
                 do {
-                    try await withTaskCancellationHandler(operation: function, onCancel: noteTimeLimit)
+                    try await withTaskCancellationHandler(
+                        operation: function, onCancel: noteCancellation)
                 } catch {
                     observe(error)
                     throw error
@@ -43,34 +43,50 @@ struct TestScope: Sendable {
     // MARK: What can go wrong
 
     /// An issue was recorded, on this thread, and the test has not gone on.
-    private func observe(_ issue: Issue) {
+    ///
+    /// - Returns: The issue as it was; nil where it is none of this test's.
+    private func observe(_ issue: Issue) -> Issue? {
+        guard RunningTest.ofTask === running else {
+            // What is recorded in a detached task, or on a thread without a task, belongs to no test. It is
+            // reported once by itself, and once more for each scope that lets it pass.
+            return Test.current == nil ? nil : issue
+        }
         // Neither warnings nor what `withKnownIssue` expects.
-        guard issue.isFailure else { return }
-        // Every test's time limit is seen when the test is cancelled, see below.
-        let kind: BundleMetadata.Failure.Kind = issue.error == nil ? .assertion : .error
-        didFail(TestName.message(of: issue), issue.sourceLocation, kind)
+        if issue.isFailure {
+            didFail(
+                TestName.message(of: issue), issue.sourceLocation,
+                issue.error == nil ? .assertion : .error)
+        }
+        return issue
     }
 
-    /// An error has left the test's function.
+    /// An error has left the test's function, and becomes an issue only outside of this scope.
     private func observe(_ error: any Error) {
         // What `#require` throws was an issue before; and a cancelled test is no failure.
         if error is ExpectationFailedError || Self.isCancellation(error) { return }
-        didFail("Caught error: \(String(describingForTest: error))", nil, .error)
+        didFail("Caught error: \(String(describingForTest: error))", test.sourceLocation, .error)
     }
 
-    /// The test's task was cancelled, on a thread that may be any.
-    ///
-    /// That is how Swift Testing ends a test whose time is up; the issue is recorded outside of this scope.
-    private func noteTimeLimit() {
-        guard let limit = test.timeLimit else { return }
-        let seconds = Double(limit.components.seconds) + Double(limit.components.attoseconds) * 1e-18
-        guard start.elapsed >= seconds else { return }
-        didFail("Time limit was exceeded: \(limit)", test.sourceLocation, .assertion)
-    }
-
+    /// Whether Swift Testing takes an error for the end of a test that was cancelled.
     private static func isCancellation(_ error: any Error) -> Bool {
         // `Test.cancel()` throws a type of its own that is not public.
-        error is CancellationError || String(reflecting: type(of: error)) == "Testing.SkipInfo"
+        (error is CancellationError && Task.isCancelled)
+            || String(reflecting: type(of: error)) == "Testing.SkipInfo"
+    }
+
+    /// The test's task was cancelled, on the thread that does it.
+    ///
+    /// That is how Swift Testing ends a test whose time is up; the issue is recorded outside of this scope,
+    /// just before.
+    private func noteCancellation() {
+        // A test that cancels itself, or another one, does so in a test's task.
+        guard RunningTest.ofTask == nil, let limit = test.timeLimit?.components.seconds else { return }
+        // The limit's clock may have started earlier, on a machine with a lot to do.
+        guard start.elapsed >= Double(limit) * 0.9 else { return }
+        // What looks at the test's connections is to know whose they are.
+        RunningTest.$ofTask.withValue(running) {
+            didFail("Time limit was exceeded: \(limit).000 seconds", test.sourceLocation, .assertion)
+        }
     }
 
     private func didFail(

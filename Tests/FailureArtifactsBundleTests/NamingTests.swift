@@ -18,6 +18,17 @@ import Testing
                 == "FruitTests.test_CoreData内の果物を更新できる-0000beef.zip")
     }
 
+    @Test(arguments: ["total(of:in:)", "total(_:)", "total"]) func labelsOfParametersAreLeftOut(
+        test: String
+    ) {
+        #expect(name("LedgerTests", test) == "LedgerTests.total-0000beef.zip")
+    }
+
+    @Test(arguments: ["`total (of:)`", "(:)", "total()"]) func whatOnlyLooksLikeLabelsStays(test: String)
+    {
+        #expect(name("LedgerTests", test) != "LedgerTests.total-0000beef.zip")
+    }
+
     @Test(arguments: [
         "a/b", "a\\b", "a:b", "a*b", "a?b", "a\"b", "a<b>c", "a|b", "a\rb", "a\nb", "a\u{0}b", "a b",
         "a$b",

@@ -256,6 +256,28 @@ import Testing
         }
     }
 
+    @Test func testsOfOneNameAtTwoPlacesAreNotAttempts() throws {
+        let world = try World()
+        let attempts = ["A.swift:1", "B.swift:1", "A.swift:1"].map { location in
+            world.session.testWillStart(
+                framework: "Swift Testing", suite: "S", name: "t", location: location, isAlone: false
+            ).identity.attempt
+        }
+        #expect(attempts == [1, 1, 2])
+    }
+
+    @Test func aFailureAfterTheEndIsNoneOfTheTest() throws {
+        let world = try World()
+        let (failed, passed) = (world.start("failed"), world.start("passed"))
+        world.fail(failed, "in time")
+        world.session.testDidFinish(failed)
+        world.fail(failed, "too late")
+        world.finish(passed)
+        world.fail(passed, "too late")
+        world.session.testsDidFinish()
+        #expect(messages(try world.bundle()) == ["in time"])
+    }
+
     @Test func offIsOff() throws {
         let world = try World { $0.mode = .off }
         let test = world.start()

@@ -23,8 +23,12 @@ typedef struct failure_artifacts_connection {
     uint64_t serial;
     // The thread (pthread_self) that ran the last statement, 0 before the first one.
     _Atomic(uintptr_t) last_thread;
+    // The same thread, by the number the system shows it under; 0 where that is not known.
+    _Atomic(int) last_thread_number;
     // Counts statements over all connections: which of two was used later.
     _Atomic(uint64_t) last_use;
+    // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
+    _Atomic(uintptr_t) last_task;
     // The thread of ours that uses the connection now, 0 where there is none.
     _Atomic(uintptr_t) lent_to;
     // Whether the application has begun to close the connection and run no statement since.
@@ -33,6 +37,8 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_unwound;
     // How many statements there had been, over all connections, when that began.
     _Atomic(uint64_t) unwound_at;
+    // Whether the last statement is an ATTACH, of which nobody has been told yet.
+    atomic_bool attaches;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.
     const void *file;
     // The name of the VFS, to be freed with the record; NULL for the system's own.
@@ -71,6 +77,10 @@ typedef struct failure_artifacts_image {
 typedef struct failure_artifacts_discovery_events {
     // On the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
+    // On the thread of a statement, before it starts, where its Swift task is not that of the one before.
+    void (*used_in_task)(failure_artifacts_connection *connection);
+    // On the thread of the statement that follows an ATTACH, before it starts.
+    void (*attached)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
     // On the thread that rolls back or closes, before it happens. Takes over the bytes. Of a connection that is
@@ -94,6 +104,7 @@ bool failure_artifacts_is_paused(void);
 // This thread, in the form that `last_thread` has.
 uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
+int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
@@ -102,8 +113,8 @@ uint64_t failure_artifacts_statement_count(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
 // connection without a mutex this is what comes closest to one. The first waits for nobody; it gives false, and
-// needs no second, where the connection is being closed, or a statement is just about to start. It must be
-// certain that the connection has not ended.
+// needs no second, where the connection is being closed or is lent already, or a statement is just about to
+// start. It must be certain that the connection has not ended.
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 

@@ -15,8 +15,15 @@ package struct BundleName: Equatable, Sendable, CustomStringConvertible {
     ) {
         let digits = String(random, radix: 16)
         let ending = "-" + String(repeating: "0", count: 8 - digits.count) + digits + ".zip"
-        let stem = test.suite + "." + test.name + (suffix.map { "-" + $0 } ?? "")
+        let stem = test.suite + "." + Self.withoutParameters(test.name) + (suffix.map { "-" + $0 } ?? "")
         description =
             SafeName.make(from: stem, maximumBytes: Self.maximumBytes - ending.utf8.count - 1) + ending
+    }
+
+    /// `total` of `total(of:in:)`: of the labels only underscores would be left.
+    private static func withoutParameters(_ name: String) -> Substring {
+        guard name.hasSuffix(":)"), let start = name.lastIndex(of: "("), start > name.startIndex
+        else { return Substring(name) }
+        return name[..<start]
     }
 }

@@ -46,7 +46,8 @@ struct SalvagedCopies: Sendable {
         do {
             let targets = Snapshotter.Targets(
                 copy: try spool.path(ofEntry: entries.copy),
-                committed: nil, raw: try spool.path(ofEntry: entries.raw))
+                committed: nil, raw: try spool.path(ofEntry: entries.raw),
+                history: folder == "stores" ? try spool.path(ofEntry: entries.history) : nil)
             snapshot = Snapshotter(maximumBytes: maximumBytes).capture(
                 DiscoveredStore(path: path.path), to: targets)
             bytes = FileSystem.regularFile(targets.copy)?.size
@@ -82,6 +83,7 @@ struct SalvagedCopies: Sendable {
                 return target
             }
             moved.entry = store.entry.flatMap { move($0, new.copy) }
+            moved.history = nil
             moved.rawEntries = store.rawEntries.map { entries in
                 entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
             }

@@ -29,6 +29,11 @@ extension BundleMetadata.Store {
                 duration: duration,
                 checkpoint: snapshot.foldedJournal ? .copy : .none, reason: snapshot.reason),
             bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes, copy: bytes))
+        if snapshot.method != .described, let history = snapshot.history {
+            self.history = History(
+                entry: history.transactions > 0 ? entries.history : nil,
+                transactions: history.transactions, bytes: history.bytes, reason: history.reason)
+        }
     }
 
     /// The entries that its copies have.
@@ -42,6 +47,8 @@ extension BundleMetadata.Store {
         result.entry = nil
         result.committedEntry = nil
         result.rawEntries = nil
+        result.history = nil
+        result.statements = nil
         result.capture.method = Snapshot.Method.described.rawValue
         result.capture.consistent = false
         result.capture.reason = capture.reason ?? reason
@@ -56,6 +63,7 @@ package struct StoreEntries: Sendable {
     /// The start of the names of the raw files.
     package let raw: String
     package let statements: String
+    package let history: String
 
     /// - Parameters:
     ///   - name: The store's name, unique in the bundle.
@@ -64,6 +72,7 @@ package struct StoreEntries: Sendable {
         copy = "\(folder)/\(name).sqlite"
         committed = "\(folder)/\(name).committed.sqlite"
         let top = folder == "stores" ? "" : folder + "/"
+        history = "\(top)history/\(name).wal-history"
         statements = "\(top)statements/\(name).jsonl"
         // Beside the others it would be taken for the journal of the stand-alone copy.
         raw = "\(top)raw/\(name).sqlite"

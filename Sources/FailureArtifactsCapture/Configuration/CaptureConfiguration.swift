@@ -55,6 +55,9 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// Of stores with at most so many bytes, what is about to be lost is kept in memory until the test has
     /// ended: what is rolled back, and the last content of stores in memory; by default 16 MiB, 0 for none.
     public var maximumKeptBytes: UInt64 = 16 << 20
+    /// The largest history of a store in bytes, by default 64 MiB, 0 for none: of a WAL that holds more, the
+    /// newest transactions are kept.
+    public var maximumHistoryBytes: UInt64 = 64 << 20
     /// Whether a failing test's stores are checkpointed after they have been copied; by default they are left
     /// as they are.
     ///

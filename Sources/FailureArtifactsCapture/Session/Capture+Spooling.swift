@@ -50,11 +50,13 @@ extension Capture {
             var snapshotter = Snapshotter(
                 timeLimit: configuration.timeLimitPerStore,
                 maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
+            snapshotter.maximumHistoryBytes = min(configuration.maximumHistoryBytes, remainingBytes)
             snapshotter.prefersStateBeforeRollback = failure?.isThrownError == true
             let targets = Snapshotter.Targets(
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: try spool.path(ofEntry: entries.committed),
-                raw: try spool.path(ofEntry: entries.raw))
+                raw: try spool.path(ofEntry: entries.raw),
+                history: folder == "stores" && configuration.maximumHistoryBytes > 0 ? try spool.path(ofEntry: entries.history) : nil)
             let snapshot = snapshotter.capture(found.store, to: targets)
             note(snapshot, of: found)
             var store = BundleMetadata.Store(

@@ -17,6 +17,8 @@ package final class CaptureSession: Sendable {
         var running: [TestID: RunningTest] = [:]
         /// The test that runs alone.
         var current: RunningTest?
+        /// Whether the caller runs in a test, reported or not; nil where no adapter can tell.
+        var isInTest: (@Sendable () -> Bool)?
         /// What was said on standard error already: some things are true of every failure of a run.
         var said: Set<String> = []
     }
@@ -60,8 +62,20 @@ package final class CaptureSession: Sendable {
                 durations: configuration.recordsDurations))
         registry.install(
             observer: ConnectionRegistry.Observer(
-                currentTest: { [weak self] in self?.currentTest?.id },
+                currentTest: { [weak self] in self?.currentTestID },
                 opened: { [weak self] connection in self?.connectionOpened(connection) }))
+    }
+
+    /// Has the stores of tests that no adapter reports told from those of no test at all.
+    ///
+    /// - Parameter isInTest: Whether the caller runs in a test, reported or not.
+    package func tellTests(by isInTest: @escaping @Sendable () -> Bool) {
+        state.withLock { $0.isInTest = isInTest }
+    }
+
+    private var currentTestID: TestID? {
+        if let test = currentTest { return test.id }
+        return state.withLock(\.isInTest)?() == true ? RunningTest.unobserved : nil
     }
 
     /// The test on whose behalf the caller runs; nil between tests, and where that can't be known.
@@ -95,11 +109,13 @@ package final class CaptureSession: Sendable {
     ///   - suite: The class or suite.
     ///   - name: The method or function.
     ///   - arguments: Of a parameterised test, each as its description.
+    ///   - location: What tells it from tests of the same name.
     ///   - isAlone: Whether no other test runs before this one has ended. If not, its code is to run where
     ///     ``RunningTest/ofTask`` is this test.
     /// - Returns: The test, to be named in what is reported later.
     package func testWillStart(
-        framework: String, suite: String, name: String, arguments: [String]? = nil, isAlone: Bool
+        framework: String, suite: String, name: String, arguments: [String]? = nil,
+        location: String = "", isAlone: Bool
     ) -> RunningTest {
         let configuration = configuration
         let isWatched = configuration.mode != .off && configuration.discoversStores
@@ -108,7 +124,7 @@ package final class CaptureSession: Sendable {
             registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
         }
         let test = state.withLock { state in
-            let key = ([suite, name] + (arguments ?? [])).joined(separator: "\u{0}")
+            let key = ([location, suite, name] + (arguments ?? [])).joined(separator: "\u{0}")
             let attempt = state.attempts[key, default: 0] + 1
             state.attempts[key] = attempt
             state.tests += 1
@@ -137,9 +153,10 @@ package final class CaptureSession: Sendable {
         let configuration = configuration
         guard configuration.mode != .off else { return }
         let number = test.state.withLock { state in
-            state.failures.append(event)
-            return state.failures.count
+            if !state.hasEnded { state.failures.append(event) }
+            return state.hasEnded ? 0 : state.failures.count
         }
+        if number == 0 { return }
         if number == 1 {
             update(test) { $0.spoolFailure(event) }
         } else if configuration.mode == .everyFailure {
@@ -247,7 +264,10 @@ package final class CaptureSession: Sendable {
                 if case .none = stage {
                     let capture = try Capture(
                         of: test, configuration: self.configuration, registry: self.registry,
-                        isRunning: { id in self.state.withLock { $0.running[id] != nil } })
+                        isRunning: { id in
+                            id == RunningTest.unobserved
+                                || self.state.withLock { $0.running[id] != nil }
+                        })
                     stage = .open(capture)
                     self.finishAtExit()
                 }
@@ -276,7 +296,11 @@ package final class CaptureSession: Sendable {
             return nil
         }
         guard let capture else { return nil }
-        if test.state.withLock(\.failures.isEmpty) {
+        let hasFailed = test.state.withLock { state in
+            state.hasEnded = true
+            return !state.failures.isEmpty
+        }
+        if !hasFailed {
             capture.discard()
             return nil
         }

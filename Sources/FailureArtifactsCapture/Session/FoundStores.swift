@@ -62,7 +62,7 @@ struct FoundStores {
                 Store(
                     store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150)),
                     isShared: !registered.contains { Self.isSame(store, $0.path) }
-                        && !store.owners.contains(test.id)))
+                        && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id]))))
         }
     }
 
@@ -70,7 +70,7 @@ struct FoundStores {
     private enum Relation {
         /// The test has opened it, or is the only one that can have used it, and it did.
         case own
-        /// Nobody knows whose it is.
+        /// Nobody knows whose it is, or the test has used what another one has opened.
         case shared
         /// An earlier test has opened it and left it open.
         case left
@@ -84,13 +84,13 @@ struct FoundStores {
             let isUsed = store.isUsed(since: test.start)
             if store.owners.contains(test.id) || (test.isAlone && isUsed) {
                 self = .own
-            } else if store.owners.isEmpty {
+            } else if store.owners.isEmpty || store.users.contains(test.id) {
                 self = .shared
             } else if store.owners.contains(where: isRunning) {
                 self = .foreign
             } else {
-                // Among several tests, one that was left by another is nobody's unless it is used.
-                self = test.isAlone || isUsed ? .left : .foreign
+                // Among several tests, one that was left by another is nobody's unless somebody uses it.
+                self = test.isAlone || (isUsed && store.isUsedByOthers) ? .left : .foreign
             }
         }
     }

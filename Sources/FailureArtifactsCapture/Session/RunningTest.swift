@@ -16,6 +16,8 @@ package final class RunningTest: Sendable {
     /// What changes while the test runs.
     struct State {
         var failures: [FailureEvent] = []
+        /// Whether what fails now comes too late: a task of the test's that goes on after its end.
+        var hasEnded = false
         /// Names given to stores by their absolute path, in the order of registration.
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
@@ -66,6 +68,9 @@ package final class RunningTest: Sendable {
         self.start = start
         self.isWatched = isWatched
     }
+
+    /// Stands for every test that no adapter reports.
+    static let unobserved = TestID.max
 
     /// The test in whose task the caller runs, of a framework that runs several at once; nil elsewhere.
     @TaskLocal package static var ofTask: RunningTest?

@@ -107,7 +107,10 @@ struct ConnectedDatabase {
         of schema: String, on connection: DiscoveredConnection, _ lent: LentHandle
     ) -> Snapshot.Storage {
         if schema == "temp" { return .temporary }
-        guard lent.mayRunStatements, !connection.hasError else { return .memory }
+        // Nor are statements for connections that other tests use.
+        guard lent.mayRunStatements, !connection.hasError,
+            ConnectionRegistry.shared.isPrivate(connection)
+        else { return .memory }
         // A store in memory can only have its journal in memory, or none.
         let mode = connection.text(
             of: "PRAGMA \(quotedIdentifier(schema)).journal_mode", on: lent.handle)
@@ -141,9 +144,22 @@ extension DiscoveredStore {
     /// - Returns: The others, in the order of their descriptors.
     package static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
         let identities = Set(known.compactMap(\.identity))
-        return OpenFiles.beginning(with: DatabaseHeader.magic)
-            .filter { !identities.contains($0.status.identity) && !isTemporary($0) }
-            .map(DiscoveredStore.init)
+        func find() -> [OpenFiles.Entry] {
+            let files = OpenFiles.beginning(with: DatabaseHeader.magic)
+                .filter { !identities.contains($0.status.identity) && !isTemporary($0) }
+            if files.isEmpty { return [] }
+            // Asked for after the files: what other threads have opened meanwhile is there by now.
+            let registered = ConnectionRegistry.shared.knownFiles
+            return files.filter { !registered.contains($0.status.identity) }
+        }
+        var unknown = find()
+        // Other threads may be in the middle of opening or closing something, which does not last.
+        for _ in 0..<3 where !unknown.isEmpty {
+            sleep(microseconds: 1000)
+            let remaining = Set(find().map(\.status.identity))
+            unknown.removeAll { !remaining.contains($0.status.identity) }
+        }
+        return unknown.map(DiscoveredStore.init)
     }
 
     /// Whether a file is what SQLite has made of a temporary database that outgrew its cache: nameless, and

@@ -29,6 +29,8 @@ package final class ConnectionRegistry: Sendable {
     private struct State {
         var observer: Observer?
         var connections: [UInt64: DiscoveredConnection] = [:]
+        /// The files that connections have attached.
+        var attached: [UInt64: Set<FileStatus.Identity>] = [:]
         /// How many connections each store has.
         var users: [DiscoveredConnection.Main: Int] = [:]
         /// The open connections that a test has opened.
@@ -71,6 +73,15 @@ package final class ConnectionRegistry: Sendable {
                 opened: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.opened(DiscoveredConnection(record))
+                },
+                used_in_task: { record in
+                    guard let record else { return }
+                    ConnectionRegistry.shared.usedInTask(serial: record.pointee.serial)
+                },
+                attached: { record in
+                    guard let record else { return }
+                    ConnectionRegistry.shared.attached(
+                        DiscoveredConnection.attachedFiles(of: record), record)
                 },
                 closed: { record in
                     guard let record else { return }
@@ -142,6 +153,33 @@ package final class ConnectionRegistry: Sendable {
         return closed.filter { $0.identity.map { !open.contains($0) } ?? true }
     }
 
+    /// The files of the connections that are open, of those that have ended and are remembered, and what
+    /// other tests' connections have attached.
+    var knownFiles: Set<FileStatus.Identity> {
+        let observer = state.withLock(\.observer)
+        let test = observer?.currentTest()
+        return state.withLock { state in
+            let connections = state.connections.values
+            let foreign = connections.filter { $0.owner != nil && $0.owner != test }
+            return Set(connections.compactMap(\.identity))
+                .union(state.closed.compactMap(\.identity))
+                .union(foreign.flatMap { state.attached[$0.serial] ?? [] })
+        }
+    }
+
+    /// Whether several tests run at the same time.
+    var runsSeveralTests: Bool { state.withLock { $0.keepers > 1 } }
+
+    /// Whether only the code of this thread's test can be using a connection, and no other test's.
+    func isPrivate(_ connection: DiscoveredConnection) -> Bool {
+        let (tests, users, observer) = state.withLock { state in
+            (state.keepers, state.connections[connection.serial]?.users ?? [], state.observer)
+        }
+        if tests < 2 { return true }
+        guard let test = observer?.currentTest() else { return false }
+        return connection.owner == test && users.isSubset(of: [test])
+    }
+
     /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
     /// that was done with the connection.
     func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> KeptImage? {
@@ -201,7 +239,19 @@ package final class ConnectionRegistry: Sendable {
             let paths = Set(left.compactMap { state.connections[$0]?.path }).sorted()
             let old = (state.images, state.closed, paths)
             state.keepers -= 1
+            if let test {
+                let statements = failure_artifacts_statement_count()
+                for (serial, connection) in state.connections {
+                    if connection.owner == test { state.connections[serial]?.leftAt = statements }
+                    if connection.users.contains(test) {
+                        state.connections[serial]?.users.remove(test)
+                    }
+                }
+            }
             if state.keepers > 0 {
+                // They would take the room of those of tests that go on.
+                let gone = state.closed.filter { $0.owner == test }
+                state.images.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
                 state.closed.removeAll { $0.owner == test }
             } else {
                 failure_artifacts_keeping_ends()
@@ -248,9 +298,22 @@ package final class ConnectionRegistry: Sendable {
         observer?.opened(connection)
     }
 
+    private func usedInTask(serial: UInt64) {
+        let observer = state.withLock(\.observer)
+        guard let test = observer?.currentTest() else { return }
+        state.withLock { state in _ = state.connections[serial]?.users.insert(test) }
+    }
+
+    private func attached(
+        _ files: Set<FileStatus.Identity>, _ record: UnsafeMutablePointer<failure_artifacts_connection>
+    ) {
+        state.withLock { $0.attached[record.pointee.serial, default: []].formUnion(files) }
+    }
+
     private func closed(serial: UInt64, _ log: KeptLog?, lastUse: UInt64, unwoundAt: UInt64?) {
         let stores = state.withLock { state -> [ClosedStore.Draft] in
             state.event += 1
+            state.attached[serial] = nil
             let images = state.images.take(of: serial)
             guard let connection = state.connections.removeValue(forKey: serial) else { return [] }
             let users = (state.users[connection.main] ?? 1) - 1

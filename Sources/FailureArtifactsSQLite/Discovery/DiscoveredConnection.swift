@@ -18,6 +18,10 @@ package struct DiscoveredConnection: Sendable {
     package let identity: FileStatus.Identity?
     /// The test that opened it; nil where none did, or where that is not known.
     package internal(set) var owner: TestID?
+    /// How many statements the process had run when that test ended; nil before.
+    var leftAt: UInt64?
+    /// The tests in whose tasks statements were run on it, as far as they have not ended.
+    var users: Set<TestID> = []
     /// The name of a VFS other than the system's own.
     package let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.
@@ -43,6 +47,23 @@ package struct DiscoveredConnection: Sendable {
         vfs = record.pointee.vfs.map { String(cString: $0) }
         path = Self.path(of: "main", on: handle, vfs: record.pointee.vfs)
         identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
+    }
+
+    /// The files that a connection has attached; only to be called inside one of its statements.
+    static func attachedFiles(
+        of record: UnsafeMutablePointer<failure_artifacts_connection>
+    ) -> Set<FileStatus.Identity> {
+        guard let handle = record.pointee.handle else { return [] }
+        var files: Set<FileStatus.Identity> = []
+        // Those before are the main and the temporary database.
+        var index: CInt = 2
+        while let name = failure_artifacts_schema_name(handle, index) {
+            index += 1
+            let path = path(of: String(cString: name), on: handle, vfs: nil)
+            guard let path, let status = try? FileSystem.status(of: path) else { continue }
+            files.insert(status.identity)
+        }
+        return files
     }
 
     /// The file of one of a connection's databases; nil for one that has none.

@@ -16,6 +16,8 @@ package struct DiscoveredStore: Sendable {
     package let suggestedName: String?
     /// The tests that opened it, as far as that is known.
     package let owners: Set<TestID>
+    /// The tests that have used it and not ended, as far as that is known.
+    package let users: Set<TestID>
     /// Which file the connections have open; nil where there is none or nobody has it open.
     package let identity: FileStatus.Identity?
     /// Where its bytes can be read; nil where it has no file.
@@ -67,7 +69,8 @@ package struct DiscoveredStore: Sendable {
 
     private init(
         storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
-        owners: Set<TestID> = [], identity: FileStatus.Identity? = nil, files: StoreFiles?,
+        owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,
+        files: StoreFiles?,
         accesses: [Access] = [],
         last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLog: KeptLog? = nil
     ) {
@@ -75,6 +78,7 @@ package struct DiscoveredStore: Sendable {
         self.path = path
         self.suggestedName = suggestedName
         self.owners = owners
+        self.users = users
         self.identity = identity
         self.files = files
         self.accesses = accesses
@@ -111,12 +115,18 @@ package struct DiscoveredStore: Sendable {
             storage: database.storage, path: database.path,
             suggestedName: accesses.count > 1 ? database.sharedName : database.name,
             owners: Set(accesses.compactMap(\.connection.owner)),
+            users: accesses.reduce(into: []) { $0.formUnion($1.connection.users) },
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
             accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest)
     }
 
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
     package var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
+
+    /// Whether a statement was run on it after the test that opened it had ended.
+    package var isUsedByOthers: Bool {
+        accesses.contains { ($0.connection.lastUse?.order ?? 0) > ($0.connection.leftAt ?? 0) }
+    }
 
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
     package func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {

@@ -106,6 +106,13 @@ struct KeptImages {
         image.drop()
     }
 
+    /// Drops images of connections that have ended, for which nobody will ask.
+    mutating func forget(_ images: [KeptImage]) {
+        for image in images {
+            if let index = all.lastIndex(where: { $0 === image }) { drop(at: index) }
+        }
+    }
+
     /// Of a connection that is open.
     subscript(serial: UInt64) -> [KeptImage] { open[serial] ?? [] }
 

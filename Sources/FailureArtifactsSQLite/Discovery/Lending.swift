@@ -27,8 +27,11 @@ extension DiscoveredConnection {
     ///
     /// A connection with a mutex is used with that mutex held. One without
     /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this very thread ran its last statement:
-    /// then the application either is inside a synchronous block on this thread, or has left it. If the
-    /// store has no file, so that there is no other way to it, it is also used while every other thread of the process sleeps and no statement is under way, as after the `await` of an access.
+    /// then the application either is inside a synchronous block on this thread, or has left it; unless other
+    /// tests that run at the same time have the connection too. If the store has no file, so that there is no
+    /// other way to it, it is also used while every other thread of the process sleeps and no statement is
+    /// under way, as after the `await` of an access. Where several tests run, there is no such moment; then it
+    /// is the thread that used a connection of this test's own last that has to sleep.
     ///
     /// - Parameters:
     ///   - deadline: Until when to wait for another thread to leave the connection.
@@ -41,16 +44,27 @@ extension DiscoveredConnection {
     ) throws(LendingRefusal) -> Result {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
+        let isPrivate = ConnectionRegistry.shared.isPrivate(self)
         while true {
-            // Looking at the mutex needs the connection to exist, which only the registry's lock grants.
+            // Looking at the mutex, or at the record in place of one, needs the connection to exist, which only
+            // the registry's lock grants.
             let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
-                guard let mutex = sqlite3_db_mutex(handle) else { return Attempt.noMutex }
+                guard let mutex = sqlite3_db_mutex(handle) else {
+                    // Another test's connection is not even held up.
+                    return (isPrivate || waitsForRest) && failure_artifacts_lending_begins(record)
+                        ? Attempt.lent : .noMutex
+                }
                 return sqlite3_mutex_try(mutex) == SQLITE_OK ? .entered(mutex) : .busy
             }
             switch attempt {
             case nil: throw .ended
-            case .noMutex:
-                if let result = useWithoutMutex(mayBeAtRest: waitsForRest, body) { return result }
+            case .lent, .noMutex:
+                if case .lent = attempt,
+                    let result = useWithoutMutex(
+                        isPrivate: isPrivate, mayBeAtRest: waitsForRest, body)
+                {
+                    return result
+                }
                 // Threads come to rest, but a connection to a file need not be waited for.
                 guard waitsForRest, Instant.now < deadline else { throw .belongsToOtherThread }
                 sleep(microseconds: 500)
@@ -64,27 +78,28 @@ extension DiscoveredConnection {
         }
     }
 
-    /// Uses a connection without a mutex, if that is safe at this moment.
+    /// Uses a connection without a mutex, whose end waits for this, if that is safe at this moment.
     private func useWithoutMutex<Result>(
-        mayBeAtRest: Bool, _ body: (LentHandle) -> Result
+        isPrivate: Bool, mayBeAtRest: Bool, _ body: (LentHandle) -> Result
     ) -> Result? {
-        // From then on it cannot end until it is given back.
-        let isLent = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
-            failure_artifacts_lending_begins(record)
-        }
-        guard isLent == true else { return nil }
         defer { failure_artifacts_lending_ends(record) }
-        let isOnThisThread = lastUse?.isOnThisThread == true
-        guard isOnThisThread || (mayBeAtRest && isAtRest()) else { return nil }
+        // Another test may use a connection that both have, at this moment.
+        let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
+        guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }
         return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
     }
 
-    /// Whether nobody is using the connection: over a while all other threads sleep, none has run a
+    /// Whether nobody is using the connection: over a while the threads that might sleep, none has run a
     /// statement on it, and none has gone to sleep inside one.
-    private func isAtRest() -> Bool {
+    private func isAtRest(isPrivate: Bool) -> Bool {
+        let isAmongOthers = isPrivate && ConnectionRegistry.shared.runsSeveralTests
         let order = lastUse?.order
         for _ in 0..<3 {
-            guard Threads.othersSleep() else { return false }
+            let sleeps =
+                isAmongOthers
+                ? Threads.sleeps(number: Int(failure_artifacts_last_thread_number(record)))
+                : Threads.othersSleep()
+            guard sleeps else { return false }
             sleep(microseconds: 300)
         }
         guard lastUse?.order == order else { return false }
@@ -97,7 +112,7 @@ extension DiscoveredConnection {
     }
 
     private enum Attempt {
-        case noMutex, busy
+        case lent, noMutex, busy
         case entered(OpaquePointer)
     }
 

@@ -16,6 +16,14 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     /// How many frames a checkpoint has certainly written into the database: `nBackfill`.
     private let backfilled: UInt32
 
+    /// Reads an index by its path, in a way that drops no lock; nil where there is none that can be read.
+    init?(ofFile path: String) {
+        guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path),
+            let index = try? WriteAheadLogIndex(reading: file)
+        else { return nil }
+        self = index
+    }
+
     /// Reads the header of a wal-index; nil where it is not complete, or being changed.
     ///
     /// - Parameter file: The `-shm`. SQLite's locks are on this very file: where a connection of this

@@ -39,6 +39,8 @@ package struct Snapshot: Sendable {
     package var foldedJournal = false
     /// The files as they were, where SQLite does not read all of them: the suffixes of their names.
     package var rawFiles: [String] = []
+    /// What there is of the store's earlier states; nil for one that has no WAL.
+    package var history: HistoryRecorder.Summary?
     /// The VFS that the store is read with, where it is not the system's own.
     package var vfs: String?
     /// Why there is no copy, as a full sentence; nil where there is one.

@@ -36,6 +36,12 @@ extension SnapshotAttempt {
                 removeCopies()
                 return nil
             }
+            if isBroken {
+                // Those who have it open see more than anybody who has to recover it.
+                keepRawFiles()
+                removeCopies()
+                return nil
+            }
             foldJournal()
             return .fileCopy
         }
@@ -71,6 +77,12 @@ extension SnapshotAttempt {
         return .fileCopy
     }
 
+    /// Whether SQLite will not read all of the WAL's copy.
+    private var isBroken: Bool {
+        Self.isBroken(
+            walAt: targets.copy + "-wal", WriteAheadLogIndex(ofFile: targets.copy + "-index"))
+    }
+
     private var sizeOfFiles: UInt64 { (snapshot.originalBytes ?? 0) + (snapshot.walBytes ?? 0) }
 
     // MARK: Copying what may change meanwhile
@@ -92,7 +104,8 @@ extension SnapshotAttempt {
                 let isHalfWritten = holdsHalfTransaction(files)
                 try copyWithJournals(files, to: targets.copy)
                 snapshot.isConsistent = try Self.fingerprint(of: files) == before
-                if snapshot.isConsistent && !before.isSettled {
+                // An index that has not changed has seen neither a commit nor a checkpoint.
+                if snapshot.isConsistent && before.walIndex == nil && !before.isSettled {
                     snapshot.isConsistent = try isStillTheSame(files)
                 }
                 if snapshot.isConsistent && isHalfWritten {
@@ -114,6 +127,7 @@ extension SnapshotAttempt {
     private struct Fingerprint: Equatable {
         var files: [FileStatus?] = []
         var header: Header?
+        var walIndex: WriteAheadLogIndex?
 
         /// Whether the next change would have another time: many systems have file times of some
         /// milliseconds' precision only.
@@ -136,6 +150,7 @@ extension SnapshotAttempt {
             result.files.append(FileSystem.regularFile(path))
         }
         result.header = try header(of: files.database)
+        result.walIndex = WriteAheadLogIndex(ofFile: files.walIndex)
         return result
     }
 
@@ -167,6 +182,10 @@ extension SnapshotAttempt {
         for (original, suffix) in inCopyOrder(files) {
             try FileSystem.copy(original, toNewFile: path + suffix)
         }
+        // Under a name by which SQLite does not find it: it belongs to those who have the original open.
+        if FileSystem.regularFile(files.wal) != nil, FileSystem.regularFile(files.walIndex) != nil {
+            try FileSystem.copy(files.walIndex, toNewFile: path + "-index")
+        }
     }
 
     /// Whether the originals have the bytes that the copies have.
@@ -180,7 +199,9 @@ extension SnapshotAttempt {
     private static let journals = ["-wal", "-journal"]
 
     private func removeCopies() {
-        for suffix in Self.journals + ["-shm", ""] { try? FileSystem.remove(targets.copy + suffix) }
+        for suffix in Self.journals + ["-shm", "-index", ""] {
+            try? FileSystem.remove(targets.copy + suffix)
+        }
     }
 
     // MARK: Folding the journal
@@ -191,6 +212,14 @@ extension SnapshotAttempt {
     private mutating func foldJournal() {
         let journals = Self.journals.filter { suffix in
             (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0
+        }
+        recordHistory(ofCopy: targets.copy)
+        if snapshot.rawFiles.isEmpty && isBroken {
+            snapshot.isConsistent = false
+            snapshot.warnings.append(
+                "SQLite does not read all of the WAL of '\(store.path ?? "")': a checksum is wrong, or a "
+                    + "transaction was given up. The files are kept as they were.")
+            keepRawFiles()
         }
         do throws(SQLiteError) {
             let copy = try Connection(path: targets.copy, mode: .readWrite)
@@ -211,7 +240,9 @@ extension SnapshotAttempt {
                 "SQLite could not read the copy of '\(store.path ?? "")': \(error.message).")
             if !journals.isEmpty { keepRawFiles() }
         }
-        for suffix in Self.journals + ["-shm"] { try? FileSystem.remove(targets.copy + suffix) }
+        for suffix in Self.journals + ["-shm", "-index"] {
+            try? FileSystem.remove(targets.copy + suffix)
+        }
     }
 
     /// Copies the files as they are, for somebody who knows more than SQLite.
@@ -219,6 +250,7 @@ extension SnapshotAttempt {
         guard let files = store.files else { return }
         do {
             try copyWithJournals(files, to: targets.raw)
+            try? FileSystem.remove(targets.raw + "-index")
             snapshot.rawFiles = ["", "-wal", "-journal"].filter {
                 FileSystem.regularFile(targets.raw + $0) != nil
             }

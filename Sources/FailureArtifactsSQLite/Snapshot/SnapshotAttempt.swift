@@ -20,6 +20,7 @@ struct SnapshotAttempt {
     /// Tries the rungs in turn, the first that applies and succeeds makes the copy.
     mutating func run() {
         measureFiles()
+        let index = store.files.flatMap { WriteAheadLogIndex(ofFile: $0.walIndex) }
         var failures: [SnapshotFailure] = []
         for rung in rungs {
             do {
@@ -31,9 +32,16 @@ struct SnapshotAttempt {
                 // A store that had to be copied by its bytes says itself whether they fit together.
                 if method != .fileCopy { snapshot.isConsistent = true }
                 switch method {
-                case .serialize: copyCommittedState()
+                case .serialize:
+                    copyCommittedState()
+                    if snapshot.hasCommittedCopy, let committed = targets.committed {
+                        recordHistory(besides: committed, since: index)
+                    }
                 case .beforeRollback: copyStateAfterRollback()
                 default:
+                    if method == .ownConnection || method == .secondConnection {
+                        recordHistory(besides: targets.copy, since: index)
+                    }
                     noteOtherWriters()
                     guard snapshot.isTransactionOpen == true else { break }
                     snapshot.warnings.append(
@@ -169,7 +177,7 @@ struct SnapshotAttempt {
             timeLimit: min(0.25, Instant.now.seconds(until: deadline)), maximumBytes: limits.maximumBytes
         )
         let files = DiscoveredStore(path: path, identity: store.identity)
-        let copy = limits.capture(files, to: .init(copy: target, committed: nil, raw: targets.raw))
+        let copy = limits.capture(files, to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
         if copy.method == .fileCopy && copy.isConsistent { return true }
         for path in [target] + copy.rawFiles.map({ targets.raw + $0 }) { try? FileSystem.remove(path) }
         return false
@@ -189,7 +197,7 @@ struct SnapshotAttempt {
             timeLimit: Instant.now.seconds(until: deadline), maximumBytes: limits.maximumBytes,
             maximumMemory: limits.maximumMemory)
         let after = limits.capture(
-            store, to: Snapshotter.Targets(copy: target, committed: nil, raw: targets.raw))
+            store, to: Snapshotter.Targets(copy: target, committed: nil, raw: targets.raw, history: targets.history))
         snapshot.journalMode = after.journalMode
         snapshot.hasCommittedCopy = after.method != .described
         if let reason = after.reason {
@@ -197,6 +205,7 @@ struct SnapshotAttempt {
         }
         snapshot.warnings += after.warnings.filter { !snapshot.warnings.contains($0) }
         snapshot.rawFiles = after.rawFiles
+        snapshot.history = after.history
     }
 
     /// Has a copy of a WAL database open without a WAL, anywhere.

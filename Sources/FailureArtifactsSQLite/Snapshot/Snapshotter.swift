@@ -12,11 +12,14 @@ package struct Snapshotter: Sendable {
         /// The database file as it was where its journal can't be folded in; the journal's name begins with
         /// this path.
         package let raw: String
+        /// The history of a store in WAL mode; nil if it is of no interest.
+        package let history: String?
 
-        package init(copy: String, committed: String?, raw: String) {
+        package init(copy: String, committed: String?, raw: String, history: String? = nil) {
             self.copy = copy
             self.committed = committed
             self.raw = raw
+            self.history = history
         }
     }
 
@@ -24,6 +27,8 @@ package struct Snapshotter: Sendable {
     package var timeLimit: Double
     /// Larger stores are described, not copied.
     package var maximumBytes: UInt64
+    /// The largest history file in bytes; of more the newest transactions are kept.
+    package var maximumHistoryBytes: UInt64 = 64 << 20
     /// What a transaction has not committed can only be read into memory as a whole: of larger stores the
     /// committed state is copied.
     package var maximumMemory: UInt64

@@ -174,6 +174,12 @@ import Testing
             #expect(snapshot.method == .fileCopy && snapshot.foldedJournal)
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory) == "1")
+            // What SQLite does not read is there for those who can.
+            #expect(!snapshot.isConsistent && snapshot.rawFiles == ["", "-wal"])
+            #expect(snapshot.warnings.count == 1 && snapshot.history?.transactions == 0)
+            for suffix in snapshot.rawFiles {
+                #expect(try bytes(directory + "/raw.sqlite" + suffix) == bytes(path + suffix))
+            }
             #expect(
                 try sqlite3Program("file:\(path)?mode=ro".replacing(" ", with: "%20"), "SELECT a FROM t")
                     == "1")

@@ -9,7 +9,7 @@ extension Snapshotter.Targets {
     static func copies(in directory: String) -> Self {
         Self(
             copy: directory + "/copy.sqlite", committed: directory + "/copy.committed.sqlite",
-            raw: directory + "/raw.sqlite")
+            raw: directory + "/raw.sqlite", history: directory + "/copy.wal-history")
     }
 }
 

@@ -5,7 +5,8 @@ import PackageDescription
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
 // Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one
-// and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it.
+// and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it. TestingSuite has
+// Swift Testing's tests; MixedSuite has tests of both frameworks.
 let package = Package(
     name: "integration-suites",
     platforms: [.macOS(.v13)],
@@ -37,6 +38,22 @@ let package = Package(
             dependencies: [
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TestingSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "MixedSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
     ]

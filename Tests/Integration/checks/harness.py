@@ -138,13 +138,14 @@ class Run:
         return [line for line in self.errors.splitlines() if not line.startswith(OURS)]
 
 
-def launch(selection, directory, variables, wrapper=(), **options):
-    """Runs the selected tests in `directory`."""
+def launch(selection, directory, variables, wrapper=(), patience=120, **options):
+    """Runs the selected tests in `directory`: those of XCTest that a text names, or what a tuple of options says."""
+    options_of_tests = (selection,) if isinstance(selection, str) else selection
     scratch = directory / "tmp"
     scratch.mkdir(exist_ok=True)
     return subprocess.run(
-        [*wrapper, str(EXECUTABLE), selection], cwd=directory, env=clean_environment(scratch, **variables),
-        capture_output=True, text=True, encoding="utf-8", timeout=120, **options)
+        [*wrapper, str(EXECUTABLE), *options_of_tests], cwd=directory, env=clean_environment(scratch, **variables),
+        capture_output=True, text=True, encoding="utf-8", timeout=patience, **options)
 
 
 def run(selection, variables=None, at="failure-artifacts", **options):
@@ -211,6 +212,7 @@ class SuiteCase(unittest.TestCase):
     """Checks on what a scenario leaves."""
 
     maxDiff = None
+    framework = "XCTest"
 
     # Variables, as pairs, that the tests of the class can't be run without.
     needs = ()
@@ -267,7 +269,7 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(json.dumps(metadata, sort_keys=True), json.dumps(metadata), "keys are not sorted")
         self.assertTrue(text.startswith("{"))
         self.assertEqual(metadata["formatVersion"], "1.0")
-        self.assertEqual(metadata["test"]["framework"], "XCTest")
+        self.assertEqual(metadata["test"]["framework"], self.framework)
         self.assertEqual(metadata["outcome"], outcome)
         self.assertLess(metadata["capture"]["duration"], 5)
         mentioned = []
@@ -303,11 +305,11 @@ class SuiteCase(unittest.TestCase):
             self.assertEqual(described["pageSize"] * described["pageCount"], len(content))
             self.assertEqual(store.query("PRAGMA user_version"), [(described["userVersion"],)])
 
-    def assertTest(self, bundle, suite, name, *messages, kind="assertion"):
+    def assertTest(self, bundle, suite, name, *messages, kind="assertion", stem=None):
         """Which test it was and how it failed: nothing but the failures that were planned."""
         self.assertEqual(bundle.metadata["test"]["suite"], suite)
         self.assertEqual(bundle.metadata["test"]["name"], name)
-        self.assertEqual(bundle.stem, f"{suite}.{name}")
+        self.assertEqual(bundle.stem, stem or f"{suite}.{name}")
         self.assertEqual(len(bundle.messages), len(messages), bundle.messages)
         for failure, message in zip(bundle.metadata["failures"], messages):
             self.assertIn(message, failure["message"])

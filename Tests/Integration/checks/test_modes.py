@@ -26,6 +26,38 @@ let package = Package(
 )
 """
 
+SWIFT_TESTING_TESTS = """import CUserSQLite
+import FailureArtifactsTesting
+import Foundation
+import Testing
+
+@Suite(.failureArtifacts) enum All {}
+
+extension All {
+    struct UserTests {
+        @Test func passes() throws { try fill("passes") }
+
+        @Test func fails() throws {
+            try fill("fails")
+            Issue.record("one")
+        }
+
+        @Test(arguments: [1, 2]) func failsWith(number: Int) throws {
+            try fill("failsWith\\(number)")
+            #expect(number == 1)
+        }
+
+        private func fill(_ name: String) throws {
+            let path = FileManager.default.temporaryDirectory.appendingPathComponent(name + ".sqlite").path
+            var handle: OpaquePointer?
+            #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+            let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('apple')"
+            #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+        }
+    }
+}
+"""
+
 MODULE = """module CUserSQLite [system] {
     header "shim.h"
     link "sqlite3"
@@ -65,12 +97,12 @@ final class UserTests: XCTestCase {
 class UserPackage:
     """A package on disk, with the product or without; its build is kept from run to run."""
 
-    def __init__(self, name, dependencies="", products=""):
+    def __init__(self, name, dependencies="", products="", tests=TESTS):
         self.path = PLACE / name
         self.write("Package.swift", MANIFEST.format(name=name, dependencies=dependencies, products=products))
         self.write("Sources/CUserSQLite/module.modulemap", MODULE)
         self.write("Sources/CUserSQLite/shim.h", "#include <sqlite3.h>\n")
-        self.write("Tests/UserTests/UserTests.swift", TESTS)
+        self.write("Tests/UserTests/UserTests.swift", tests)
 
     def write(self, name, text):
         path = self.path / name
@@ -169,3 +201,46 @@ class Modes(SuiteCase):
             left = [name for name in os.listdir(directory) if not name.startswith(".")]
             self.assertEqual(len(left), 1, left)
             self.assertTrue((pathlib.Path(directory) / ".gitignore").is_file())
+
+
+class SwiftTestingModes(SuiteCase):
+    """The product for Swift Testing on its own, with one enclosing suite."""
+
+    framework = "Swift Testing"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.package = UserPackage(
+            "with Swift Testing", f'.package(name: "failure-artifacts", path: "{ROOT}")',
+            '.product(name: "FailureArtifactsTesting", package: "failure-artifacts")', SWIFT_TESTING_TESTS)
+
+    def assertBundles(self, found):
+        self.assertEqual(found.status, 1, found.output + found.errors)
+        self.assertTidy(found, 2)
+        fails, fails_with = found.bundles
+        self.check(fails)
+        self.assertTest(fails, "All.UserTests", "fails", "one")
+        self.assertStores(fails, fails=["apple"])
+        self.check(fails_with)
+        self.assertEqual(fails_with.metadata["test"]["arguments"], ["2"])
+        # Nobody closes the stores: the other case's is still open when its test has ended.
+        self.assertStores(fails_with, failsWith2=["apple"])
+
+    def test_plain(self):
+        self.assertBundles(self.package.swift("test"))
+
+    def test_parallel(self):
+        self.assertBundles(self.package.swift("test", "--parallel"))
+
+    def test_attachments(self):
+        with tempfile.TemporaryDirectory() as directory:
+            found = self.package.swift("test", "--attachments-path", directory)
+            self.assertBundles(found)
+            self.assertEqual(sorted(os.listdir(directory)), [bundle.path.name for bundle in found.bundles])
+
+    def test_list(self):
+        self.assertEqual(self.package.swift("build", "--build-tests").status, 0)
+        listed = self.package.swift("test", "list", "--skip-build")
+        self.assertIn("UserTests.All/UserTests/fails()\n", listed.output)
+        self.assertNotIn("failure-artifacts: ", listed.output + listed.errors)
+        self.assertTidy(listed, 0)

@@ -1,0 +1,91 @@
+internal import FailureArtifactsSystem
+
+// How a store in WAL mode got there, as far as its WAL tells.
+extension SnapshotAttempt {
+    /// Seconds that recording may take.
+    private static let historyTimeLimit = 1.0
+
+    /// Whether SQLite would read less of a WAL's copy than the processes that have the store open.
+    ///
+    /// - Parameters:
+    ///   - path: The copy of the WAL.
+    ///   - index: What the index of the original said at that time.
+    /// - Returns: True where a checksum is wrong, so that committed transactions are lost to everybody else.
+    ///   Without an index an aborted transaction may have left what looks the same.
+    static func isBroken(walAt path: String, _ index: WriteAheadLogIndex?) -> Bool {
+        guard (FileSystem.regularFile(path)?.size ?? 0) > 0, let file = try? File(reading: path),
+            let log = try? WriteAheadLog(reading: file)
+        else { return false }
+        return index == nil ? log.hasUnreadableTail : log.isBroken(accordingTo: index)
+    }
+
+    /// Records the history from copies of a store's files that were made at one moment.
+    ///
+    /// - Parameter copy: The database's copy, beside which are those of its WAL and, with the suffix `-index`,
+    ///   of the WAL's index.
+    mutating func recordHistory(ofCopy copy: String) {
+        guard let target = targets.history, (FileSystem.regularFile(copy + "-wal")?.size ?? 0) > 0 else {
+            return
+        }
+        do {
+            let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
+            let index = FileSystem.regularFile(copy + "-index") == nil ? nil : copy + "-index"
+            let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
+            let source =
+                if let index {
+                    HistorySource(
+                        database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
+                        walIndex: try File(reading: index))
+                } else {
+                    HistorySource(
+                        database: try File(reading: copy), wal: try File(reading: copy + "-wal"))
+                }
+            snapshot.history = try recorder.record(source, committedPages: pages, to: target)
+        } catch {
+            leaveOutHistory("\(error)")
+        }
+    }
+
+    /// Records the history from the files of a store that was copied through SQLite.
+    ///
+    /// - Parameters:
+    ///   - committed: The copy of the committed state.
+    ///   - index: What the WAL's index said before that was made.
+    mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
+        guard let target = targets.history, let files = store.files,
+            (FileSystem.regularFile(files.wal)?.size ?? 0) > 0
+        else { return }
+        guard let index else {
+            return leaveOutHistory("The WAL has no index, so that it could not be read while in use.")
+        }
+        do {
+            guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
+                return leaveOutHistory("The copy is no plain SQLite database.")
+            }
+            let source = HistorySource(
+                database: try File(sharing: files.database), wal: try File(sharing: files.wal),
+                walIndex: try File(sharing: files.walIndex))
+            let history = try recorder.record(
+                source, committedPages: UInt64(header.pageCount), to: target)
+            guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {
+                try? FileSystem.remove(target)
+                return leaveOutHistory("Somebody wrote to the store while its history was recorded.")
+            }
+            snapshot.history = history
+        } catch {
+            leaveOutHistory("\(error)")
+        }
+    }
+
+    private var recorder: HistoryRecorder {
+        HistoryRecorder(
+            maximumBytes: limits.maximumHistoryBytes,
+            timeLimit: min(Self.historyTimeLimit, Instant.now.seconds(until: deadline)))
+    }
+
+    private mutating func leaveOutHistory(_ reason: String) {
+        var history = HistoryRecorder.Summary()
+        history.reason = reason.hasSuffix(".") ? reason : reason + "."
+        snapshot.history = history
+    }
+}

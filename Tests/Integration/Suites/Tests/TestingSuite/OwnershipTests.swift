@@ -1,0 +1,195 @@
+import FailureArtifactsTesting
+import Foundation
+import GRDB
+import Testing
+
+/// Where several tasks wait for each other.
+actor Meeting {
+    private let size: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(of size: Int) { self.size = size }
+
+    /// Returns when `size` tasks have called it; then it starts anew.
+    func arrive() async {
+        await withCheckedContinuation { continuation in
+            waiting.append(continuation)
+            guard waiting.count == size else { return }
+            for task in waiting { task.resume() }
+            waiting = []
+        }
+    }
+}
+
+/// Stores that outlive their tests, and what opens them.
+enum Shared {
+    /// Opened by no test: on a thread that has no task.
+    static let ofNobody: DatabasePool = opened(outside: true, "nobody.sqlite")
+    /// Opened by whichever test comes first.
+    static let lazily: DatabaseQueue = {
+        do {
+            let queue = try DatabaseQueue(path: try freshPath("lazily.sqlite"))
+            try queue.plant("plum")
+            return queue
+        } catch {
+            fatalError("\(error)")
+        }
+    }()
+
+    private static func opened(outside: Bool, _ name: String) -> DatabasePool {
+        nonisolated(unsafe) var pool: DatabasePool?
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            pool = try? DatabasePool(path: freshPath(name))
+            try? pool?.plant("cherry")
+            done.signal()
+        }
+        done.wait()
+        guard let pool else { fatalError("There is no shared store.") }
+        return pool
+    }
+}
+
+/// Around the other trait: it knows when a test has ended.
+private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await function()
+        if testCase != nil, test.name == "leaves()" { OwnershipTests.leavesHasEnded() }
+    }
+}
+
+/// Tests that run at the same time.
+@Suite(EndTrait(), .failureArtifacts) struct OwnershipTests {
+    private static let meeting = Meeting(of: 4)
+
+    /// `first`: apple; both shared stores.
+    @Test func first() async throws { try await run("first", fruit: "apple") }
+    /// `second`: pear; both shared stores.
+    @Test func second() async throws { try await run("second", fruit: "pear") }
+
+    /// It passes, and leaves a store open.
+    @Test func leaves() async throws {
+        let store = try DatabaseQueue(path: try freshPath("left.sqlite"))
+        await Self.meeting.arrive()
+        try store.plant("leek")
+        _ = Unmanaged.passRetained(store)
+    }
+
+    /// Tells the others that ``leaves()`` has ended.
+    fileprivate static func leavesHasEnded() {
+        Task.detached {
+            await meeting.arrive()
+            await meeting.arrive()
+        }
+    }
+
+    /// It passes, and has used no shared store.
+    @Test func third() async throws {
+        let store = try Connection(try freshPath("third.sqlite"), fruit: "kiwi")
+        let memory = try Connection(":memory:", fruit: "kiwi")
+        let queue = try attaching(try freshPath("attached.sqlite"))
+        await Self.meeting.arrive()
+        await Self.meeting.arrive()
+        await Self.meeting.arrive()
+        store.close()
+        memory.close()
+        try queue.close()
+    }
+
+    private func attaching(_ path: String) throws -> DatabaseQueue {
+        let queue = try DatabaseQueue()
+        try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "ATTACH ? AS attached", arguments: [path])
+            try db.execute(sql: "CREATE TABLE attached.fruit (name TEXT NOT NULL)")
+        }
+        return queue
+    }
+
+    private static func count(in queue: DatabaseQueue) throws -> Int {
+        try queue.read { try Fruit.fetchCount($0) }
+    }
+
+    private func run(_ name: String, fruit: String) async throws {
+        _ = Shared.ofNobody
+        let store = try Connection(try freshPath("\(name).sqlite"), fruit: fruit)
+        let lazily = Shared.lazily
+        try await Task.sleep(for: .zero)
+        #expect(try Self.count(in: lazily) == 1)
+        await Self.meeting.arrive()
+        await Self.meeting.arrive()
+        Issue.record("the \(name) of several")
+        await Self.meeting.arrive()
+        store.close()
+    }
+}
+
+/// 64 tests at the same time, with stores of all kinds, every second of which fails.
+@Suite(.failureArtifacts) struct StressTests {
+    private static let count = 64
+    private static let meeting = Meeting(of: count)
+
+    @Test(arguments: 0..<count) func crowd(_ number: Int) async throws {
+        _ = Shared.ofNobody
+        // What is thrown leaves no test that others wait for.
+        let fails = number % 2 == 0
+        switch number / 2 % 6 {
+        case 0:
+            let pool = try DatabasePool(path: try freshPath("own.sqlite"))
+            try pool.plant("\(number)")
+            // A reader that is opened on a thread of the pool's.
+            let count = try await pool.read { try Fruit.fetchCount($0) }
+            try await pool.write { try Fruit(name: "\(number).\(count)").insert($0) }
+            try await finish { #expect(!fails, "a pool") }
+            try pool.close()
+        case 1:
+            let queue = try DatabaseQueue()
+            try queue.plant("\(number)")
+            try await finish {
+                // GRDB opens its connections without a mutex: a thread that comes by knows nothing of them.
+                try queue.add("\(number).1")
+                #expect(!fails, "a queue in memory")
+            }
+            try queue.close()
+        case 2:
+            let store = try Connection(":memory:", fruit: "\(number)", "\(number).1")
+            try await finish { #expect(!fails, "in memory") }
+            store.close()
+        case 3:
+            let queue = try DatabaseQueue(path: try freshPath("own.sqlite"))
+            try queue.plant("\(number)")
+            try await finish {
+                try queue.write { db in
+                    try Fruit(name: "\(number).1").insert(db)
+                    #expect(!fails, "in a transaction")
+                }
+            }
+            try queue.close()
+        case 4:
+            let queue = try DatabaseQueue()
+            try queue.plant("\(number)")
+            await Self.meeting.arrive()
+            // A thread of the queue's has used it last.
+            try await queue.write { try Fruit(name: "\(number).1").insert($0) }
+            #expect(!fails, "a queue in memory, used asynchronously")
+            await Self.meeting.arrive()
+            try queue.close()
+        default:
+            let store = try Connection(try freshPath("own.sqlite"), fruit: "\(number)", "\(number).1")
+            try await finish {}
+            // Closed when the error reaches the trait.
+            store.close()
+            if fails { throw Rotten() }
+        }
+    }
+
+    /// Fails or passes while all tests have their stores open.
+    private func finish(_ body: @Sendable () throws -> Void) async throws {
+        await Self.meeting.arrive()
+        try body()
+        await Self.meeting.arrive()
+    }
+}

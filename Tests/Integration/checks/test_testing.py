@@ -1,0 +1,354 @@
+"""Tests of Swift Testing, which run at the same time in one process."""
+
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from harness import (
+    SCRATCH, SUITES, Store, SuiteCase, clean_environment, label, launch, read, run, timeless, without)
+
+# The stress test is repeated so often; by hand some hundred times.
+ROUNDS = int(os.environ.get("STRESS_ROUNDS", "3"))
+
+
+def only(suite, name=None, *options):
+    """The options that select one suite, or one test of it."""
+    # Tests are matched by `Module.Suite/function(labels:)/File.swift:line:column`.
+    pattern = rf"^\w+\.{re.escape(suite)}/" + (rf"{re.escape(name)}\(" if name else "")
+    return ("--testing-library", "swift-testing", *options, "--filter", pattern)
+
+
+class TestingCase(SuiteCase):
+    framework = "Swift Testing"
+
+    def assertUnchanged(self, with_capture, selection):
+        """Tests that run at the same time print in any order."""
+        yardstick = without(selection)
+        self.assertEqual(with_capture.status, yardstick.status, with_capture.errors)
+        for attribute in ("output", "errors"):
+            with_lines, without_lines = (
+                sorted(line for line in timeless(getattr(found, attribute)).splitlines()
+                       if not line.startswith("failure-artifacts: "))
+                for found in (with_capture, yardstick))
+            self.assertEqual(with_lines, without_lines)
+
+    def scenario(self, suite, name, *messages, kind="assertion", stem=None, variables=None, **stores):
+        bundle = self.leaves(only(suite, name), variables=variables)
+        self.assertTest(bundle, suite.replace("/", "."), name, *messages, kind=kind, stem=stem)
+        self.assertStores(bundle, **stores)
+        return bundle
+
+
+class Failures(TestingCase):
+    """Each way to fail is seen when it happens, with Swift Testing's own words."""
+
+    def fails(self, name, *messages, kind="assertion", **stores):
+        bundle = self.scenario("FailureTests", name, *messages, kind=kind, **(stores or {"fruit": ["apple"]}))
+        self.assertEqual(tuple(bundle.messages), messages)
+        # What the console says, line by line.
+        printed = run(only("FailureTests", name), {"FAILURE_ARTIFACTS": "off"})
+        lines = (printed.output + printed.errors).splitlines()
+        for failure in bundle.metadata["failures"]:
+            first, *comments = failure["message"].removeprefix("Issue recorded: ").split("\n")
+            place = f"{pathlib.PurePath(failure['file']).name}:{failure['line']}:"
+            self.assertTrue(any(place in line and "recorded an issue" in line for line in lines), lines)
+            self.assertTrue(any(line.endswith(": " + first) or line == "↳ " + first for line in lines), lines)
+            for comment in comments:
+                self.assertIn("↳ " + comment, lines)
+        return bundle
+
+    def test_expectation(self):
+        self.fails("expectation", "Expectation failed: (total → 3) == 4\na comment")
+
+    def test_requirement(self):
+        self.fails("requirement", "Expectation failed: Bool(false)\nrequired")
+
+    def test_requirement_of_a_value(self):
+        self.fails("nothing", "Expectation failed: number → nil")
+
+    def test_recorded_issue(self):
+        self.fails("record", "Issue recorded: by hand")
+
+    def test_recorded_error(self):
+        self.fails("recordedError", "Caught error: the fruit is rotten\nby hand", kind="error")
+
+    def test_thrown_error(self):
+        self.fails("thrownError", "Caught error: the fruit is rotten", kind="error")
+
+    def test_thrown_in_a_transaction(self):
+        bundle = self.fails(
+            "thrownInATransaction", "Caught error: the fruit is rotten", kind="error", memory=["apple", "pear"])
+        self.assertEqual(bundle.store("memory", "committedEntry").rows(), ["apple"])
+
+    def test_wrong_error(self):
+        self.fails(
+            "wrongError", 'Expectation failed: expected error of type CocoaError, but "the fruit is rotten" '
+            "of type Rotten was thrown instead")
+
+    def test_cancellation_error_of_a_test_that_was_not_cancelled(self):
+        self.fails("cancellationError", "Caught error: CancellationError()", kind="error")
+
+    def test_confirmation(self):
+        self.fails(
+            "miscount", "Confirmation was confirmed 1 time, but expected to be confirmed 2 times\ntwo")
+
+    def test_several_issues(self):
+        issues = [f"Issue recorded: {number}" for number in ("first", "second", "third")]
+        bundle = self.fails("severalIssues", *issues)
+        self.assertFalse(any(name.startswith("snapshots/") for name in bundle.names))
+
+    def test_each_of_several_issues(self):
+        bundle = self.leaves(
+            only("FailureTests", "severalIssues"), variables={"FAILURE_ARTIFACTS": "every-failure"})
+        rows = [
+            Store(bundle.contents[snapshot["stores"][0]["entry"]]).rows()
+            for snapshot in bundle.metadata["snapshots"]]
+        self.assertEqual(rows, [["apple", "pear"], ["apple", "pear", "kiwi"]])
+
+    def test_child_tasks(self):
+        self.fails("childTask", "Issue recorded: in a child task")
+        self.fails("taskGroup", "Issue recorded: in a task group", fruit=["apple"], group=["pear"])
+        self.fails("unstructuredTask", "Issue recorded: in a task of its own")
+
+    def test_main_actor(self):
+        self.fails("mainActor", "Issue recorded: on the main actor")
+
+    def test_pool(self):
+        bundle = self.fails("pool", "Expectation failed: (count → 2) == 0\na pool", pool=["apple", "pear"])
+        self.assertNotIn("shared", bundle.described("pool"))
+
+    def test_inside_a_transaction(self):
+        bundle = self.fails(
+            "insideATransaction", "Issue recorded: inside a transaction", fruit=["apple", "pear"])
+        self.assertEqual(bundle.store("fruit", "committedEntry").rows(), ["apple"])
+
+    def test_exit_test(self):
+        self.fails(
+            "exitTest", "Issue recorded: in the child", "Expectation failed: .success → .exitCode(3)")
+
+    def test_everything_of_the_current_test(self):
+        selection = only("CurrentTestTests", "everything")
+        bundle = self.leaves(selection)
+        self.assertStores(bundle, fruit=["apple", "pear"])
+        self.assertEqual(bundle.described("fruit")["name"], "given")
+        self.assertEqual(Store(bundle.contents["snapshots/before/given.sqlite"]).rows(), ["apple"])
+        self.assertEqual(bundle.contents["attachments/vegetable.txt"], b"leek")
+
+    def test_configuration_by_hand(self):
+        bundle = self.leaves(only("CurrentTestTests", "configuration"))
+        self.assertStores(bundle, fruit=["apple"])
+        self.assertEqual(
+            Store(bundle.contents["snapshots/failure-2/fruit.sqlite"]).rows(), ["apple", "pear"])
+
+
+class Quiet(TestingCase):
+    """What is no failure of a test leaves nothing."""
+
+    def test_no_failure(self):
+        for name in (
+                "passes", "knownIssue", "knownError", "warning", "cancelled", "cancelledCase",
+                "cancelledWhileAChildWaits", "disabled"):
+            with self.subTest(name):
+                self.assertEqual(self.leaves(only("QuietTests", name), count=0), [])
+                self.assertEqual(without(only("QuietTests", name)).status, 0)
+        found = run(only("CurrentTestTests", "nothingOfAPassingTest"))
+        self.assertEqual(found.left, [".gitignore"])
+
+    def test_failure_of_no_test(self):
+        for name in ("detachedTask", "thread"):
+            with self.subTest(name):
+                self.leaves(only("QuietTests", name), count=0)
+                self.assertEqual(without(only("QuietTests", name)).status, 1)
+
+    def test_failure_after_the_end(self):
+        bundle = self.leaves(only("LateTests"))
+        self.assertTest(bundle, "LateTests", "aStarts", "before the end")
+        self.assertStores(bundle, late=["apple"])
+
+    def test_without_the_trait(self):
+        self.leaves(only("PlainTests", "fails"), count=0)
+        self.assertEqual(without(only("PlainTests", "fails")).status, 1)
+
+    def test_stores_of_tests_without_the_trait(self):
+        """They belong to those tests."""
+        selection = only("PlainTests") + only("OwnershipTests")[2:]
+        bundles = self.leaves(selection, count=2)
+        for bundle in bundles:
+            self.assertNotIn("fruit", [label(store) for store in bundle.metadata["stores"]])
+
+
+class Names(TestingCase):
+    def test_names(self):
+        for suite, name, message in [
+                ("OuterTests/InnerTests", "nested", "nested"),
+                ("OuterTests/ExtensionTests", "inAnExtension", "in an extension"),
+                ("OuterTests/NamedTests", "named", "named"),
+                ("OuterTests", "ofTheType", "of the type"),
+                ("OuterTests", "CoreData内の果物を更新できる", "果物")]:
+            with self.subTest(name):
+                self.scenario(suite, name, message)
+
+    def test_trait_given_three_times(self):
+        self.scenario("OuterTests/AgainTests", "again", "again", fruit=["apple"])
+
+    def test_function_of_no_suite(self):
+        bundle = self.leaves(
+            ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.freeFunction\("))
+        self.assertTest(bundle, "TestingSuite", "freeFunction", "a free function")
+
+    def test_raw_identifier(self):
+        name = '`a raw identifier: "quoted"/slash`'
+        self.scenario("OuterTests", name, "raw", stem="OuterTests._a_raw_identifier_quoted_slash_")
+
+    def test_long_name(self):
+        bundle = self.leaves(
+            ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.OuterTests/aNameSoLong"))
+        self.assertEqual(bundle.messages, ["Issue recorded: long"])
+
+    def test_same_names_in_two_modules(self):
+        """They are no attempts at one test."""
+        bundles = self.leaves(only("TwinTests"), count=2)
+        self.assertEqual([bundle.metadata["test"]["attempt"] for bundle in bundles], [1, 1])
+
+    def test_instances(self):
+        self.scenario("ActorTests", "isolated", "in an actor", fruit=["apple"])
+        self.scenario(
+            "ClassTests", "throwsAnError", "the fruit is rotten", kind="error", fruit=["apple"], memory=["pear"])
+        self.scenario("InitialiserTests", "neverRuns", "the fruit is rotten", kind="error", fruit=["apple"])
+
+
+class Cases(TestingCase):
+    def test_arguments(self):
+        bundles = self.leaves(only("ArgumentTests", "one"), count=2)
+        found = {}
+        for bundle in bundles:
+            self.assertEqual(bundle.stem, "ArgumentTests.one")
+            self.assertEqual(bundle.metadata["test"]["name"], "one(fruit:)")
+            self.assertEqual(bundle.metadata["test"]["attempt"], 1)
+            (argument,) = bundle.metadata["test"]["arguments"]
+            found[argument] = bundle.store("fruit").rows()
+        self.assertEqual(found, {'"apple"': ["apple"], '"pear"': ["pear"]})
+
+    def test_arguments_of_own_types(self):
+        bundles = self.leaves(only("ArgumentTests", "two"), count=2)
+        arguments = sorted(bundle.metadata["test"]["arguments"] for bundle in bundles)
+        self.assertEqual(arguments, [[".apple", "a basket of 1"], [".pear", "a basket of 2"]])
+
+    def test_repetitions(self):
+        for selection, count in [
+                (only("ArgumentTests", "passesInTheEnd", "--repetitions", "5", "--repeat-until", "pass"), 2),
+                (only("FailureTests", "record", "--repetitions", "3"), 3)]:
+            bundles = self.leaves(selection, count=count)
+            attempts = sorted(bundle.metadata["test"]["attempt"] for bundle in bundles)
+            self.assertEqual(attempts, list(range(1, count + 1)))
+            self.assertEqual(len({bundle.metadata["fingerprint"] for bundle in bundles}), 1)
+
+
+class Attachments(TestingCase):
+    def test_bundle_is_attached(self):
+        """Also when several tests fail at the same time."""
+        for selection, count in [(only("FailureTests", "record"), 1), (only("ArgumentTests", "one"), 2)]:
+            with tempfile.TemporaryDirectory(prefix="attachments ") as name:
+                options = (*selection, "--attachments-path", name)
+                found = run(options)
+                self.assertTidy(found, count)
+                attached = {path.name: path.read_bytes() for path in pathlib.Path(name).iterdir()}
+                self.assertEqual(sorted(attached), [bundle.path.name for bundle in found.bundles])
+                sizes = sorted(len(content) for content in attached.values())
+                self.assertEqual(sizes, sorted(bundle.size for bundle in found.bundles))
+
+    def test_nothing_is_attached_by_tests_that_pass(self):
+        with tempfile.TemporaryDirectory() as name:
+            found = run((*only("QuietTests", "passes"), "--attachments-path", name))
+            self.assertTidy(found, 0)
+            self.assertEqual(list(pathlib.Path(name).iterdir()), [])
+
+
+class Ownership(TestingCase):
+    def test_own_and_shared_stores(self):
+        bundles = self.leaves(only("OwnershipTests"), count=2)
+        for bundle, name, fruit in zip(bundles, ("first", "second"), ("apple", "pear")):
+            self.assertStores(bundle, **{name: [fruit], "nobody": ["cherry"], "lazily": ["plum"]})
+            shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
+            # Which of them has opened `lazily` is decided by their race.
+            self.assertEqual(shared, {name: False, "nobody": True, "lazily": True})
+
+    def test_crowd(self):
+        """64 tests at the same time, each with its own stores."""
+        selection = only("StressTests", "crowd", "--repetitions", str(ROUNDS))
+        with tempfile.TemporaryDirectory(prefix="crowd ") as name:
+            directory = pathlib.Path(name)
+            limits = {"FAILURE_ARTIFACTS_MAX_BUNDLES": "1000000"}
+            process = launch(selection, directory, limits, patience=120 + 20 * ROUNDS)
+            found = read(process, directory / "failure-artifacts")
+        self.assertTidy(found, 32 * ROUNDS)
+        self.assertEqual(found.warnings, [])
+        self.assertEqual(found.status, 1)
+        runs = collections.Counter()
+        for bundle in found.bundles:
+            self.check(bundle)
+            ((number,), attempt) = (bundle.metadata["test"][key] for key in ("arguments", "attempt"))
+            runs[int(number), attempt] += 1
+            own = "memory" if int(number) // 2 % 6 in (1, 2, 4) else "own"
+            self.assertStores(bundle, **{own: [number, number + ".1"], "nobody": ["cherry"]})
+            shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
+            self.assertEqual(shared, {own: False, "nobody": True})
+            if int(number) // 2 % 6 == 3:
+                self.assertEqual(bundle.store(own, "committedEntry").rows(), [number])
+        expected = {(number, attempt + 1) for number in range(0, 64, 2) for attempt in range(ROUNDS)}
+        self.assertEqual(runs, collections.Counter(expected))
+
+
+class BothFrameworks(SuiteCase):
+    """XCTest and Swift Testing in one module, each started as `swift test` starts it."""
+
+    def test_side_by_side(self):
+        with tempfile.TemporaryDirectory(prefix="both ") as name:
+            directory = pathlib.Path(name)
+            variables = {"FAILURE_ARTIFACTS_DIR": str(directory / "left")}
+            command = [
+                "swift", "test", "--skip-build", "--parallel", "--scratch-path", str(SCRATCH), "--filter", "OldTests|NewTests"]
+            process = subprocess.run(
+                command, cwd=SUITES, env=clean_environment(directory, **variables), capture_output=True,
+                text=True, timeout=300)
+            found = read(process, directory / "left")
+        self.assertNotEqual(found.status, 0)
+        self.assertTidy(found, 2)
+        new, old = found.bundles
+        self.assertEqual(new.metadata["test"]["framework"], "Swift Testing")
+        self.assertTest(new, "NewTests", "fails", "of Swift Testing")
+        self.assertStores(new, new=["pear"])
+        self.assertEqual(old.metadata["test"]["framework"], "XCTest")
+        self.assertTest(old, "OldTests", "testFails", "of XCTest")
+        self.assertStores(old, old=["apple"])
+
+
+class TimeLimits(TestingCase):
+    """They are minutes: the tests run while the others do, see `setUpModule`."""
+
+    def test_time_limits(self):
+        found, yardstick = (future.result() for future in TIME_LIMITED)
+        self.assertEqual(found.status, yardstick.status)
+        self.assertTidy(found, 2)
+        self.assertEqual(found.warnings, [])
+        for bundle, name, more in zip(
+                found.bundles, ("ignoresItsEnd", "sleepsTooLong"), ({"memory": ["pear"]}, {})):
+            self.check(bundle)
+            self.assertTest(bundle, "TimeLimitTests", name, "Time limit was exceeded: 60.000 seconds")
+            self.assertIn(bundle.messages[0], found.output + found.errors)
+            self.assertStores(bundle, fruit=["apple"], **more)
+
+
+TIME_LIMITED = []
+
+
+def setUpModule():
+    executor = concurrent.futures.ThreadPoolExecutor(max_workers=2)
+    for variables in ({}, {"FAILURE_ARTIFACTS": "off"}):
+        TIME_LIMITED.append(executor.submit(run, only("TimeLimitTests"), variables))
+    executor.shutdown(wait=False)
