@@ -28,14 +28,16 @@ uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *conn
     return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
 }
 
-// Costs a system call once per thread.
-static int current_thread_number(void) {
+static _Thread_local struct {
+    uintptr_t handle;
+    int number;
+} this_thread;
+
+// Costs a system call, once per thread.
+static void learn_thread(void) {
+    this_thread.handle = failure_artifacts_current_thread();
 #ifdef __linux__
-    static _Thread_local int number;
-    if (number == 0) number = (int)syscall(SYS_gettid);
-    return number;
-#else
-    return 0;
+    this_thread.number = (int)syscall(SYS_gettid);
 #endif
 }
 
@@ -93,6 +95,20 @@ static void wait_until_given_back(failure_artifacts_connection *connection) {
     atomic_store(&connection->is_called, true);
 }
 
+// A statement starts that may be a ROLLBACK or an ATTACH, or follow one.
+static void follow(failure_artifacts_connection *connection, const char *sql) {
+    if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
+        atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
+        events.attached(connection);
+    }
+    if (failure_artifacts_attaches(sql)) {
+        atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
+    }
+    failure_artifacts_follow(connection, sql, events.kept);
+    connection->is_watched = atomic_load_explicit(&connection->attaches, memory_order_relaxed)
+        || failure_artifacts_is_unwound(connection);
+}
+
 // A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
 // replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
 // connection last.
@@ -118,20 +134,17 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
     if (is_close) {
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
+        if (!this_thread.handle) learn_thread();
         note_task(connection);
-        if (failure_artifacts_attaches(argument)) {
-            atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
-        } else if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
-            atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
-            events.attached(connection);
-        }
-        failure_artifacts_follow(connection, argument, events.kept);
-        failure_artifacts_log_statement(connection, statement, argument, order);
+        // Most statements are neither ROLLBACK nor ATTACH, nor do they follow one.
+        char first = *(const char *)argument | 0x20;
+        if (first < 'd' || first == 'r' || connection->is_watched) follow(connection, argument);
+        failure_artifacts_log_statement(connection, statement, argument, order, this_thread.handle);
         atomic_store_explicit(&connection->last_use, order, memory_order_relaxed);
-        atomic_store_explicit(
-            &connection->last_thread_number, current_thread_number(), memory_order_relaxed);
-        atomic_store_explicit(
-            &connection->last_thread, failure_artifacts_current_thread(), memory_order_release);
+        if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) != this_thread.handle) {
+            atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
+            atomic_store_explicit(&connection->last_thread, this_thread.handle, memory_order_release);
+        }
     }
     atomic_store_explicit(&connection->is_called, false, memory_order_release);
     return 0;

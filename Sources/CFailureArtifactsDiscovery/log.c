@@ -13,13 +13,20 @@ enum { maximum_length = 16 << 10 };
 enum { inline_length = 128 };
 
 typedef struct entry {
-    failure_artifacts_logged_statement statement;
     sqlite3_stmt *handle;
-    // sqlite3_total_changes() at its start.
-    int changes_before;
+    uint64_t order;
+    int64_t time;
+    uintptr_t thread;
+    int64_t duration;
+    size_t length;
     // Holds the text where it is longer than `inline_text`; NULL otherwise.
     char *long_text;
     char *message;
+    // sqlite3_total_changes() at its start, and at the start of the next one.
+    int changes_before;
+    int changes_after;
+    int error_code;
+    bool is_cut;
     char inline_text[inline_length];
 } entry;
 
@@ -30,9 +37,12 @@ struct failure_artifacts_log {
     _Atomic(int) references;
     // The thread that wrote last.
     _Atomic(uintptr_t) writer;
-    unsigned capacity;
-    // How many were written, over all.
-    uint64_t count;
+    // Where the last statement is, NULL before the first one; where the next one will be; and where places end.
+    entry *last;
+    entry *next;
+    entry *end;
+    // Whether all places are taken.
+    bool is_full;
     entry entries[];
 };
 
@@ -54,10 +64,9 @@ unsigned failure_artifacts_log_events(void) {
 
 static void release(failure_artifacts_log *log) {
     if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
-    uint64_t count = log->count < log->capacity ? log->count : log->capacity;
-    for (uint64_t i = 0; i < count; i++) {
-        free(log->entries[i].long_text);
-        free(log->entries[i].message);
+    for (entry *entry = log->entries; entry < (log->is_full ? log->end : log->next); entry++) {
+        free(entry->long_text);
+        free(entry->message);
     }
     free(log);
 }
@@ -90,8 +99,7 @@ static int64_t milliseconds_since_1970(void) {
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static failure_artifacts_log *log_of(failure_artifacts_connection *connection) {
-    if (connection->log) return connection->log;
+static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     unsigned wanted = atomic_load_explicit(&capacity, memory_order_relaxed);
     if (wanted == 0) return NULL;
     // Not cleared: what is never written is never touched.
@@ -99,83 +107,90 @@ static failure_artifacts_log *log_of(failure_artifacts_connection *connection) {
     if (!log) return NULL;
     atomic_init(&log->references, 1);
     atomic_init(&log->writer, 0);
-    log->capacity = wanted;
-    log->count = 0;
+    log->last = NULL;
+    log->next = log->entries;
+    log->end = log->entries + wanted;
+    log->is_full = false;
     connection->log = log;
     return log;
 }
 
-static void set_text(entry *entry, const char *text, size_t length) {
-    entry->statement.is_cut = length > maximum_length;
-    if (length > maximum_length) length = maximum_length;
-    entry->statement.text = entry->inline_text;
-    if (length > inline_length) {
-        entry->long_text = malloc(length);
-        if (!entry->long_text) {
-            entry->statement.is_cut = true;
-            length = inline_length;
-        } else {
-            entry->statement.text = entry->long_text;
-        }
+static void set_long_text(entry *entry, const char *text, size_t length) {
+    entry->is_cut = length > maximum_length;
+    entry->length = entry->is_cut ? maximum_length : length;
+    entry->long_text = malloc(entry->length);
+    if (entry->long_text) {
+        memcpy(entry->long_text, text, entry->length);
+    } else {
+        // What fits is there already.
+        entry->is_cut = true;
+        entry->length = inline_length;
     }
-    memcpy((char *)entry->statement.text, text, length);
-    entry->statement.length = length;
 }
 
-// The next place, emptied.
-static entry *next_entry(failure_artifacts_log *log, int changes) {
-    entry *next = &log->entries[log->count % log->capacity];
-    if (log->count > 0) {
-        entry *previous = &log->entries[(log->count - 1) % log->capacity];
-        if (previous->statement.changes < 0) {
-            previous->statement.changes = changes - previous->changes_before;
-        }
-    }
-    if (log->count >= log->capacity) {
-        free(next->long_text);
-        free(next->message);
-    }
-    log->count++;
-    next->long_text = NULL;
-    next->message = NULL;
-    next->changes_before = changes;
-    next->statement.changes = -1;
-    next->statement.error_code = SQLITE_OK;
-    next->statement.error_message = NULL;
-    next->statement.duration = -1;
-    return next;
-}
-
-void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
-    failure_artifacts_log *log = log_of(connection);
-    // What a trigger does is told by the name of the trigger, in a comment.
-    if (!log || (sql[0] == '-' && sql[1] == '-')) return;
-    entry *entry = next_entry(log, sqlite3_total_changes(connection->handle));
-    entry->handle = statement;
-    entry->statement.order = order;
-    entry->statement.time = milliseconds_since_1970();
-    entry->statement.thread = failure_artifacts_current_thread();
-    char *expanded = NULL;
-    if (atomic_load_explicit(&records_values, memory_order_relaxed)) {
-        expanded = sqlite3_expanded_sql(statement);
-        if (expanded) sql = expanded;
-    }
-    set_text(entry, sql, strlen(sql));
+static void set_expanded_text(entry *entry, sqlite3_stmt *statement) {
+    char *expanded = sqlite3_expanded_sql(statement);
+    if (expanded) set_long_text(entry, expanded, strlen(expanded));
     sqlite3_free(expanded);
+}
+
+// Called for each statement, and not optimised in a debug build: few steps, and long ones left to the C library.
+void failure_artifacts_log_statement(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    uintptr_t thread) {
+    failure_artifacts_log *log = connection->log;
+    if (!log && !(log = create(connection))) return;
+    // What a trigger does is told by the name of the trigger, in a comment.
+    if (sql[0] == '-' && sql[1] == '-') return;
+    int changes = sqlite3_total_changes(connection->handle);
+    if (log->last) log->last->changes_after = changes;
+    entry *entry = log->next;
+    if (log->is_full) {
+        if (entry->long_text) free(entry->long_text);
+        if (entry->message) free(entry->message);
+    }
+    entry->handle = statement;
+    entry->order = order;
+    entry->time = milliseconds_since_1970();
+    entry->thread = thread;
+    entry->duration = -1;
+    entry->long_text = NULL;
+    entry->message = NULL;
+    entry->changes_before = changes;
+    entry->error_code = SQLITE_OK;
+    entry->is_cut = false;
+    char *end = memccpy(entry->inline_text, sql, 0, inline_length);
+    if (end) {
+        entry->length = (size_t)(end - entry->inline_text) - 1;
+    } else {
+        set_long_text(entry, sql, strlen(sql));
+    }
+    if (atomic_load_explicit(&records_values, memory_order_relaxed)) set_expanded_text(entry, statement);
+    log->last = entry;
+    if (++log->next == log->end) {
+        log->next = log->entries;
+        log->is_full = true;
+    }
     if (last_log != log) remember(log);
-    atomic_store_explicit(&log->writer, entry->statement.thread, memory_order_relaxed);
+    if (atomic_load_explicit(&log->writer, memory_order_relaxed) != thread) {
+        atomic_store_explicit(&log->writer, thread, memory_order_relaxed);
+    }
+}
+
+// The places that are taken, from the last one back: of none NULL.
+static entry *before(failure_artifacts_log *log, entry *current) {
+    if (current == log->next && log->is_full) return NULL;
+    if (current > log->entries) return current - 1;
+    return log->is_full && log->next != log->entries ? log->end - 1 : NULL;
 }
 
 void failure_artifacts_log_duration(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, int64_t nanoseconds) {
     failure_artifacts_log *log = connection->log;
     if (!log) return;
-    uint64_t oldest = log->count > log->capacity ? log->count - log->capacity : 0;
-    for (uint64_t i = log->count; i > oldest; i--) {
-        entry *entry = &log->entries[(i - 1) % log->capacity];
-        if (entry->handle != statement || entry->statement.duration >= 0) continue;
-        entry->statement.duration = nanoseconds;
+    for (entry *entry = log->last; entry; entry = before(log, entry)) {
+        if (entry->handle != statement || entry->duration >= 0) continue;
+        entry->duration = nanoseconds;
         return;
     }
 }
@@ -191,25 +206,25 @@ static void error_is_logged(void *context, int code, const char *message) {
     (void)context;
     failure_artifacts_log *log = last_log;
     int primary = code & 0xff;
-    if (!log || log->count == 0 || failure_artifacts_is_paused() || primary == SQLITE_NOTICE
+    if (!log || !log->last || failure_artifacts_is_paused() || primary == SQLITE_NOTICE
         || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA
         || atomic_load_explicit(&log->writer, memory_order_relaxed) != failure_artifacts_current_thread()) {
         return;
     }
-    entry *entry = &log->entries[(log->count - 1) % log->capacity];
-    if (entry->statement.error_code != SQLITE_OK) return;
+    entry *entry = log->last;
+    if (entry->error_code != SQLITE_OK) return;
     // It is that of the last statement only if it has its text, which may have brackets of its own.
     const char *text = strchr(message, '[');
-    size_t length = entry->statement.length;
-    if (!text || strlen(text) < length + 2 || memcmp(text + 1, entry->statement.text, length) != 0
+    size_t length = entry->length;
+    const char *known = entry->long_text ? entry->long_text : entry->inline_text;
+    if (!text || strlen(text) < length + 2 || memcmp(text + 1, known, length) != 0
         || text[length + 1] != ']') {
         return;
     }
     message = text + length + 2;
     while (*message == ' ' || *message == ':') message++;
-    entry->statement.error_code = code;
+    entry->error_code = code;
     entry->message = strdup(message);
-    entry->statement.error_message = entry->message;
 }
 
 void failure_artifacts_log_errors(void) {
@@ -220,14 +235,20 @@ void failure_artifacts_log_errors(void) {
 
 static void read_log(
     failure_artifacts_log *log, int changes, void *context, failure_artifacts_log_reader reader) {
-    uint64_t oldest = log->count > log->capacity ? log->count - log->capacity : 0;
-    for (uint64_t i = oldest; i < log->count; i++) {
-        entry *entry = &log->entries[i % log->capacity];
-        failure_artifacts_logged_statement statement = entry->statement;
-        if (i + 1 == log->count && statement.changes < 0 && changes >= 0) {
-            statement.changes = changes - entry->changes_before;
-        }
+    if (!log->last) return;
+    entry *entry = log->is_full ? log->next : log->entries;
+    for (;;) {
+        bool is_last = entry == log->last;
+        int after = is_last ? changes : entry->changes_after;
+        failure_artifacts_logged_statement statement = {
+            .order = entry->order, .time = entry->time, .thread = entry->thread,
+            .text = entry->long_text ? entry->long_text : entry->inline_text, .length = entry->length,
+            .is_cut = entry->is_cut, .changes = after < 0 ? -1 : after - entry->changes_before,
+            .error_code = entry->error_code, .error_message = entry->message, .duration = entry->duration,
+        };
         reader(context, &statement);
+        if (is_last) return;
+        if (++entry == log->end) entry = log->entries;
     }
 }
 

@@ -7,7 +7,8 @@
 
 // A statement starts on the connection: remembers it, in the place of the oldest.
 void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    uintptr_t thread);
 
 // A statement that was remembered has ended after so many nanoseconds.
 void failure_artifacts_log_duration(

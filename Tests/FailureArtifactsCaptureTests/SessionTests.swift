@@ -160,6 +160,25 @@ import Testing
         #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
     }
 
+    /// A third of the pages is free; what was in them is in no bundle.
+    @Test func whatIsInFreePagesIsNotPacked() throws {
+        let world = try World()
+        try world.run(
+            """
+            PRAGMA secure_delete = off; CREATE TABLE filler(content);
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 300)
+            INSERT INTO filler SELECT randomblob(4000) FROM c; DROP TABLE filler
+            """)
+        let test = world.start()
+        world.fail(test, "m")
+        world.finish(test)
+        let bundle = try world.bundle()
+        let store = try #require(bundle.metadata.stores.first)
+        #expect((store.freePageCount ?? 0) > 290 && store.integrity == "ok")
+        #expect(
+            try #require(bundle.archive.entry(named: "stores/ledger.sqlite")).compressedSize < 20_000)
+    }
+
     @Test func theOriginalIsCheckpointedOnlyIfAskedFor() throws {
         for asked in [false, true] {
             let world = try World { $0.checkpointsOriginal = asked }

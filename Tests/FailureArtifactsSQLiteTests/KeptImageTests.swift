@@ -7,7 +7,8 @@ import Testing
 @Suite struct KeptImageTests {
     private func image(_ size: Int = 8) -> KeptImage {
         KeptImage(
-            reason: .end, schema: "main", path: nil, bytes: sqlite3_malloc64(UInt64(size)), size: size, order: 0)
+            reason: .end, schema: "main", path: nil, bytes: sqlite3_malloc64(UInt64(size)), size: size,
+            order: 0)
     }
 
     @Test func imagesOfAnEndedTestAreDroppedAndOthersStay() {

@@ -37,6 +37,8 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_unwound;
     // How many statements there had been, over all connections, when that began.
     _Atomic(uint64_t) unwound_at;
+    // Whether one of these two is so; only the thread that uses the connection looks at it.
+    bool is_watched;
     // Whether the last statement is an ATTACH, of which nobody has been told yet.
     atomic_bool attaches;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.

@@ -25,18 +25,14 @@ package struct ArtifactsDirectory: Sendable {
     /// Creates the directory where it is missing.
     package func prepare() throws(SystemError) {
         try FileSystem.createDirectory(path)
-        try haveItIgnored()
+        haveItIgnored()
     }
 
     private var ignoreFile: String { Path.join(path, ".gitignore") }
 
-    /// Has git ignore what is in the directory.
-    private func haveItIgnored() throws(SystemError) {
-        do {
-            try FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
-        } catch  where error.isAlreadyExists {
-            // Another failure was first.
-        }
+    /// Has git ignore what is in the directory; on a full disk it does without.
+    private func haveItIgnored() {
+        try? FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
     }
 
     /// How many bundles there are now, of all processes, and how large they are.
@@ -155,7 +151,7 @@ package struct ArtifactsDirectory: Sendable {
                 continue
             }
             try FileSystem.synchronizeDirectory(path)
-            try haveItIgnored()
+            haveItIgnored()
             return target
         }
     }

@@ -73,18 +73,20 @@ package struct Spool: Sendable {
         try FileSystem.write([], toNewFile: endMark)
     }
 
-    private var nameFile: String { file(ofEntry: "name") }
+    private static let namePrefix = "bundle="
 
     /// The name that the bundle has or would have had; nil where it was not packed.
     var name: String? {
-        (try? FileSystem.contents(ofFile: nameFile, limit: 4096)).map {
-            String(decoding: $0, as: UTF8.self)
+        let names = (try? FileSystem.contents(ofDirectory: path)) ?? []
+        return names.first { $0.hasPrefix(Self.namePrefix) }.map {
+            String($0.dropFirst(Self.namePrefix.count))
         }
     }
 
+    /// Records it, as the name of a file without content: the disk may be full.
     func recordName(_ name: String) throws(SystemError) {
-        try FileSystem.remove(nameFile)
-        try FileSystem.write(Array(name.utf8), toNewFile: nameFile)
+        if let old = self.name { try FileSystem.remove(file(ofEntry: Self.namePrefix + old)) }
+        try FileSystem.write([], toNewFile: file(ofEntry: Self.namePrefix + name))
     }
 
     /// The same spool as one of this process; only one of several who try succeeds.
@@ -99,9 +101,9 @@ package struct Spool: Sendable {
         try? FileSystem.remove(path)
     }
 
-    /// Removes all but what is known.
-    package func removeCopies() {
-        for name in (try? FileSystem.contents(ofDirectory: path)) ?? [] where name != "metadata.json" {
+    /// Removes all that is in it.
+    package func removeContent() {
+        for name in (try? FileSystem.contents(ofDirectory: path)) ?? [] {
             try? FileSystem.remove(file(ofEntry: name))
         }
     }

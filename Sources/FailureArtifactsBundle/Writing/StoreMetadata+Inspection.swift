@@ -33,6 +33,10 @@ extension BundleMetadata.Store {
                 BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
             }
             setSchema(inspection.schema)
+            // What nobody can read need not be packed. Of a damaged file each byte may count.
+            if inspection.integrity == "ok" {
+                _ = try? FreePages.clear(inCopyAt: spool.file(ofEntry: entry))
+            }
         } catch {
             // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
             integrity = error.message

@@ -38,7 +38,7 @@ extension BundleMetadata.Store {
 
     /// The entries that its copies have.
     package var spooledEntries: [String] {
-        [entry, committedEntry].compactMap(\.self) + (rawEntries ?? [])
+        [entry, committedEntry, history?.entry].compactMap(\.self) + (rawEntries ?? [])
     }
 
     /// The same store where the copy could not be kept, with what is known of it.

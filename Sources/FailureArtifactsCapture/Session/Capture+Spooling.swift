@@ -56,7 +56,8 @@ extension Capture {
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: try spool.path(ofEntry: entries.committed),
                 raw: try spool.path(ofEntry: entries.raw),
-                history: folder == "stores" && configuration.maximumHistoryBytes > 0 ? try spool.path(ofEntry: entries.history) : nil)
+                history: folder == "stores" && configuration.maximumHistoryBytes > 0
+                    ? try spool.path(ofEntry: entries.history) : nil)
             let snapshot = snapshotter.capture(found.store, to: targets)
             note(snapshot, of: found)
             var store = BundleMetadata.Store(
@@ -88,9 +89,14 @@ extension Capture {
             log.isReplaced
             ? "The application has set a trace of its own; what was run since then is not known." : nil
         guard !records.isEmpty || reason != nil else { return }
+        let lines = StatementRecord.lines(of: Array(records))
+        guard UInt64(lines.count) <= remainingBytes else {
+            state.withLock { _ = $0.limitsHit.insert(Limit.totalBytes) }
+            return
+        }
         do {
-            try FileSystem.write(
-                StatementRecord.lines(of: records), toNewFile: spool.path(ofEntry: entry))
+            try FileSystem.write(lines, toNewFile: spool.path(ofEntry: entry))
+            state.withLock { $0.spooledBytes += UInt64(lines.count) }
             store.statements = .init(entry: entry, count: records.count, reason: reason)
         } catch {
             state.withLock { state in

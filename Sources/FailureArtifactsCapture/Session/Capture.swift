@@ -165,19 +165,21 @@ final class Capture: Sendable {
             return try publish(describe())
         } catch {
             // A disk that is too full for the stores may still take their description.
-            let reason = "The bundle of \(test.name) could not be written: \(error)"
+            let first = error
+            let reason = "The copies could not be packed: \(first)."
             state.withLock { state in
                 state.warnings.append(reason)
                 state.stores = state.stores.map { $0.described(because: reason) }
                 state.snapshots = []
                 state.attachments = []
             }
-            spool.removeCopies()
+            spool.removeContent()
             do {
                 return try publish(describe())
             } catch {
                 state.withLock { $0.warnings.removeAll { $0 == reason } }
-                throw CaptureError(description: reason)
+                throw CaptureError(
+                    description: "The bundle of \(test.name) could not be written: \(first)")
             }
         }
     }

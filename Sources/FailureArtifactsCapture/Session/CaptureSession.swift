@@ -167,7 +167,9 @@ package final class CaptureSession: Sendable {
         }
         if !testGoesOn {
             end(test, packsNow: true)
-            journal.withLock(\.self)?.testEnded(test.id, leaving: [])
+            let journal = journal.withLock(\.self)
+            journal?.testEnded(test.id, leaving: [])
+            journal?.close()
         }
     }
 

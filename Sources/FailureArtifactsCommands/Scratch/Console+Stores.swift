@@ -59,9 +59,7 @@ extension Console {
         return try body(file)
     }
 
-    /// The same for a state of the store's history, which is rebuilt each time.
-    ///
-    /// - Parameter commit: The state; nil for the copy itself.
+    /// The same for a state of the store's history, which is rebuilt each time; nil is the copy itself.
     func withStore<Result>(
         _ choice: StoreChoice, at commit: CommitReference?, of bundle: BundleReader, scratch: String,
         for use: StoreUse, _ body: (StoreFile) throws -> Result

@@ -78,8 +78,13 @@ extension SnapshotAttempt {
     }
 
     private var recorder: HistoryRecorder {
-        HistoryRecorder(
-            maximumBytes: limits.maximumHistoryBytes,
+        // What the copies have taken of the room is not there for the history.
+        let copied = [targets.copy, targets.copy + "-wal", targets.committed ?? ""].reduce(0) {
+            $0 + (FileSystem.regularFile($1)?.size ?? 0)
+        }
+        return HistoryRecorder(
+            maximumBytes: min(
+                limits.maximumHistoryBytes, limits.maximumBytes - min(copied, limits.maximumBytes)),
             timeLimit: min(Self.historyTimeLimit, Instant.now.seconds(until: deadline)))
     }
 

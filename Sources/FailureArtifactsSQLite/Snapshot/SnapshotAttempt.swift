@@ -177,7 +177,8 @@ struct SnapshotAttempt {
             timeLimit: min(0.25, Instant.now.seconds(until: deadline)), maximumBytes: limits.maximumBytes
         )
         let files = DiscoveredStore(path: path, identity: store.identity)
-        let copy = limits.capture(files, to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
+        let copy = limits.capture(
+            files, to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
         if copy.method == .fileCopy && copy.isConsistent { return true }
         for path in [target] + copy.rawFiles.map({ targets.raw + $0 }) { try? FileSystem.remove(path) }
         return false
@@ -197,7 +198,9 @@ struct SnapshotAttempt {
             timeLimit: Instant.now.seconds(until: deadline), maximumBytes: limits.maximumBytes,
             maximumMemory: limits.maximumMemory)
         let after = limits.capture(
-            store, to: Snapshotter.Targets(copy: target, committed: nil, raw: targets.raw, history: targets.history))
+            store,
+            to: Snapshotter.Targets(
+                copy: target, committed: nil, raw: targets.raw, history: targets.history))
         snapshot.journalMode = after.journalMode
         snapshot.hasCommittedCopy = after.method != .described
         if let reason = after.reason {

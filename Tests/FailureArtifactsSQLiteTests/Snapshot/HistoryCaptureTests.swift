@@ -21,7 +21,8 @@ import Testing
         return try (0...history.transactions.count).map { state in
             let path = "\(directory)/state-\(state).sqlite"
             try history.rebuild(at: state, from: "\(directory)/\(copy)", to: path)
-            let tables = try sqlite3Program(path, "PRAGMA integrity_check; SELECT name FROM sqlite_schema")
+            let tables = try sqlite3Program(
+                path, "PRAGMA integrity_check; SELECT name FROM sqlite_schema")
             return tables == "ok" ? "none" : try sqlite3Program(path, "SELECT group_concat(a) FROM t")
         }
     }

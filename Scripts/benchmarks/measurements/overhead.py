@@ -1,0 +1,36 @@
+"""What tests that pass pay: the statement log, and a test that opens one store."""
+
+from bench import run, scratch
+from places import SUITE
+
+
+def thread_time(test, count, mode):
+    """Seconds of the processor that a test's own thread took."""
+    with scratch() as directory:
+        report = directory / "report.txt"
+        ended = run(
+            [SUITE, f"BenchmarkSuite.OverheadTests/{test}"], directory=directory, environment={
+                "BENCHMARK_COUNT": count, "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS": mode,
+                "FAILURE_ARTIFACTS_DIR": directory / "artifacts"})
+        assert ended.status == 0, ended
+        return float(report.read_text())
+
+
+def measure(bench):
+    count, rounds = bench.pick(1_000, 500_000, 1_000_000), bench.pick(0, 5, 15)
+    times = bench.interleave(
+        rounds,
+        without=lambda: thread_time("testStatements", count, "off"),
+        with_us=lambda: thread_time("testStatements", count, "first-failure"))
+    bench.compare(
+        f"{count:,} small inserts and as many selects, with the statement log", times["with_us"],
+        "without us", times["without"], goal=1.03)
+
+    count = bench.pick(20, 1_000, 3_000)
+    times = bench.interleave(
+        rounds,
+        without=lambda: thread_time("testTestsWithAStore", count, "off"),
+        with_us=lambda: thread_time("testTestsWithAStore", count, "first-failure"))
+    bench.absolute(
+        "a passing test that opens one store: more than without us",
+        (times["with_us"] - times["without"]) / count, goal=0.00005)
