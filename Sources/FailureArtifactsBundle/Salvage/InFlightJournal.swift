@@ -5,8 +5,8 @@ package import FailureArtifactsSystem
 ///
 /// It is a small file in the hidden directory, `journal-<process>-<its start>`, of lines that are appended by
 /// one `pwrite` each: what the system has taken survives the death of the process, at whatever instant. There
-/// is no file before a test opens a store, its content is dropped when no test runs, and the file goes with
-/// the process.
+/// is no file before a test opens a store, what it says of tests is dropped when none runs, and the file goes
+/// with the process.
 ///
 /// Nothing here fails a test or is said: where the journal can't be written, there is none. May be used from
 /// any thread.
@@ -38,6 +38,8 @@ package final class InFlightJournal: Sendable {
         var owner: Int32 = 0
         var file: OpenFile?
         var end: UInt64 = 0
+        /// Where what is said of the process ends, and that of the stores that any test may use.
+        var startEnd: UInt64 = 0
         /// Paths of stores that any test may use.
         var shared: [String] = []
         /// The tests that the file tells of.
@@ -78,8 +80,7 @@ package final class InFlightJournal: Sendable {
     package func storeOpened(_ path: String?, by test: Test?) {
         state.withLock { state in
             if let test {
-                note(test, &state)
-                append([.opened(path: path, by: test.id)], &state)
+                note(test, &state, and: [.opened(path: path, by: test.id)])
             } else if let path {
                 share([path], &state)
             }
@@ -96,10 +97,9 @@ package final class InFlightJournal: Sendable {
             if !left.isEmpty { share(left, &state) }
             guard state.inFlight.remove(id) != nil else { return }
             if state.inFlight.isEmpty, state.owner == getpid() {
-                // All that was said is of the past.
-                try? state.file?.file.resize(to: 0)
-                state.end = 0
-                state.isStartCurrent = false
+                // All that was said of tests is of the past.
+                state.end = state.startEnd
+                append([], &state)
             } else {
                 append([.ended(id)], &state)
             }
@@ -123,18 +123,19 @@ package final class InFlightJournal: Sendable {
 
     // MARK: Writing
 
-    private func note(_ test: Test, _ state: inout State) {
-        guard !state.inFlight.contains(test.id) else { return }
+    /// Says that a test is in flight, if that was not said, and something more.
+    private func note(_ test: Test, _ state: inout State, and more: [JournalRecord] = []) {
+        if state.inFlight.contains(test.id) { return append(more, &state) }
         openFile(&state)
         guard state.file != nil, state.owner == getpid() else { return }
-        var records: [JournalRecord] = []
-        if !state.isStartCurrent {
-            records.append(.process(environment()))
-            records += state.shared.map { .opened(path: $0, by: 0) }
+        if !state.isStartCurrent && state.inFlight.isEmpty {
+            state.end = 0
+            append([.process(environment())] + state.shared.map { .opened(path: $0, by: 0) }, &state)
+            state.startEnd = state.end
             state.isStartCurrent = true
         }
         state.inFlight.insert(test.id)
-        append(records + [.began(test.id, test.identity, at: test.start)], &state)
+        append([.began(test.id, test.identity, at: test.start)] + more, &state)
     }
 
     private func share(_ paths: [String], _ state: inout State) {
@@ -142,17 +143,23 @@ package final class InFlightJournal: Sendable {
         guard !new.isEmpty else { return }
         state.shared += new
         state.shared.removeFirst(max(0, state.shared.count - Self.maximumShared))
+        state.isStartCurrent = false
         if !state.inFlight.isEmpty { append(new.map { .opened(path: $0, by: 0) }, &state) }
     }
 
+    /// Writes records behind those that are there, and behind them that there are no more: what follows in the
+    /// file is of the past.
     private func append(_ records: [JournalRecord], _ state: inout State) {
         guard let file = state.file, state.owner == getpid() else { return }
-        let bytes = records.flatMap(\.line)
+        var bytes: [UInt8] = []
+        for record in records { bytes += record.line }
+        let count = bytes.count
+        bytes += JournalRecord.end
         do throws(SystemError) {
             try bytes.withBytes { (buffer) throws(SystemError) in
                 try file.file.write(buffer, at: state.end)
             }
-            state.end += UInt64(bytes.count)
+            state.end += UInt64(count)
         } catch {
             // A line that is there in part would swallow the next one.
             try? file.file.resize(to: state.end)

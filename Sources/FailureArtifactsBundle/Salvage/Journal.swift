@@ -51,10 +51,12 @@ struct Journal {
 
     /// Notes that a test has its bundle.
     func markEnded(_ id: JournalRecord.TestID) {
-        guard let file = try? File(updating: path), let end = try? file.size() else { return }
-        try? JournalRecord.ended(id).line.withBytes { (buffer) throws(SystemError) in
-            try file.write(buffer, at: end)
-        }
+        guard let bytes = try? FileSystem.contents(ofFile: path) else { return }
+        let records = JournalRecord.records(in: bytes) + [.ended(id)]
+        let changed = path + ".new"
+        try? FileSystem.remove(changed)
+        guard (try? FileSystem.write(records.flatMap(\.line), toNewFile: changed)) != nil else { return }
+        try? FileSystem.rename(changed, to: path)
     }
 
     func remove() { try? FileSystem.remove(path) }

@@ -3,8 +3,8 @@ package import FailureArtifactsSystem
 /// One line of a process's journal, see ``InFlightJournal``.
 ///
 /// A line is made of fields with tabs between them, the first a letter that says what it is. In a field `\\`,
-/// `\t` and `\n` stand for a backslash, a tab and the end of a line. A line that lacks its end is one that the
-/// process has died over, and does not count.
+/// `\t` and `\n` stand for a backslash, a tab and the end of a line. What follows a line with a dot alone is of the
+/// past, and a line that lacks its end is one that the process has died over: neither counts.
 package enum JournalRecord: Equatable, Sendable {
     /// `P`: the process, from the environment's fields to the variables that identify a run of CI.
     case process(BundleMetadata.Environment)
@@ -20,22 +20,38 @@ package enum JournalRecord: Equatable, Sendable {
 
     // MARK: Writing
 
+    /// The line after which nothing counts.
+    static let end = Array(".\n".utf8)
+
     /// The line, with its end.
     package var line: [UInt8] {
         var bytes: [UInt8] = []
         for (index, field) in fields.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: "\t")) }
-            for byte in field.utf8 {
-                switch byte {
-                case UInt8(ascii: "\\"): bytes += [byte, byte]
-                case UInt8(ascii: "\t"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "t")]
-                case UInt8(ascii: "\n"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
-                default: bytes.append(byte)
-                }
-            }
+            Self.append(field, to: &bytes)
         }
         bytes.append(UInt8(ascii: "\n"))
         return bytes
+    }
+
+    private static func append(_ field: String, to bytes: inout [UInt8]) {
+        var field = field
+        let hasSpecial = field.withUTF8 { text in
+            // By the C library: this is done for each test, in a debug build too.
+            guard let start = text.baseAddress else { return false }
+            return ["\\", "\t", "\n"].contains { (special: Unicode.Scalar) in
+                memchr(start, CInt(special.value), text.count) != nil
+            }
+        }
+        guard hasSpecial else { return field.withUTF8 { bytes.append(contentsOf: $0) } }
+        for byte in field.utf8 {
+            switch byte {
+            case UInt8(ascii: "\\"): bytes += [byte, byte]
+            case UInt8(ascii: "\t"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "t")]
+            case UInt8(ascii: "\n"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+            default: bytes.append(byte)
+            }
+        }
     }
 
     private var fields: [String] {
@@ -67,7 +83,8 @@ package enum JournalRecord: Equatable, Sendable {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         // What follows the last end of a line.
         lines.removeLast()
-        return lines.compactMap { JournalRecord(fields: fields(of: $0)) }
+        return lines.prefix { !end.dropLast().elementsEqual($0) }
+            .compactMap { JournalRecord(fields: fields(of: $0)) }
     }
 
     private static func fields(of line: ArraySlice<UInt8>) -> [String] {

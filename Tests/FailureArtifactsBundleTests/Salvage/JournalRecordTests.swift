@@ -1,0 +1,77 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsBundle
+
+@Suite struct JournalRecordTests {
+    private let records: [JournalRecord] = [
+        .process(
+            BundleMetadata.Environment(
+                operatingSystem: "Linux 6 (a\tb)", architecture: "x86_64", swift: "6.3",
+                sqlite: "3.40.1",
+                processID: 42,
+                ci: .init(service: "GitLab CI", variables: ["CI_JOB_ID": "1", "CI_COMMIT_SHA": ""]))),
+        .began(
+            1,
+            BundleMetadata.Test(
+                framework: "Swift Testing", suite: "果物", name: "sum(of:)",
+                arguments: ["\\n", "a\nb", ""],
+                attempt: 3), at: Timestamp(seconds: 1_700_000_000, milliseconds: 7)),
+        .began(
+            2, BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t"),
+            at: Timestamp(seconds: 1)),
+        .began(
+            3, BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t", arguments: []),
+            at: Timestamp(seconds: 1)),
+        .opened(path: "/tmp/a \\ \t \n \u{1F34E}.sqlite", by: 1), .opened(path: nil, by: 2),
+        .opened(path: "/tmp/shared", by: 0), .ended(1),
+    ]
+
+    @Test func whatIsWrittenIsRead() {
+        #expect(JournalRecord.records(in: records.flatMap(\.line)) == records)
+    }
+
+    /// The process may have died after any byte.
+    @Test func aTornLineDoesNotCount() {
+        let lines = records.map(\.line)
+        let all = lines.flatMap(\.self)
+        for count in 0...all.count {
+            var (whole, end) = (0, 0)
+            while whole < lines.count, end + lines[whole].count <= count {
+                end += lines[whole].count
+                whole += 1
+            }
+            #expect(JournalRecord.records(in: Array(all[..<count])) == Array(records[..<whole]))
+        }
+    }
+
+    @Test func aTestInFlightHasItsStoresAndThoseOfNobody() {
+        let process = ProcessIdentity(number: 42, start: 7)
+        let tests = InFlightTest.all(in: records.flatMap(\.line), of: process)
+        #expect(tests.map(\.id) == [2, 3])
+        #expect(tests.first?.hasMemoryStores == true && tests.last?.hasMemoryStores == false)
+        #expect(tests.allSatisfy { $0.paths == [.init(path: "/tmp/shared", isShared: true)] })
+        #expect(tests.allSatisfy { $0.environment?.processID == 42 && $0.process == process })
+    }
+
+    @Test func whatFollowsTheEndIsOfThePast() {
+        let bytes = records.flatMap(\.line)
+        let old = JournalRecord.ended(9).line
+        #expect(JournalRecord.records(in: bytes + JournalRecord.end + old) == records)
+        #expect(JournalRecord.records(in: JournalRecord.end + bytes).isEmpty)
+    }
+
+    /// Whatever the bytes, there is an answer.
+    @Test func noiseIsNoRecord() {
+        var dice: UInt64 = 20_261_121
+        func next(_ bound: Int) -> Int {
+            dice = dice &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(dice >> 33) % bound
+        }
+        for _ in 0..<2000 {
+            var bytes = records.flatMap(\.line)
+            for _ in 0..<5 { bytes[next(bytes.count)] = UInt8(next(256)) }
+            _ = InFlightTest.all(in: bytes, of: ProcessIdentity(number: 1, start: 1))
+        }
+    }
+}
