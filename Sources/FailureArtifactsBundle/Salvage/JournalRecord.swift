@@ -36,14 +36,16 @@ package enum JournalRecord: Equatable, Sendable {
 
     private static func append(_ field: String, to bytes: inout [UInt8]) {
         var field = field
-        let hasSpecial = field.withUTF8 { text in
+        let isPlain = field.withUTF8 { text in
             // By the C library: this is done for each test, in a debug build too.
-            guard let start = text.baseAddress else { return false }
-            return ["\\", "\t", "\n"].contains { (special: Unicode.Scalar) in
-                memchr(start, CInt(special.value), text.count) != nil
-            }
+            guard let start = text.baseAddress else { return true }
+            let isPlain =
+                memchr(start, 0x5c, text.count) == nil && memchr(start, 0x09, text.count) == nil
+                && memchr(start, 0x0a, text.count) == nil
+            if isPlain { bytes.append(contentsOf: text) }
+            return isPlain
         }
-        guard hasSpecial else { return field.withUTF8 { bytes.append(contentsOf: $0) } }
+        if isPlain { return }
         for byte in field.utf8 {
             switch byte {
             case UInt8(ascii: "\\"): bytes += [byte, byte]

@@ -320,8 +320,13 @@ package final class ConnectionRegistry: Sendable {
             state.users[connection.main] = users > 0 ? users : nil
             if users == 0 { state.owners[connection.main] = nil }
             if let owner = connection.owner { state.owned[owner]?.remove(serial) }
-            var remains = state.remains.removeValue(forKey: connection.main) ?? Remains()
+            let earlier = state.remains.removeValue(forKey: connection.main)
             guard state.isKeeping else { return [] }
+            // Mostly there is nothing but the files.
+            if images.isEmpty && earlier == nil && users == 0 {
+                return [.main(of: connection, Remains(), log, event: state.event)]
+            }
+            var remains = earlier ?? Remains()
             remains.add(images.filter { $0.schema == "main" }, lastUse: lastUse, unwoundAt: unwoundAt)
             if users > 0 { state.remains[connection.main] = remains }
             var left = Remains()

@@ -29,13 +29,13 @@ class Place:
         scratch.mkdir()
         self.environment = clean_environment(scratch, **variables)
 
-    def start(self, selection, **options):
+    def start(self, *selection, **options):
         return subprocess.Popen(
-            [str(EXECUTABLE), selection], cwd=self.directory, env=self.environment,
+            [str(EXECUTABLE), *selection], cwd=self.directory, env=self.environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
-    def run(self, selection):
-        process = self.start(selection)
+    def run(self, *selection):
+        process = self.start(*selection)
         output, errors = process.communicate(timeout=120)
         return process.returncode, output.decode(), errors.decode()
 
@@ -226,6 +226,24 @@ class LivingProcesses(CrashCase):
         place.run("RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
         self.assertEqual([bundle.metadata["outcome"] for bundle in place.bundles()], ["failed"])
         self.assertEqual(len(place.in_flight), 1)
+
+
+class CrashOfSwiftTesting(CrashCase):
+    framework = "Swift Testing"
+
+    def test_two_tests_in_flight(self):
+        place = self.place()
+        code, _, errors = place.run("--testing-library", "swift-testing", "--filter", "CrashTests/")
+        self.assertEqual(code, -signal.SIGKILL, errors)
+        bundles = self.swept(place, 2)
+        found = {bundle.metadata["test"]["name"]: bundle for bundle in bundles}
+        for name, fruit in (("first", "apple"), ("second", "pear")):
+            bundle = found[name]
+            self.assertEqual(bundle.metadata["outcome"], "crashed")
+            self.assertEqual(bundle.metadata["test"]["suite"], "CrashTests")
+            self.assertStores(bundle, **{name: [fruit], "shared": ["banana"]})
+            self.assertNotIn("shared", bundle.described(name))
+            self.assertIs(bundle.described("shared")["shared"], True)
 
 
 class Kills(CrashCase):
