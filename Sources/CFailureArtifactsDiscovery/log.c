@@ -12,6 +12,9 @@ enum { maximum_length = 16 << 10 };
 // What most statements fit into.
 enum { inline_length = 128 };
 
+// As much of a statement's start in SQLite's error log makes it that statement.
+enum { minimum_logged = 100 };
+
 typedef struct entry {
     failure_artifacts_logged_statement statement;
     sqlite3_stmt *handle;
@@ -105,15 +108,23 @@ static failure_artifacts_log *log_of(failure_artifacts_connection *connection) {
     return log;
 }
 
+// So many bytes, or the few less that make the last character of UTF-8 a whole one.
+static size_t length_of_characters(const char *text, size_t length) {
+    for (size_t less = 0; less < 4 && less < length; less++) {
+        if (((unsigned char)text[length - less] & 0xc0) != 0x80) return length - less;
+    }
+    return length;
+}
+
 static void set_text(entry *entry, const char *text, size_t length) {
     entry->statement.is_cut = length > maximum_length;
-    if (length > maximum_length) length = maximum_length;
+    if (length > maximum_length) length = length_of_characters(text, maximum_length);
     entry->statement.text = entry->inline_text;
     if (length > inline_length) {
         entry->long_text = malloc(length);
         if (!entry->long_text) {
             entry->statement.is_cut = true;
-            length = inline_length;
+            length = length_of_characters(text, inline_length);
         } else {
             entry->statement.text = entry->long_text;
         }
@@ -200,12 +211,19 @@ static void error_is_logged(void *context, int code, const char *message) {
     if (entry->statement.error_code != SQLITE_OK) return;
     // It is that of the last statement only if it has its text, which may have brackets of its own.
     const char *text = strchr(message, '[');
+    if (!text) return;
+    text++;
     size_t length = entry->statement.length;
-    if (!text || strlen(text) < length + 2 || memcmp(text + 1, entry->statement.text, length) != 0
-        || text[length + 1] != ']') {
+    size_t logged = strlen(text);
+    if (logged <= length || entry->statement.is_cut) {
+        // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
+        size_t compared = logged < length ? logged : length;
+        if (compared < minimum_logged || memcmp(text, entry->statement.text, compared) != 0) return;
+        entry->statement.error_code = code;
         return;
     }
-    message = text + length + 2;
+    if (memcmp(text, entry->statement.text, length) != 0 || text[length] != ']') return;
+    message = text + length + 1;
     while (*message == ' ' || *message == ':') message++;
     entry->statement.error_code = code;
     entry->message = strdup(message);
@@ -219,13 +237,19 @@ void failure_artifacts_log_errors(void) {
 // MARK: - Reading
 
 static void read_log(
-    failure_artifacts_log *log, int changes, void *context, failure_artifacts_log_reader reader) {
+    failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
     uint64_t oldest = log->count > log->capacity ? log->count - log->capacity : 0;
     for (uint64_t i = oldest; i < log->count; i++) {
         entry *entry = &log->entries[i % log->capacity];
         failure_artifacts_logged_statement statement = entry->statement;
-        if (i + 1 == log->count && statement.changes < 0 && changes >= 0) {
-            statement.changes = changes - entry->changes_before;
+        bool is_last = i + 1 == log->count;
+        if (is_last && statement.changes < 0 && handle) {
+            statement.changes = sqlite3_total_changes(handle) - entry->changes_before;
+        }
+        if (statement.error_code != SQLITE_OK && !statement.error_message) {
+            bool is_present = is_last && handle && sqlite3_extended_errcode(handle) == statement.error_code;
+            statement.error_message
+                = is_present ? sqlite3_errmsg(handle) : sqlite3_errstr(statement.error_code);
         }
         reader(context, &statement);
     }
@@ -235,8 +259,7 @@ void failure_artifacts_log_read(
     failure_artifacts_connection *connection, bool is_owned, void *context,
     failure_artifacts_log_reader reader) {
     if (!connection->log) return;
-    int changes = is_owned ? sqlite3_total_changes(connection->handle) : -1;
-    read_log(connection->log, changes, context, reader);
+    read_log(connection->log, is_owned ? connection->handle : NULL, context, reader);
 }
 
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection) {
@@ -247,7 +270,7 @@ failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *
 
 void failure_artifacts_log_read_taken(
     failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader) {
-    read_log(log, -1, context, reader);
+    read_log(log, NULL, context, reader);
 }
 
 void failure_artifacts_log_release(failure_artifacts_log *log) { release(log); }

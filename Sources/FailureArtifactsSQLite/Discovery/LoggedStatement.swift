@@ -136,7 +136,7 @@ extension DiscoveredStore {
     package var statements: Statements {
         var seen: Set<UInt64> = []
         let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
-        var result = Statements(statements: endedLog?.statements ?? [])
+        var result = Statements(statements: endedLogs.flatMap(\.statements))
         for connection in connections {
             let log = connection.log
             result.statements += log.statements
