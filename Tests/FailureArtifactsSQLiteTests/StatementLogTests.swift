@@ -97,7 +97,8 @@ import Testing
     func boundValuesAreRecordedIfAskedFor(values: Bool) throws {
         try withConnection(.init(statements: 10, values: values)) { handle in
             var statement: OpaquePointer?
-            try #require(sqlite3_prepare_v2(handle.handle, "SELECT ?, ?", -1, &statement, nil) == SQLITE_OK)
+            try #require(
+                sqlite3_prepare_v2(handle.handle, "SELECT ?, ?", -1, &statement, nil) == SQLITE_OK)
             sqlite3_bind_int(statement, 1, 42)
             sqlite3_bind_text(statement, 2, "secret", -1, nil)
             while sqlite3_step(statement) == SQLITE_ROW {}

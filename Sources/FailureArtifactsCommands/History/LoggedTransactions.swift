@@ -36,7 +36,8 @@ struct LoggedTransactions {
             let connection = record.connection
             if let error = record.error {
                 // A constraint that does not hold undoes the statement, unless the statement says otherwise.
-                let isHarmless = record.changes == 0 && (error.code & 0xff) == 19
+                let isHarmless =
+                    record.changes == 0 && (error.code & 0xff) == 19
                     && !record.sql.lowercased().contains("rollback")
                 if !isHarmless, outline.kind != .other {
                     barrier = record.order
@@ -45,7 +46,8 @@ struct LoggedTransactions {
                 continue
             }
             switch outline.kind {
-            case .begin: open[connection] = Group(records: [], outlines: [], end: 0, connection: connection)
+            case .begin:
+                open[connection] = Group(records: [], outlines: [], end: 0, connection: connection)
             case .commit:
                 if var group = open.removeValue(forKey: connection) {
                     group.end = record.order
@@ -156,9 +158,13 @@ extension LoggedTransactions.Group {
         let definitions = zip(records, outlines).filter { $0.1.kind == .definition }.map(\.0)
         let text = definitions.map(\.sql).joined(separator: "\n").lowercased()
         if changes.schema.isEmpty {
-            guard outlines.allSatisfy({ $0.kind != .definition || $0.mayHaveNoEffect }) else { return false }
+            guard outlines.allSatisfy({ $0.kind != .definition || $0.mayHaveNoEffect }) else {
+                return false
+            }
         } else {
-            guard changes.schema.allSatisfy({ text.contains($0.name.lowercased()) }) else { return false }
+            guard changes.schema.allSatisfy({ text.contains($0.name.lowercased()) }) else {
+                return false
+            }
         }
         if changes.userVersion != nil {
             let isSet = zip(records, outlines).contains {
@@ -170,7 +176,9 @@ extension LoggedTransactions.Group {
         let tables = changes.tables.filter { table in
             !changes.schema.contains { $0.type == "table" && $0.name == table.name }
         }
-        if writes.isEmpty { return tables.isEmpty && !(changes.schema.isEmpty && changes.userVersion == nil) }
+        if writes.isEmpty {
+            return tables.isEmpty && !(changes.schema.isEmpty && changes.userVersion == nil)
+        }
         let targets = writes.map { outlines[$0].table }
         func touches(_ target: String, _ table: String) -> Bool {
             // A virtual table has tables of its own.

@@ -53,7 +53,8 @@ struct StatementOutline: Equatable {
         case "release": kind = .release
         case "insert", "replace":
             kind = .insert
-            mayHaveNoEffect = word(0) == "replace" || all.contains("replace") || sql.lowercased().contains("conflict")
+            mayHaveNoEffect =
+                word(0) == "replace" || all.contains("replace") || sql.lowercased().contains("conflict")
             if let into = words.firstIndex(of: "into"), into <= 3 { takeName(at: into + 1) }
         case "update":
             kind = .update

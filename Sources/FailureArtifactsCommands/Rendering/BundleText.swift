@@ -73,7 +73,8 @@ struct BundleText {
             let title = output.styled("Last statements\(name)", .heading)
             let isPart = shown.count < statements.count
             lines.append(
-                title + (isPart ? ", \(shown.count) of \(statements.count) (all with --statements)" : ""))
+                title + (isPart ? ", \(shown.count) of \(statements.count) (all with --statements)" : "")
+            )
             lines += shown.map {
                 "  \(StatementText.time($0))  " + StatementText.line($0, width: width - 16)
             }

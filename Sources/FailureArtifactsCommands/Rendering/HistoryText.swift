@@ -53,7 +53,8 @@ struct HistoryText {
         let rest = statements.count - Transaction.maximumStatements
         if rest > 0 {
             lines.append(
-                output.styled("     and \(Counted.items(Int64(rest), "statement")) more; see --json", .dim))
+                output.styled(
+                    "     and \(Counted.items(Int64(rest), "statement")) more; see --json", .dim))
         }
         return lines
     }

@@ -5,9 +5,13 @@ enum StatementText {
     /// `INSERT INTO player VALUES (?) (1 row)`, on one line; a long text is cut.
     static func line(_ record: StatementRecord, width: Int) -> String {
         var notes: [String] = []
-        if let changes = record.changes, changes > 0 { notes.append(Counted.items(Int64(changes), "row")) }
+        if let changes = record.changes, changes > 0 {
+            notes.append(Counted.items(Int64(changes), "row"))
+        }
         if let duration = record.duration { notes.append(Self.duration(duration)) }
-        if let error = record.error { notes.append("error \(error.code): \(SafeText.line(error.message))") }
+        if let error = record.error {
+            notes.append("error \(error.code): \(SafeText.line(error.message))")
+        }
         let note = notes.isEmpty ? "" : "  (\(notes.joined(separator: ", ")))"
         // Lines and indentation of the source do not matter here.
         let words = record.sql.split(whereSeparator: \.isWhitespace).prefix(2000)

@@ -9,7 +9,8 @@ struct HistoryCommand: Command {
         positionals: [.bundle],
         options: [
             .store,
-            .json("An object: store, reason, and transactions with number, pages, size, changes and, where they are "
+            .json(
+                "An object: store, reason, and transactions with number, pages, size, changes and, where they are "
                     + "known, statements."),
         ],
         discussion: """
@@ -61,7 +62,9 @@ struct HistoryCommand: Command {
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(report))
             } else {
-                for line in report.transactions.flatMap(text.lines) { try console.output.writeLine(line) }
+                for line in report.transactions.flatMap(text.lines) {
+                    try console.output.writeLine(line)
+                }
             }
             return .done
         }

@@ -64,7 +64,8 @@ struct ShowCommand: Command {
             log = try bundle.statements(of: store)
             if !log.isEmpty { report.statements[store.name] = log }
         } catch {
-            try console.warn("The statements of store '\(store.name)' are not shown: \(CommandError(error))")
+            try console.warn(
+                "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
         }
         do {
             report.lastTransaction[store.name] = try LastTransaction(

@@ -115,7 +115,9 @@ struct Remains {
     ///   - use: Its last statement, counted over all connections.
     ///   - unwoundAt: Where the last thing that was done with it is a rollback: how many statements there had
     ///     been before.
-    mutating func add(_ images: [KeptImage], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?) {
+    mutating func add(
+        _ images: [KeptImage], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?
+    ) {
         self.images += images.filter { image in
             image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
