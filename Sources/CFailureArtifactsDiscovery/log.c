@@ -133,15 +133,17 @@ static void set_text(entry *entry, const char *text, size_t length) {
     entry->statement.length = length;
 }
 
+// What the last statement has changed, now that there are so many changes in all.
+static void count_changes(failure_artifacts_log *log, int changes) {
+    if (log->count == 0) return;
+    entry *last = &log->entries[(log->count - 1) % log->capacity];
+    last->statement.changes = changes - last->changes_before;
+}
+
 // The next place, emptied.
 static entry *next_entry(failure_artifacts_log *log, int changes) {
     entry *next = &log->entries[log->count % log->capacity];
-    if (log->count > 0) {
-        entry *previous = &log->entries[(log->count - 1) % log->capacity];
-        if (previous->statement.changes < 0) {
-            previous->statement.changes = changes - previous->changes_before;
-        }
-    }
+    count_changes(log, changes);
     if (log->count >= log->capacity) {
         free(next->long_text);
         free(next->message);
@@ -189,6 +191,10 @@ void failure_artifacts_log_duration(
         entry->statement.duration = nanoseconds;
         return;
     }
+}
+
+void failure_artifacts_log_close(failure_artifacts_connection *connection) {
+    if (connection->log) count_changes(connection->log, sqlite3_total_changes(connection->handle));
 }
 
 void failure_artifacts_log_free(failure_artifacts_log *log) { release(log); }

@@ -174,6 +174,7 @@ import Testing
             }
             #expect(
                 log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...2).map { "INSERT INTO t VALUES (\($0))" })
+            #expect(log.map(\.changes) == [0, 1, 1])
         }
     }
 

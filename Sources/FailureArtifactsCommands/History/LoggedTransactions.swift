@@ -36,9 +36,13 @@ struct LoggedTransactions {
             let connection = record.connection
             if let error = record.error {
                 // A constraint that does not hold undoes the statement, unless the statement says otherwise.
+                // One that has to wait in vain has not even begun.
                 let isHarmless =
-                    record.changes == 0 && (error.code & 0xff) == 19
-                    && !record.sql.lowercased().contains("rollback")
+                    switch error.code & 0xff {
+                    case 5: outline.kind == .begin || record.changes == 0 && open[connection] == nil
+                    case 19: record.changes == 0 && !record.sql.lowercased().contains("rollback")
+                    default: false
+                    }
                 if !isHarmless, outline.kind != .other {
                     barrier = record.order
                     open[connection] = nil
@@ -155,17 +159,17 @@ extension LoggedTransactions {
 extension LoggedTransactions.Group {
     /// Whether what they say can have changed that.
     func fits(_ changes: StateChanges) -> Bool {
-        let definitions = zip(records, outlines).filter { $0.1.kind == .definition }.map(\.0)
-        let text = definitions.map(\.sql).joined(separator: "\n").lowercased()
-        if changes.schema.isEmpty {
-            guard outlines.allSatisfy({ $0.kind != .definition || $0.mayHaveNoEffect }) else {
-                return false
-            }
-        } else {
-            guard changes.schema.allSatisfy({ text.contains($0.name.lowercased()) }) else {
-                return false
-            }
+        let definitions = outlines.indices.filter { outlines[$0].kind == .definition }
+        let text = definitions.map { records[$0].sql }.joined(separator: "\n").lowercased()
+        guard changes.schema.allSatisfy({ text.contains($0.name.lowercased()) }) else { return false }
+        // What is created and dropped again leaves the schema as it was.
+        let passing = definitions.filter { index in
+            guard let name = outlines[index].table else { return false }
+            return outlines.contains { $0.creates && $0.table == name }
+                && outlines.contains { $0.drops && $0.table == name }
         }
+        let lasting = definitions.filter { !outlines[$0].mayHaveNoEffect && !passing.contains($0) }
+        guard lasting.isEmpty || !changes.schema.isEmpty else { return false }
         if changes.userVersion != nil {
             let isSet = zip(records, outlines).contains {
                 $0.1.kind == .setting && $0.0.sql.lowercased().contains("user_version")
@@ -177,7 +181,9 @@ extension LoggedTransactions.Group {
             !changes.schema.contains { $0.type == "table" && $0.name == table.name }
         }
         if writes.isEmpty {
-            return tables.isEmpty && !(changes.schema.isEmpty && changes.userVersion == nil)
+            let isSeen = !changes.schema.isEmpty || changes.userVersion != nil
+            let isUnseen = outlines.contains { $0.kind == .maintenance || $0.kind == .setting }
+            return tables.isEmpty && (isSeen || !passing.isEmpty || isUnseen)
         }
         let targets = writes.map { outlines[$0].table }
         func touches(_ target: String, _ table: String) -> Bool {

@@ -19,8 +19,10 @@ struct StatementOutline: Equatable {
     }
 
     let kind: Kind
-    /// The table that is written to, in lower case; nil where that is not certain.
+    /// The table that is written to, or what is defined, in lower case; nil where that is not certain.
     let table: String?
+    /// Whether it creates ``table``, or drops it; false for all others.
+    let creates, drops: Bool
     /// Whether it writes to another database of the connection.
     let isElsewhere: Bool
     /// Whether it may have written nothing although SQLite counts rows as changed, or whether it may have met
@@ -66,6 +68,10 @@ struct StatementOutline: Equatable {
         case "create", "drop", "alter", "reindex":
             kind = word(0) == "reindex" ? .maintenance : .definition
             mayHaveNoEffect = all.contains("exists")
+            if let subject = words.prefix(4).firstIndex(where: Self.subjects.contains) {
+                let name = words[(subject + 1)...].firstIndex { !["if", "not", "exists"].contains($0) }
+                takeName(at: name ?? words.count)
+            }
             if word(1) == "temp" || word(1) == "temporary" { schema = "temp" }
         case "analyze", "vacuum": kind = .maintenance
         case "pragma":
@@ -81,9 +87,13 @@ struct StatementOutline: Equatable {
         }
         self.kind = kind
         self.table = table
+        creates = kind == .definition && word(0) == "create"
+        drops = kind == .definition && word(0) == "drop"
         self.mayHaveNoEffect = mayHaveNoEffect
         isElsewhere = schema.map { $0 != "main" } ?? false
     }
+
+    private static let subjects: Set = ["table", "index", "view", "trigger"]
 
     /// Names and keywords in lower case without their quotes, and other characters one by one; no comments.
     private static func words(of sql: String, limit: Int) -> [String] {

@@ -204,6 +204,30 @@ import Testing
                 [inserted]) == [[]])
     }
 
+    /// So does GRDB where it opens a pool.
+    @Test func whatIsCreatedAndDroppedAgainIsATransaction() throws {
+        let passing: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("CREATE TABLE x(a)", 0), ("DROP TABLE x", 0), ("COMMIT", 0),
+        ]
+        #expect(
+            try found(passing + [(insert, 1)], [StateChanges(), changes("t", inserted: 1)])
+                == [["CREATE TABLE x(a)", "DROP TABLE x"], [insert]])
+        #expect(try found([("CREATE TABLE x(a)", 0)], [StateChanges()]) == [[]])
+    }
+
+    @Test func whatHadToWaitInVainIsPassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found(
+                [(insert, 1), ("BEGIN IMMEDIATE", 0), (insert, 0)], [inserted], errors: [1: 5, 2: 517])
+                == [[insert]])
+        #expect(
+            try found(
+                [("BEGIN", 0), (insert, 1), (insert, 0), ("COMMIT", 0)], [inserted], errors: [2: 5]) == [
+                    []
+                ])
+    }
+
     @Test func otherDatabasesOfTheConnectionArePassedOver() throws {
         let inserted = changes("t", inserted: 1)
         #expect(
