@@ -13,14 +13,13 @@ struct LastTransaction: Encodable, Equatable {
     /// Stores with more bytes are not taken out of their bundle for this.
     static let maximumBytes: UInt64 = 64 << 20
 
-    /// Compares the last two states of a store's history.
+    /// Compares the last two states of a store's history; nil where there is none, or the store is a large one.
     ///
     /// - Parameters:
     ///   - store: One of the bundle's.
     ///   - log: Its statements.
     ///   - bundle: The bundle.
     ///   - scratch: A directory for two copies of it.
-    /// - Returns: Nil where there is no history, or where the store is a large one.
     /// - Throws: Why the states cannot be rebuilt.
     init?(
         of store: BundleMetadata.Store, _ log: [StatementRecord], in bundle: BundleReader,

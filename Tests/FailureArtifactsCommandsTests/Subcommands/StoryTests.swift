@@ -74,6 +74,8 @@ import Testing
                 + "'statements/ledger.jsonl' of '\(path)' cannot be read: a line of them is no statement.\n"
         )
         #expect(run("history", path).status == 0)
+        let verified = run("verify", path)
+        #expect(verified.status == 1 && verified.output.contains("a line of them is no statement."))
     }
 
     @Test func whatStatementsSayIsSafeForATerminal() throws {

@@ -6,10 +6,8 @@ import Testing
 extension Fixture {
     /// The bundle of a store in WAL mode, with the history that a capture would have recorded.
     ///
-    /// - Parameters:
-    ///   - transactions: Each is run inside of `BEGIN` and `COMMIT`.
-    ///   - uncommitted: What the test saw besides.
-    ///   - log: Statements with the rows that they changed, from which on the log is whole; nil for no log.
+    /// Each of `transactions` is run inside of `BEGIN` and `COMMIT`; `log` has statements with the rows that they
+    /// changed.
     @discardableResult
     func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,

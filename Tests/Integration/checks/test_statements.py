@@ -104,7 +104,7 @@ class Statements(SuiteCase):
     def test_the_statements_of_a_pools_transactions(self):
         bundle = self.leaves(POOL)
         transactions = json.loads(self.tool(bundle, "history", "--json"))["transactions"]
-        texts = [" ".join(s["sql"] for s in t.get("statements", [])) for t in transactions]
+        texts = [" ".join(s["sql"].strip() for s in t.get("statements", [])) for t in transactions]
         # GRDB's own, which makes sure that there is a WAL, and the test's two.
         self.assertEqual(len(texts), 3)
         self.assertRegex(texts[0], "^CREATE TABLE grdb_issue_102 .*DROP TABLE grdb_issue_102")
