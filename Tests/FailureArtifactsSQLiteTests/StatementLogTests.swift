@@ -87,7 +87,7 @@ import Testing
     /// A cut that goes through a character leaves no half of it.
     @Test func aCutIsBetweenCharacters() throws {
         try withConnection(.init(statements: 3)) { handle in
-            try handle.run("SELECT '\(String(repeating: "ä", count: 20_000))'")
+            try handle.run("SELECT  '\(String(repeating: "ä", count: 20_000))'")
             let sql = try #require(try statements(handle).last?.sql)
             #expect(sql.hasSuffix("ä") && !sql.contains("\u{FFFD}"))
         }
@@ -175,6 +175,22 @@ import Testing
             #expect(
                 log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...2).map { "INSERT INTO t VALUES (\($0))" })
             #expect(log.map(\.changes) == [0, 1, 1])
+        }
+    }
+
+    @Test func ofManyClosedConnectionsTheLastOnesMatter() throws {
+        ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+        defer { ConnectionRegistry.shared.endKeeping() }
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            let path = try #require(try handle.discovered.path)
+            for number in 0..<20 {
+                #expect(try handle.store.statements.isCut == (number > KeptLogs.maximumCount))
+                try ApplicationHandle(path).run("INSERT INTO t VALUES (\(number))")
+            }
+            #expect(
+                try statements(handle).map(\.sql)
+                    == ["CREATE TABLE t(a)"] + (4..<20).map { "INSERT INTO t VALUES (\($0))" })
         }
     }
 

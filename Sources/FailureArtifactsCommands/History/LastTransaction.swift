@@ -40,6 +40,7 @@ struct LastTransaction: Encodable, Equatable {
         changes = try UncommittedChanges(committed: old, seen: new, timeLimit: 1)
         statements = []
         guard !log.isEmpty, changes.isComplete else { return }
-        statements = LoggedTransactions(log).statements(of: [changes.state], isWhole: false)[0]
+        statements =
+            LoggedTransactions(log, of: store).statements(of: [changes.state], isWhole: false)[0]
     }
 }

@@ -23,6 +23,11 @@ struct LoggedTransactions {
     /// Whether the log has all that was written since the store got a WAL.
     private(set) var isComplete = false
 
+    /// Sorts the statements of a store, unless some are missing: then whose is whose is not certain.
+    init(_ records: [StatementRecord], of store: BundleMetadata.Store) {
+        self.init(store.statements?.reason == nil ? records : [])
+    }
+
     /// Sorts the statements of all connections of a store.
     ///
     /// - Parameter records: By their order.

@@ -54,7 +54,7 @@ struct HistoryCommand: Command {
                     for line in text.lines(transaction) { try console.output.writeLine(line) }
                 }
             }
-            let found = LoggedTransactions(log).statements(
+            let found = LoggedTransactions(log, of: choice.store).statements(
                 of: report.transactions.map(\.changes), isWhole: choice.store.history?.reason == nil)
             for (index, statements) in found.enumerated() where !statements.isEmpty {
                 report.transactions[index].statements = statements

@@ -17,7 +17,7 @@ package struct ClosedStore: Sendable {
     /// The content before a rollback that nothing followed but the end.
     let beforeRollback: KeptImage?
     /// The last statements of its connections.
-    let logs: [KeptLog]
+    let logs: KeptLogs
     /// Counts the process's opens and closes.
     let event: UInt64
 
@@ -51,7 +51,7 @@ package struct ClosedStore: Sendable {
         let schema: String
         let last: KeptImage?
         let beforeRollback: KeptImage?
-        let logs: [KeptLog]
+        let logs: KeptLogs
         let event: UInt64
 
         /// The main database of a connection that was the last one to it.
@@ -76,7 +76,7 @@ package struct ClosedStore: Sendable {
                     path: path, owner: connection.owner, identity: mine.images.last?.identity,
                     schema: schema,
                     last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
-                    beforeRollback: mine.imageBeforeRollback, logs: log.map { [$0] } ?? [], event: event)
+                    beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log), event: event)
             }
         }
     }
@@ -98,12 +98,9 @@ package struct ClosedStore: Sendable {
 
 /// What was kept of connections that have ended, of one database or several.
 struct Remains {
-    /// The logs of as many connections are kept.
-    private static let maximumLogs = 32
-
     private(set) var images: [KeptImage] = []
     /// In the order of their end.
-    private(set) var logs: [KeptLog] = []
+    private(set) var logs = KeptLogs()
     /// The last statement of those that were not rolled back last.
     private var lastUse: UInt64 = 0
 
@@ -121,7 +118,7 @@ struct Remains {
         self.images += images.filter { image in
             image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
-        if let log { logs = logs.suffix(Self.maximumLogs - 1) + [log] }
+        logs.add(log)
         if unwoundAt == nil { lastUse = max(lastUse, use) }
     }
 

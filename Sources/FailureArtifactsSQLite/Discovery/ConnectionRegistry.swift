@@ -195,8 +195,8 @@ package final class ConnectionRegistry: Sendable {
     }
 
     /// The last statements of connections to a store that have ended while others of it are open.
-    func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> [KeptLog] {
-        state.withLock { $0.remains[main]?.logs ?? [] }
+    func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
+        state.withLock { $0.remains[main]?.logs ?? KeptLogs() }
     }
 
     /// Runs `body` while the connection cannot end, if it is still open.

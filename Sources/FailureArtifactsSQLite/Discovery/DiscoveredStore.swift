@@ -30,7 +30,7 @@ package struct DiscoveredStore: Sendable {
     /// The content before a rollback after which nothing was done with the store.
     let beforeRollback: KeptImage?
     /// The statements of those of its connections that have ended.
-    let endedLogs: [KeptLog]
+    let endedLogs: KeptLogs
 
     /// A store to which no open connection is known.
     ///
@@ -72,7 +72,7 @@ package struct DiscoveredStore: Sendable {
         owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,
         files: StoreFiles?,
         accesses: [Access] = [],
-        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: [KeptLog] = []
+        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: KeptLogs = KeptLogs()
     ) {
         self.storage = storage
         self.path = path
@@ -119,7 +119,7 @@ package struct DiscoveredStore: Sendable {
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
             accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest,
             endedLogs: sorted.first { $0.schema == "main" }
-                .map { registry.logs(ofEndedConnectionsTo: $0.connection.main) } ?? [])
+                .map { registry.logs(ofEndedConnectionsTo: $0.connection.main) } ?? KeptLogs())
     }
 
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.

@@ -119,6 +119,15 @@ import Testing
         #expect(facts == "[2, 3, 2]\n")
     }
 
+    @Test func whereStatementsAreMissingNoneIsATransactions() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle(log: Self.log, missing: true)
+        #expect(!run("history", path).output.contains("DELETE FROM"))
+        let shown = run("show", path).output
+        #expect(shown.contains("deleted from entry\nLast statements, 5 of 19 (all with --statements)\n"))
+        #expect(shown.contains("\nStatements: Some are missing.\n"))
+    }
+
     // MARK: Statements and transactions
 
     private func changes(

@@ -11,7 +11,7 @@ extension Fixture {
     @discardableResult
     func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
-        log: [(sql: String, changes: Int?)]? = nil
+        log: [(sql: String, changes: Int?)]? = nil, missing: Bool = false
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -51,7 +51,7 @@ extension Fixture {
         let metadata = Metadata.store("ledger").replacing(
             "\"bytes\": {}",
             with: """
-                "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1},")
+                "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
                 \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)}
