@@ -56,7 +56,8 @@ extension Capture {
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: try spool.path(ofEntry: entries.committed),
                 raw: try spool.path(ofEntry: entries.raw),
-                history: folder == "stores" && configuration.maximumHistoryBytes > 0 ? try spool.path(ofEntry: entries.history) : nil)
+                history: folder == "stores" && configuration.maximumHistoryBytes > 0
+                    ? try spool.path(ofEntry: entries.history) : nil)
             let snapshot = snapshotter.capture(found.store, to: targets)
             note(snapshot, of: found)
             var store = BundleMetadata.Store(
@@ -88,7 +89,8 @@ extension Capture {
             log.isReplaced
             ? "The application has set a trace of its own; what was run since then is not known."
             : log.isCut
-                ? "Those of some connections are missing: they have ended, or were in use all the time." : nil
+                ? "Those of some connections are missing: they have ended, or were in use all the time."
+                : nil
         guard !records.isEmpty || reason != nil else { return }
         do {
             try FileSystem.write(

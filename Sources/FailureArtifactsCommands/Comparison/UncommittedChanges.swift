@@ -71,6 +71,8 @@ struct UncommittedChanges: Encodable, Equatable {
         }
     }
 
+    var isEmpty: Bool { schema.isEmpty && tables.isEmpty }
+
     /// A sentence without a full stop, such as `Not committed: 2 rows inserted into player`.
     var text: String {
         text(after: "Not committed")

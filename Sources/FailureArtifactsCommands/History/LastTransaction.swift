@@ -10,8 +10,8 @@ struct LastTransaction: Encodable, Equatable {
     /// Those that made it, where that is known.
     var statements: [StatementRecord]
 
-    /// Stores with more bytes are not taken out of their bundle for this.
-    static let maximumBytes: UInt64 = 64 << 20
+    /// Stores with more bytes are not taken out of their bundle for this: `show` is to be quick.
+    static let maximumBytes: UInt64 = 16 << 20
 
     /// Compares the last two states of a store's history; nil where there is none, or the store is a large one.
     ///
@@ -31,14 +31,17 @@ struct LastTransaction: Encodable, Equatable {
                 bundle.archive.entry(named: name).map { $0.size <= Self.maximumBytes } ?? false
             })
         else { return nil }
+        let start = Instant.now
         let states = try bundle.extractHistory(of: choice, below: scratch)
         defer { try? FileSystem.remove(Path.directory(of: states.copy)) }
         let count = states.reader.transactions.count
         guard count > 0 else { return nil }
         let old = try states.rebuild(count - 1)
-        let new = try states.rebuild(count, to: old + ".next")
-        changes = try UncommittedChanges(committed: old, seen: new, timeLimit: 1)
+        // A second for all of it, of which some is left in any case.
+        changes = try UncommittedChanges(
+            committed: old, seen: states.copy, timeLimit: max(1 - start.elapsed, 0.2))
         statements = []
+        if !changes.isComplete, changes.isEmpty { return nil }
         guard !log.isEmpty, changes.isComplete else { return }
         statements =
             LoggedTransactions(log, of: store).statements(of: [changes.state], isWhole: false)[0]
