@@ -132,6 +132,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
     uint64_t order = atomic_fetch_add(&traced_statements, is_close ? 0 : 1) + 1;
     if (atomic_load(&connection->lent_to) != 0) wait_until_given_back(connection);
     if (is_close) {
+        failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
         if (!this_thread.handle) learn_thread();

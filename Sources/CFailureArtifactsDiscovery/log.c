@@ -12,6 +12,9 @@ enum { maximum_length = 16 << 10 };
 // What most statements fit into.
 enum { inline_length = 128 };
 
+// As much of a statement's start in SQLite's error log makes it that statement.
+enum { minimum_logged = 100 };
+
 typedef struct entry {
     sqlite3_stmt *handle;
     uint64_t order;
@@ -115,17 +118,28 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     return log;
 }
 
+// So many bytes, or the few less that make the last character of UTF-8 a whole one.
+static size_t length_of_characters(const char *text, size_t length) {
+    for (size_t less = 0; less < 4 && less < length; less++) {
+        if (((unsigned char)text[length - less] & 0xc0) != 0x80) return length - less;
+    }
+    return length;
+}
+
 static void set_long_text(entry *entry, const char *text, size_t length) {
     entry->is_cut = length > maximum_length;
-    entry->length = entry->is_cut ? maximum_length : length;
-    entry->long_text = malloc(entry->length);
+    if (entry->is_cut) length = length_of_characters(text, maximum_length);
+    free(entry->long_text);
+    entry->long_text = malloc(length);
     if (entry->long_text) {
-        memcpy(entry->long_text, text, entry->length);
+        memcpy(entry->long_text, text, length);
     } else {
-        // What fits is there already.
+        // What fits there is.
         entry->is_cut = true;
-        entry->length = inline_length;
+        length = length_of_characters(text, length < inline_length ? length : inline_length);
+        memcpy(entry->inline_text, text, length);
     }
+    entry->length = length;
 }
 
 static void set_expanded_text(entry *entry, sqlite3_stmt *statement) {
@@ -157,6 +171,7 @@ void failure_artifacts_log_statement(
     entry->long_text = NULL;
     entry->message = NULL;
     entry->changes_before = changes;
+    entry->changes_after = -1;
     entry->error_code = SQLITE_OK;
     entry->is_cut = false;
     char *end = memccpy(entry->inline_text, sql, 0, inline_length);
@@ -195,6 +210,11 @@ void failure_artifacts_log_duration(
     }
 }
 
+void failure_artifacts_log_close(failure_artifacts_connection *connection) {
+    failure_artifacts_log *log = connection->log;
+    if (log && log->last) log->last->changes_after = sqlite3_total_changes(connection->handle);
+}
+
 void failure_artifacts_log_free(failure_artifacts_log *log) { release(log); }
 
 // MARK: - Errors
@@ -215,13 +235,20 @@ static void error_is_logged(void *context, int code, const char *message) {
     if (entry->error_code != SQLITE_OK) return;
     // It is that of the last statement only if it has its text, which may have brackets of its own.
     const char *text = strchr(message, '[');
+    if (!text) return;
+    text++;
     size_t length = entry->length;
     const char *known = entry->long_text ? entry->long_text : entry->inline_text;
-    if (!text || strlen(text) < length + 2 || memcmp(text + 1, known, length) != 0
-        || text[length + 1] != ']') {
+    size_t logged = strlen(text);
+    if (logged <= length || entry->is_cut) {
+        // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
+        size_t compared = logged < length ? logged : length;
+        if (compared < minimum_logged || memcmp(text, known, compared) != 0) return;
+        entry->error_code = code;
         return;
     }
-    message = text + length + 2;
+    if (memcmp(text, known, length) != 0 || text[length] != ']') return;
+    message = text + length + 1;
     while (*message == ' ' || *message == ':') message++;
     entry->error_code = code;
     entry->message = strdup(message);
@@ -234,17 +261,23 @@ void failure_artifacts_log_errors(void) {
 // MARK: - Reading
 
 static void read_log(
-    failure_artifacts_log *log, int changes, void *context, failure_artifacts_log_reader reader) {
+    failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
     if (!log->last) return;
     entry *entry = log->is_full ? log->next : log->entries;
     for (;;) {
         bool is_last = entry == log->last;
-        int after = is_last ? changes : entry->changes_after;
+        int after = entry->changes_after;
+        if (after < 0 && is_last && handle) after = sqlite3_total_changes(handle);
+        const char *message = entry->message;
+        if (entry->error_code != SQLITE_OK && !message) {
+            bool is_present = is_last && handle && sqlite3_extended_errcode(handle) == entry->error_code;
+            message = is_present ? sqlite3_errmsg(handle) : sqlite3_errstr(entry->error_code);
+        }
         failure_artifacts_logged_statement statement = {
             .order = entry->order, .time = entry->time, .thread = entry->thread,
             .text = entry->long_text ? entry->long_text : entry->inline_text, .length = entry->length,
             .is_cut = entry->is_cut, .changes = after < 0 ? -1 : after - entry->changes_before,
-            .error_code = entry->error_code, .error_message = entry->message, .duration = entry->duration,
+            .error_code = entry->error_code, .error_message = message, .duration = entry->duration,
         };
         reader(context, &statement);
         if (is_last) return;
@@ -256,8 +289,7 @@ void failure_artifacts_log_read(
     failure_artifacts_connection *connection, bool is_owned, void *context,
     failure_artifacts_log_reader reader) {
     if (!connection->log) return;
-    int changes = is_owned ? sqlite3_total_changes(connection->handle) : -1;
-    read_log(connection->log, changes, context, reader);
+    read_log(connection->log, is_owned ? connection->handle : NULL, context, reader);
 }
 
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection) {
@@ -268,7 +300,7 @@ failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *
 
 void failure_artifacts_log_read_taken(
     failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader) {
-    read_log(log, -1, context, reader);
+    read_log(log, NULL, context, reader);
 }
 
 void failure_artifacts_log_release(failure_artifacts_log *log) { release(log); }

@@ -41,7 +41,7 @@ extension BundleError {
         case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory: .noInput
         case .history(_, let error): error.exitCode
         case .ambiguous: .usage
-        case .noMetadata, .badMetadata, .newerVersion, .missingEntry: .badData
+        case .noMetadata, .badMetadata, .newerVersion, .missingEntry, .statements: .badData
         case .archive(let error): error.exitCode
         case .system: .inputOutput
         }

@@ -30,6 +30,8 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case history(String, HistoryError)
         /// The metadata names an entry that the archive does not have.
         case missingEntry(String)
+        /// The entry is no log of statements.
+        case statements(String)
         case archive(ZipError)
         case system(SystemError)
     }
@@ -77,6 +79,8 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             error.description(ofHistory: "'\(entry)' of '\(path)'")
         case .missingEntry(let entry):
             "'\(path)' is incomplete: its metadata names '\(entry)', and the zip has no such entry."
+        case .statements(let entry):
+            "The statements '\(entry)' of '\(path)' cannot be read: a line of them is no statement."
         case .archive(let error):
             error.description
         case .system(let error):

@@ -87,7 +87,10 @@ extension Capture {
         }
         let reason =
             log.isReplaced
-            ? "The application has set a trace of its own; what was run since then is not known." : nil
+            ? "The application has set a trace of its own; what was run since then is not known."
+            : log.isCut
+                ? "Those of some connections are missing: they have ended, or were in use all the time."
+                : nil
         guard !records.isEmpty || reason != nil else { return }
         let lines = StatementRecord.lines(of: Array(records))
         guard UInt64(lines.count) <= remainingBytes else {

@@ -97,12 +97,20 @@ extension ParsedArguments {
     /// - Returns: The commit; nil where the option is not given.
     /// - Throws: A usage error for anything else.
     func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
-        guard let text = value(of: "--at") else { return nil }
-        guard let commit = CommitReference(text) else {
-            throw syntax.usageError(
-                "'\(text)' is no commit: give a number such as 0, 3 or -2, or 'last'.")
+        try commits(syntax).last
+    }
+
+    /// The same, where it may be given several times.
+    func commits(_ syntax: Syntax) throws(CommandError) -> [CommitReference] {
+        var commits: [CommitReference] = []
+        for text in values(of: "--at") {
+            guard let commit = CommitReference(text) else {
+                throw syntax.usageError(
+                    "'\(text)' is no commit: give a number such as 0, 3 or -2, or 'last'.")
+            }
+            commits.append(commit)
         }
-        return commit
+        return commits
     }
 }
 

@@ -9,9 +9,13 @@ struct ComparedSide {
     let path: String
     /// The store of the bundle; nil where ``path`` is a database.
     let store: String?
+    /// Nil for what it was at the failure.
+    let state: StoreFile.State?
 
     /// A line for people.
-    var title: String { store.map { "\(path), store \($0)" } ?? path }
+    var title: String {
+        (store.map { "\(path), store \($0)" } ?? path) + (state.map { ", \($0)" } ?? "")
+    }
 }
 
 extension ComparedSide {
@@ -20,40 +24,60 @@ extension ComparedSide {
     /// - Parameters:
     ///   - paths: One or two bundles or databases.
     ///   - stores: Up to two names of stores.
+    ///   - commits: Up to two states of stores that have a history.
     ///   - scratch: A directory for the stores of bundles.
     /// - Returns: What there was, and what it became.
     /// - Throws: That there is no such file or store, or that the arguments make no pair.
     static func pair(
-        _ paths: [String], stores: [String], scratch: String
+        _ paths: [String], stores: [String], commits: [CommitReference], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide) {
+        guard commits.count <= 2 else {
+            throw DiffCommand.syntax.usageError(
+                "'--at' was given \(commits.count) times, and there are two stores.")
+        }
         guard stores.count <= 2 else {
             throw DiffCommand.syntax.usageError(
                 "'--store' was given \(stores.count) times, and there are two.")
         }
         let first = try Source(path: paths[0], scratch: scratch)
-        guard paths.count > 1 else { return try pair(within: first, stores: stores, scratch: scratch) }
+        guard paths.count > 1 else {
+            return try pair(within: first, stores: stores, commits: commits, scratch: scratch)
+        }
         let second = try Source(path: paths[1], scratch: scratch)
         if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
             throw DiffCommand.syntax.usageError(
                 "'--store' names a store of a bundle, and there are fewer bundles than names.")
         }
-        let a = try first.side(stores.first, scratch: scratch)
+        if commits.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
+            throw DiffCommand.syntax.usageError(
+                "'--at' names a state of a store of a bundle, and there are fewer bundles than states.")
+        }
+        let a = try first.side(
+            stores.first, at: first.isBundle ? commits.first : nil, scratch: scratch)
         // Two bundles mostly have stores of the same names.
         let name = stores.last ?? a.store.flatMap { second.has($0) ? $0 : nil }
-        return (a, try second.side(name, scratch: scratch))
+        let isSecond = commits.count == 2 || !first.isBundle
+        return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch))
     }
 
-    /// Two stores of one bundle; by default what was committed and what the test saw.
+    /// Two stores of one bundle, or two states; by default what was committed and what the test saw.
     private static func pair(
-        within source: Source, stores: [String], scratch: String
+        within source: Source, stores: [String], commits: [CommitReference], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide) {
         guard case .bundle(let bundle) = source else {
             throw DiffCommand.syntax.usageError("'\(source.path)' is a database: B is missing.")
         }
+        if let first = commits.first {
+            return (
+                try source.side(stores.first, at: first, scratch: scratch),
+                try source.side(
+                    stores.last, at: commits.count == 2 ? commits[1] : .last, scratch: scratch)
+            )
+        }
         if stores.count == 2 {
             return (
-                try source.side(stores[0], scratch: scratch),
-                try source.side(stores[1], scratch: scratch)
+                try source.side(stores[0], at: nil, scratch: scratch),
+                try source.side(stores[1], at: nil, scratch: scratch)
             )
         }
         let choices = bundle.metadata.storeChoices
@@ -71,8 +95,8 @@ extension ComparedSide {
                     + ". Name two stores with --store, or a second bundle.")
         }
         return (
-            try source.side(committed.name, scratch: scratch),
-            try source.side(seen.name, scratch: scratch)
+            try source.side(committed.name, at: nil, scratch: scratch),
+            try source.side(seen.name, at: nil, scratch: scratch)
         )
     }
 
@@ -109,15 +133,18 @@ extension ComparedSide {
             return bundle.metadata.storeChoices.contains { $0.name == store }
         }
 
-        func side(_ name: String?, scratch: String) throws -> ComparedSide {
+        func side(
+            _ name: String?, at commit: CommitReference?, scratch: String
+        ) throws -> ComparedSide {
             switch self {
-            case .database(let side): return ComparedSide(file: side, path: side.path, store: nil)
+            case .database(let side):
+                return ComparedSide(file: side, path: side.path, store: nil, state: nil)
             case .bundle(let bundle):
                 let choice = try bundle.store(named: name)
-                let file = try bundle.extract(choice, below: scratch)
+                let file = try bundle.extract(choice, at: commit, below: scratch)
                 return ComparedSide(
-                    file: StoreComparison.Side(path: file, isPrivate: true), path: path,
-                    store: choice.name)
+                    file: StoreComparison.Side(path: file.path, isPrivate: true), path: path,
+                    store: choice.name, state: file.state)
             }
         }
     }

@@ -1,7 +1,7 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// What an open transaction had changed when the test failed.
+/// What a transaction has changed, in a few words: an open one, or the last one before the failure.
 struct UncommittedChanges: Encodable, Equatable {
     struct Table: Encodable, Equatable {
         var name: String
@@ -16,6 +16,8 @@ struct UncommittedChanges: Encodable, Equatable {
     var tables: [Table] = []
     /// Whether all tables were looked at.
     var isComplete = true
+    /// The same in the form that a history's changes have.
+    private(set) var state = StateChanges()
 
     private enum CodingKeys: String, CodingKey {
         case schema, tables
@@ -35,7 +37,9 @@ struct UncommittedChanges: Encodable, Equatable {
                 a: StoreComparison.Side(path: committed, isPrivate: true),
                 b: StoreComparison.Side(path: seen, isPrivate: true),
                 deadline: Instant.now.advanced(bySeconds: timeLimit))
-            schema = comparison.schemaChanges().map(Self.text)
+            let schemaChanges = comparison.schemaChanges()
+            schema = schemaChanges.map(Self.text)
+            for change in schemaChanges { state.add(change) }
             for table in try comparison.tables() {
                 guard table.problem == nil else {
                     isComplete = false
@@ -43,6 +47,10 @@ struct UncommittedChanges: Encodable, Equatable {
                 }
                 let counts = try comparison.countRowChanges(in: table)
                 guard counts.total > 0 else { continue }
+                state.tables.append(
+                    .init(
+                        name: table.name, inserted: counts.inserted, updated: counts.updated,
+                        deleted: counts.deleted))
                 tables.append(
                     Table(
                         name: table.name, inserted: counts.inserted, updated: counts.updated,
@@ -63,8 +71,15 @@ struct UncommittedChanges: Encodable, Equatable {
         }
     }
 
+    var isEmpty: Bool { schema.isEmpty && tables.isEmpty }
+
     /// A sentence without a full stop, such as `Not committed: 2 rows inserted into player`.
     var text: String {
+        text(after: "Not committed")
+    }
+
+    /// The same with another beginning.
+    func text(after title: String) -> String {
         var items = schema
         for table in tables {
             let parts = [
@@ -77,7 +92,24 @@ struct UncommittedChanges: Encodable, Equatable {
         let limit = 12
         if items.count > limit { items = items.prefix(limit) + ["\(items.count - limit) more changes"] }
         let rest = isComplete ? "" : "; not all tables were compared, see 'failure-artifacts diff'"
-        if items.isEmpty { return "Not committed: no change\(isComplete ? "" : " was found")\(rest)" }
-        return "Not committed: " + items.joined(separator: ", ") + rest
+        if items.isEmpty { return "\(title): no change\(isComplete ? "" : " was found")\(rest)" }
+        return "\(title): " + items.joined(separator: ", ") + rest
+    }
+}
+
+extension StateChanges {
+    fileprivate mutating func add(_ change: SchemaChange) {
+        switch change.subject {
+        case .userVersion: userVersion = change.new.flatMap(Int64.init)
+        case .applicationID: break
+        case .table, .index, .view, .trigger:
+            let kind: Object.Change =
+                switch change.kind {
+                case .added: .created
+                case .removed: .dropped
+                case .changed: .changed
+                }
+            schema.append(Object(change: kind, type: change.subject.rawValue, name: change.name))
+        }
     }
 }

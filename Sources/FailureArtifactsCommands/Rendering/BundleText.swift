@@ -11,14 +11,13 @@ struct BundleText {
     /// All lines.
     ///
     /// - Parameters:
-    ///   - metadata: The bundle's.
-    ///   - uncommitted: What an open transaction had changed, by the name of the store.
-    ///   - bundle: The bundle's path.
+    ///   - report: What is known.
+    ///   - limit: How many statements of a store are shown; nil for all.
     /// - Returns: Text without line ends.
-    func lines(
-        _ metadata: BundleMetadata, _ uncommitted: [String: UncommittedChanges], bundle: String
-    ) -> [String] {
-        var sections = [heading(metadata, bundle: bundle), failures(metadata)]
+    func lines(_ report: ShowCommand.Report, statements limit: Int?) -> [String] {
+        let (metadata, uncommitted) = (report.metadata, report.uncommitted)
+        var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
+        sections += metadata.stores.map { story(of: $0, report, limit) }
         for store in metadata.stores {
             sections.append(
                 StoreText(output: output).lines(store, uncommitted: uncommitted[store.name]))
@@ -48,6 +47,40 @@ struct BundleText {
             let place = FailureText.place(of: failure).map(SafeText.line)
             lines.append("  " + (place ?? "at an unknown place"))
             lines += TextWrap.message(failure.message, indent: 4, for: output)
+        }
+        return lines
+    }
+
+    /// The last transaction before the failure, and the last statements.
+    private func story(
+        of store: BundleMetadata.Store, _ report: ShowCommand.Report, _ limit: Int?
+    ) -> [String] {
+        let width = max(output.terminal?.width ?? 120, 40)
+        let name = report.metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
+        var lines: [String] = []
+        if let last = report.lastTransaction[store.name] {
+            let title = "Last transaction\(name) before it"
+            lines += TextWrap.message(last.changes.text(after: title), indent: 0, for: output)
+            let shown = last.statements.suffix(limit ?? last.statements.count)
+            if shown.count < last.statements.count {
+                lines.append("  \(last.statements.count - shown.count) statements more, then")
+            }
+            lines += shown.map { "  " + StatementText.line($0, width: width - 2) }
+        }
+        let statements = report.statements[store.name] ?? []
+        if !statements.isEmpty {
+            let shown = statements.suffix(limit ?? statements.count)
+            let title = output.styled("Last statements\(name)", .heading)
+            let isPart = shown.count < statements.count
+            lines.append(
+                title + (isPart ? ", \(shown.count) of \(statements.count) (all with --statements)" : "")
+            )
+            lines += shown.map {
+                "  \(StatementText.time($0))  " + StatementText.line($0, width: width - 16)
+            }
+        }
+        if let reason = store.statements?.reason {
+            lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))
         }
         return lines
     }

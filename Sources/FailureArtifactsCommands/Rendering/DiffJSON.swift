@@ -110,10 +110,13 @@ struct DiffJSON {
     private struct Side: Encodable {
         var path: String
         var store: String?
+        /// The number of the transaction after which it was, where it is a state of a history.
+        var at: Int?
 
         init(_ side: ComparedSide) {
             path = side.path
             store = side.store
+            at = side.state?.number
         }
     }
 

@@ -1,7 +1,12 @@
+internal import FailureArtifactsBundle
+
 /// A history for people.
 struct HistoryText {
     /// One of its transactions.
     struct Transaction: Encodable, Equatable, Sendable {
+        /// More of them, those of a long transaction, are only counted.
+        static let maximumStatements = 20
+
         /// From 1.
         var number: Int
         /// How many it wrote.
@@ -9,6 +14,8 @@ struct HistoryText {
         /// Of the store after it, in bytes.
         var size: UInt64
         var changes: StateChanges
+        /// Those that made it, where the log of statements reaches back and that is certain; nil otherwise.
+        var statements: [StatementRecord]?
     }
 
     private let output: TextOutput
@@ -38,6 +45,17 @@ struct HistoryText {
         if let version = changes.userVersion { lines.append("   user_version \(version)") }
         lines += changes.tables.map { SafeText.line("   " + Self.rows(of: $0)) }
         if lines.count == 1 { lines.append("   no row changed") }
+        let statements = transaction.statements ?? []
+        let width = max(output.terminal?.width ?? 120, 40) - 5
+        for statement in statements.prefix(Transaction.maximumStatements) {
+            lines.append(output.styled("     " + StatementText.line(statement, width: width), .dim))
+        }
+        let rest = statements.count - Transaction.maximumStatements
+        if rest > 0 {
+            lines.append(
+                output.styled(
+                    "     and \(Counted.items(Int64(rest), "statement")) more; see --json", .dim))
+        }
         return lines
     }
 

@@ -12,7 +12,8 @@ struct DiffCommand: Command {
                 "B", isOptional: true,
                 help:
                     "What it became. Without it two stores of A are compared: those that --store names, or "
-                    + "what was committed and what the test saw inside its transaction."),
+                    + "what was committed and what the test saw inside its transaction; or two states, with --at."
+            ),
         ],
         options: [
             Syntax.Option(
@@ -20,6 +21,12 @@ struct DiffCommand: Command {
                 help:
                     "The store of a bundle, as in 'query'; given twice, first that of A and then that of B. "
                     + "By default the first of A, and the one of the same name of B."),
+            Syntax.Option(
+                "--at", value: "COMMIT",
+                help:
+                    "A state of a store that has a history, as in 'query'; given twice, first that of A and "
+                    + "then that of B. Without B two states of one store are compared, by default with the "
+                    + "one at the failure."),
             Syntax.Option("--all", help: "All rows; otherwise the first 100 of a table."),
             .json("An object: a, b, schema, tables with the changes of all rows, equal."),
             Syntax.Option(
@@ -37,6 +44,7 @@ struct DiffCommand: Command {
 
     private let paths: [String]
     private let stores: [String]
+    private let commits: [CommitReference]
     private let form: Form
     private let isComplete: Bool
 
@@ -47,6 +55,7 @@ struct DiffCommand: Command {
     init(_ arguments: ParsedArguments) throws {
         paths = arguments.positionals
         stores = arguments.values(of: "--store")
+        commits = try arguments.commits(Self.syntax)
         isComplete = arguments.has("--all")
         guard !(arguments.has("--json") && arguments.has("--sql")) else {
             throw Self.syntax.usageError("'--json' and '--sql' exclude each other.")
@@ -56,7 +65,8 @@ struct DiffCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
-            let (a, b) = try ComparedSide.pair(paths, stores: stores, scratch: scratch)
+            let (a, b) = try ComparedSide.pair(
+                paths, stores: stores, commits: commits, scratch: scratch)
             let comparison = try StoreComparison(a: a.file, b: b.file)
             let isEqual: Bool
             switch form {

@@ -9,11 +9,14 @@ struct HistoryCommand: Command {
         positionals: [.bundle],
         options: [
             .store,
-            .json("An object: store, reason, and transactions with number, pages, size, and changes."),
+            .json(
+                "An object: store, reason, and transactions with number, pages, size, changes and, where they are "
+                    + "known, statements."),
         ],
         discussion: """
-            Each transaction has the pages it wrote, the size of the store after it, and for each table the \
-            rows it inserted, updated and deleted. Its number is what --at takes in 'open', 'query' and \
+            Each transaction has the pages it wrote, the size of the store after it, for each table the rows it \
+            inserted, updated and deleted, and the statements that made it, where the log of the last statements \
+            reaches back and leaves no doubt. Its number is what --at takes in 'open', 'query' and \
             'extract' to go to the state after it.
 
             A history goes back to the last checkpoint, at most. It has what was committed: what a \
@@ -37,20 +40,45 @@ struct HistoryCommand: Command {
             var report = Report(
                 store: choice.store.name, reason: choice.store.history?.reason, transactions: [])
             let text = HistoryText(output: console.output)
+            let log = try statements(of: choice.store, in: bundle, console)
             if !isJSON {
                 let heading = text.heading(
                     store: report.store, count: history.reader.transactions.count, reason: report.reason)
                 for line in heading { try console.output.writeLine(line) }
             }
             try forEachTransaction(of: history) { transaction in
-                if isJSON {
+                // Which statements are whose is known only at the end.
+                if isJSON || !log.isEmpty {
                     report.transactions.append(transaction)
                 } else {
                     for line in text.lines(transaction) { try console.output.writeLine(line) }
                 }
             }
-            if isJSON { try console.output.writeLine(JSONText.pretty(report)) }
+            let found = LoggedTransactions(log, of: choice.store).statements(
+                of: report.transactions.map(\.changes), isWhole: choice.store.history?.reason == nil)
+            for (index, statements) in found.enumerated() where !statements.isEmpty {
+                report.transactions[index].statements = statements
+            }
+            if isJSON {
+                try console.output.writeLine(JSONText.pretty(report))
+            } else {
+                for line in report.transactions.flatMap(text.lines) {
+                    try console.output.writeLine(line)
+                }
+            }
             return .done
+        }
+    }
+
+    /// The log; none where it cannot be read, which is no reason not to show the rest.
+    private func statements(
+        of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
+    ) throws -> [StatementRecord] {
+        do {
+            return try bundle.statements(of: store)
+        } catch {
+            try console.warn("The statements are not shown: \(CommandError(error))")
+            return []
         }
     }
 

@@ -8,24 +8,35 @@ struct ShowCommand: Command {
         command: "show", summary: "Show a bundle's failures, stores, schema and environment",
         positionals: [.bundle],
         options: [
+            Syntax.Option(
+                "--statements", help: "All statements that were kept; otherwise the last 5 of a store."),
             .json(
                 "An object: bundle, metadata and, by the name of the store, where a transaction was open, "
-                    + "what it had changed (uncommitted).")
+                    + "what it had changed (uncommitted), what the last transaction had changed "
+                    + "(lastTransaction: changes, statements), and the last statements (statements)."),
         ])
+
+    /// How many statements of a store are shown by default.
+    static let standardStatements = 5
 
     private let path: String
     private let isJSON: Bool
+    private let showsAllStatements: Bool
 
     init(_ arguments: ParsedArguments) {
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
+        showsAllStatements = arguments.has("--statements")
     }
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             var report = Report(
                 bundle: bundle.location.description,
-                metadata: try withSchemas(bundle, scratch: scratch, console), uncommitted: [:])
+                metadata: try withSchemas(bundle, scratch: scratch, console))
+            for store in bundle.metadata.stores {
+                try tellStory(of: store, in: bundle, scratch, console, &report)
+            }
             for choice in bundle.metadata.storeChoices {
                 report.uncommitted[choice.name] = try uncommitted(
                     in: choice, of: bundle, scratch, console)
@@ -34,13 +45,34 @@ struct ShowCommand: Command {
                 try console.output.writeLine(JSONText.pretty(report))
             } else {
                 let rendering = BundleText(output: console.output)
-                for line in rendering.lines(
-                    report.metadata, report.uncommitted, bundle: report.bundle)
-                {
-                    try console.output.writeLine(line)
-                }
+                let lines = rendering.lines(
+                    report,
+                    statements: showsAllStatements ? nil : Self.standardStatements)
+                for line in lines { try console.output.writeLine(line) }
             }
             return .done
+        }
+    }
+
+    /// Finds what led to the failure; what is wrong with a history or a log is said, and the rest shown.
+    private func tellStory(
+        of store: BundleMetadata.Store, in bundle: BundleReader, _ scratch: String, _ console: Console,
+        _ report: inout Report
+    ) throws {
+        var log: [StatementRecord] = []
+        do {
+            log = try bundle.statements(of: store)
+            if !log.isEmpty { report.statements[store.name] = log }
+        } catch {
+            try console.warn(
+                "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
+        }
+        do {
+            report.lastTransaction[store.name] = try LastTransaction(
+                of: store, log, in: bundle, scratch: scratch)
+        } catch {
+            try console.warn(
+                "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))")
         }
     }
 
@@ -89,10 +121,13 @@ struct ShowCommand: Command {
         }
     }
 
-    private struct Report: Encodable {
+    /// What there is to show; the dictionaries by the name of the store.
+    struct Report: Encodable {
         var bundle: String
         var metadata: BundleMetadata
-        /// By the name of the store.
-        var uncommitted: [String: UncommittedChanges]
+        var uncommitted: [String: UncommittedChanges] = [:]
+        var lastTransaction: [String: LastTransaction] = [:]
+        /// The oldest first.
+        var statements: [String: [StatementRecord]] = [:]
     }
 }

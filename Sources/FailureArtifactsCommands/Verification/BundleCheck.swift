@@ -66,6 +66,16 @@ struct BundleCheck: Encodable, Equatable {
                 try checkHistory(of: choice, in: reader, scratch: scratch)
             }
         }
+        if let reader {
+            for store in reader.metadata.stores {
+                do {
+                    _ = try reader.statements(of: store)
+                } catch {
+                    if case .system(let failure) = error.reason { throw failure }
+                    if !problems.contains(error.description) { problems.append(error.description) }
+                }
+            }
+        }
         for entry in reader?.metadata.entries ?? [] where archive.entry(named: entry) == nil {
             let problem = BundleError(location.description, .missingEntry(entry)).description
             if !problems.contains(problem) { problems.append(problem) }

@@ -16,8 +16,8 @@ package struct ClosedStore: Sendable {
     let last: KeptImage?
     /// The content before a rollback that nothing followed but the end.
     let beforeRollback: KeptImage?
-    /// The last connection's last statements.
-    let log: KeptLog?
+    /// The last statements of its connections.
+    let logs: KeptLogs
     /// Counts the process's opens and closes.
     let event: UInt64
 
@@ -51,18 +51,18 @@ package struct ClosedStore: Sendable {
         let schema: String
         let last: KeptImage?
         let beforeRollback: KeptImage?
-        let log: KeptLog?
+        let logs: KeptLogs
         let event: UInt64
 
         /// The main database of a connection that was the last one to it.
         static func main(
-            of connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?, event: UInt64
+            of connection: DiscoveredConnection, _ remains: Remains, event: UInt64
         ) -> Draft {
             Draft(
                 path: connection.path, owner: connection.owner, identity: connection.identity,
                 schema: "main",
                 last: remains.last ?? (connection.path == nil ? remains.imageBeforeRollback : nil),
-                beforeRollback: remains.imageBeforeRollback, log: log, event: event)
+                beforeRollback: remains.imageBeforeRollback, logs: remains.logs, event: event)
         }
 
         /// The attached databases of a connection that had a file or content.
@@ -76,7 +76,7 @@ package struct ClosedStore: Sendable {
                     path: path, owner: connection.owner, identity: mine.images.last?.identity,
                     schema: schema,
                     last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
-                    beforeRollback: mine.imageBeforeRollback, log: log, event: event)
+                    beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log), event: event)
             }
         }
     }
@@ -91,7 +91,7 @@ package struct ClosedStore: Sendable {
         // With a transaction open at the end, that image is all there is of a store without a file.
         last = draft.last
         beforeRollback = draft.beforeRollback
-        log = draft.log
+        logs = draft.logs
         event = draft.event
     }
 }
@@ -99,6 +99,8 @@ package struct ClosedStore: Sendable {
 /// What was kept of connections that have ended, of one database or several.
 struct Remains {
     private(set) var images: [KeptImage] = []
+    /// In the order of their end.
+    private(set) var logs = KeptLogs()
     /// The last statement of those that were not rolled back last.
     private var lastUse: UInt64 = 0
 
@@ -106,13 +108,17 @@ struct Remains {
     ///
     /// - Parameters:
     ///   - images: What was kept of it.
+    ///   - log: Its last statements.
     ///   - use: Its last statement, counted over all connections.
     ///   - unwoundAt: Where the last thing that was done with it is a rollback: how many statements there had
     ///     been before.
-    mutating func add(_ images: [KeptImage], lastUse use: UInt64, unwoundAt: UInt64?) {
+    mutating func add(
+        _ images: [KeptImage], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?
+    ) {
         self.images += images.filter { image in
             image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
+        logs.add(log)
         if unwoundAt == nil { lastUse = max(lastUse, use) }
     }
 

@@ -194,6 +194,11 @@ package final class ConnectionRegistry: Sendable {
         state.withLock { $0.remains[main]?.imageBeforeRollback }
     }
 
+    /// The last statements of connections to a store that have ended while others of it are open.
+    func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
+        state.withLock { $0.remains[main]?.logs ?? KeptLogs() }
+    }
+
     /// Runs `body` while the connection cannot end, if it is still open.
     ///
     /// - Parameters:
@@ -324,14 +329,17 @@ package final class ConnectionRegistry: Sendable {
             guard state.isKeeping else { return [] }
             // Mostly there is nothing but the files.
             if images.isEmpty && earlier == nil && users == 0 {
-                return [.main(of: connection, Remains(), log, event: state.event)]
+                var remains = Remains()
+                remains.add([], log, lastUse: lastUse, unwoundAt: unwoundAt)
+                return [.main(of: connection, remains, event: state.event)]
             }
             var remains = earlier ?? Remains()
-            remains.add(images.filter { $0.schema == "main" }, lastUse: lastUse, unwoundAt: unwoundAt)
+            remains.add(
+                images.filter { $0.schema == "main" }, log, lastUse: lastUse, unwoundAt: unwoundAt)
             if users > 0 { state.remains[connection.main] = remains }
             var left = Remains()
             left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
-            return (users > 0 ? [] : [.main(of: connection, remains, log, event: state.event)])
+            return (users > 0 ? [] : [.main(of: connection, remains, event: state.event)])
                 + ClosedStore.Draft.attached(to: connection, left, log, event: state.event)
         }.map(ClosedStore.init)
         guard let first = stores.first else { return }

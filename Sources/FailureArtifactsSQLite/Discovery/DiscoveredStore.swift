@@ -29,8 +29,8 @@ package struct DiscoveredStore: Sendable {
     let last: KeptImage?
     /// The content before a rollback after which nothing was done with the store.
     let beforeRollback: KeptImage?
-    /// The statements of its last connection, where that has ended.
-    let endedLog: KeptLog?
+    /// The statements of those of its connections that have ended.
+    let endedLogs: KeptLogs
 
     /// A store to which no open connection is known.
     ///
@@ -64,7 +64,7 @@ package struct DiscoveredStore: Sendable {
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
-            last: closed.last, beforeRollback: closed.beforeRollback, endedLog: closed.log)
+            last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs)
     }
 
     private init(
@@ -72,7 +72,7 @@ package struct DiscoveredStore: Sendable {
         owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,
         files: StoreFiles?,
         accesses: [Access] = [],
-        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLog: KeptLog? = nil
+        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: KeptLogs = KeptLogs()
     ) {
         self.storage = storage
         self.path = path
@@ -84,7 +84,7 @@ package struct DiscoveredStore: Sendable {
         self.accesses = accesses
         self.last = last
         self.beforeRollback = beforeRollback
-        self.endedLog = endedLog
+        self.endedLogs = endedLogs
     }
 
     /// One database of some connections that are open.
@@ -117,7 +117,9 @@ package struct DiscoveredStore: Sendable {
             owners: Set(accesses.compactMap(\.connection.owner)),
             users: accesses.reduce(into: []) { $0.formUnion($1.connection.users) },
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
-            accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest)
+            accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest,
+            endedLogs: sorted.first { $0.schema == "main" }
+                .map { registry.logs(ofEndedConnectionsTo: $0.connection.main) } ?? KeptLogs())
     }
 
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.

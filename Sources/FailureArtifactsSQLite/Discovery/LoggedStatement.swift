@@ -86,12 +86,37 @@ final class KeptLog: Sendable {
     }
 }
 
+/// The statements of connections to one store that have ended.
+struct KeptLogs: Sendable {
+    /// Of more connections the last ones matter.
+    static let maximumCount = 16
+
+    private var logs: [KeptLog] = []
+    /// Whether there were more.
+    private(set) var isCut = false
+
+    init(_ log: KeptLog? = nil) { add(log) }
+
+    mutating func add(_ log: KeptLog?) {
+        guard let log else { return }
+        if logs.count == Self.maximumCount {
+            logs.removeFirst()
+            isCut = true
+        }
+        logs.append(log)
+    }
+
+    var statements: [LoggedStatement] { logs.flatMap(\.statements) }
+}
+
 /// What is known of a connection's statements.
 struct StatementLog {
     var statements: [LoggedStatement] = []
     /// Whether the application has set a trace of its own, so that ours is not called; nil where that could not
     /// be tried.
     var isReplaced: Bool?
+    /// Whether nobody could read them, because a thread was at it all the time.
+    var isUnread = false
 }
 
 extension DiscoveredConnection {
@@ -108,13 +133,15 @@ extension DiscoveredConnection {
             _ = text(of: "SELECT 1", on: handle)
             result.isReplaced = !failure_artifacts_is_traced(record)
         }
-        for _ in 0..<20 where isRead == nil {
+        result.isUnread = isRead == nil
+        for _ in 0..<20 where result.isUnread {
             let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
                 guard failure_artifacts_lending_begins(record) else { return false }
                 failure_artifacts_log_read(record, false, context, Collection.read)
                 failure_artifacts_lending_ends(record)
                 return true
             }
+            if isDone != false { result.isUnread = false }
             if isDone != false { break }
             sleep(microseconds: 200)
         }
@@ -130,17 +157,20 @@ extension DiscoveredStore {
         package var statements: [LoggedStatement] = []
         /// Whether statements are missing because the application has set a trace of its own.
         package var isReplaced = false
+        /// Whether statements are missing because too many connections have ended, or one is in use all the time.
+        package var isCut = false
     }
 
     /// What is known of its statements; to be asked for on the thread of the test.
     package var statements: Statements {
         var seen: Set<UInt64> = []
         let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
-        var result = Statements(statements: endedLog?.statements ?? [])
+        var result = Statements(statements: endedLogs.statements, isCut: endedLogs.isCut)
         for connection in connections {
             let log = connection.log
             result.statements += log.statements
             if log.isReplaced == true { result.isReplaced = true }
+            if log.isUnread { result.isCut = true }
         }
         result.statements.sort { $0.order < $1.order }
         return result

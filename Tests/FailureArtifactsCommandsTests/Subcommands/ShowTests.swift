@@ -60,12 +60,13 @@ import Testing
             """
             import json, sys
             r = json.load(open(sys.argv[1], encoding="utf-8"))
-            print(sorted(r), r["metadata"]["formatVersion"], [o["name"] for o in r["metadata"]["stores"][0]["schema"]],
+            print(sorted(r)[:4], r["statements"], r["metadata"]["formatVersion"], [o["name"] for o in r["metadata"]["stores"][0]["schema"]],
                   r["metadata"]["failures"][0]["line"], "addedLater" in r["metadata"])
             print(r["uncommitted"])
             """, outcome.output)
         #expect(
-            read == "['bundle', 'metadata', 'uncommitted'] 1.0 ['account', 'rich'] 42 False\n"
+            read
+                == "['bundle', 'lastTransaction', 'metadata', 'statements'] {} 1.0 ['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")
     }

@@ -5,9 +5,13 @@ import Testing
 
 extension Fixture {
     /// The bundle of a store in WAL mode, with the history that a capture would have recorded.
+    ///
+    /// Each of `transactions` is run inside of `BEGIN` and `COMMIT`; `log` has statements with the rows that they
+    /// changed.
     @discardableResult
     func walBundle(
-        _ transactions: [String] = Self.transactions, uncommitted: String? = nil
+        _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
+        log: [(sql: String, changes: Int?)]? = nil, missing: Bool = false
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -34,11 +38,21 @@ extension Fixture {
                 ("stores/ledger.committed.sqlite", entries[0].1),
             ]
         }
+        if let log {
+            let lines = log.enumerated().map { index, statement in
+                "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
+                    + (statement.changes.map { "\"changes\":\($0)," } ?? "")
+                    + "\"connection\":1,\"order\":\(index + 1),\"phase\":\"test\","
+                    + "\"sql\":\"\(statement.sql)\",\"thread\":\"7f\"}\n"
+            }
+            entries.append(("statements/ledger.jsonl", Array(lines.joined().utf8)))
+        }
         entries.append(("history/ledger.wal-history", try FileSystem.contents(ofFile: history)))
         let metadata = Metadata.store("ledger").replacing(
             "\"bytes\": {}",
             with: """
-                "bytes": {}, \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
+                "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
+                \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)}
                 """)

@@ -98,3 +98,14 @@ final class LogTests: XCTestCase {
         XCTFail("logged by GRDB")
     }
 }
+
+/// What is known of the statements before a failure.
+final class PoolStatementTests: XCTestCase {
+    /// `statements`: apple, pear, plum.
+    func testStatementsOfAPool() throws {
+        let pool = try DatabasePool(path: try freshPath("statements.sqlite"))
+        try pool.plant("apple", "pear")
+        try pool.write { try Fruit(name: "plum").insert($0) }
+        XCTAssertEqual(try pool.read { try Fruit.fetchCount($0) }, 4, "a pool")
+    }
+}

@@ -1,0 +1,131 @@
+internal import FailureArtifactsBundle
+
+/// What the text of a statement tells without a parser of SQL: what it begins with, and which table it names.
+///
+/// Where that is not certain it is nil, and nobody goes by it.
+struct StatementOutline: Equatable {
+    enum Kind: Equatable {
+        case begin, commit, rollback, rollbackTo, savepoint, release
+        case insert, update, delete
+        /// What changes the schema.
+        case definition
+        /// `PRAGMA user_version = 3` and the like.
+        case setting
+        /// Switches to WAL mode, or would.
+        case walMode
+        /// What may write without a change of rows or schema, such as `VACUUM`.
+        case maintenance
+        case other
+    }
+
+    let kind: Kind
+    /// The table that is written to, or what is defined, in lower case; nil where that is not certain.
+    let table: String?
+    /// Whether it creates ``table``, or drops it; false for all others.
+    let creates, drops: Bool
+    /// Whether it writes to another database of the connection.
+    let isElsewhere: Bool
+    /// Whether it may have written nothing although SQLite counts rows as changed, or whether it may have met
+    /// what was there already.
+    let mayHaveNoEffect: Bool
+
+    init(_ sql: String) {
+        // Enough for the names; the values that follow may be long.
+        let words = Self.words(of: sql, limit: 64)
+        func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
+        let all = Set(words)
+        var kind = Kind.other
+        var table: String?
+        var schema: String?
+        var mayHaveNoEffect = false
+        func takeName(at index: Int) {
+            guard index < words.count, !word(index).isEmpty else { return }
+            if word(index + 1) == "." {
+                schema = word(index)
+                table = index + 2 < words.count ? word(index + 2) : nil
+            } else {
+                table = word(index)
+            }
+        }
+        switch word(0) {
+        case "begin": kind = .begin
+        case "commit", "end": kind = .commit
+        case "rollback": kind = all.contains("to") ? .rollbackTo : .rollback
+        case "savepoint": kind = .savepoint
+        case "release": kind = .release
+        case "insert", "replace":
+            kind = .insert
+            mayHaveNoEffect =
+                word(0) == "replace" || all.contains("replace") || sql.lowercased().contains("conflict")
+            if let into = words.firstIndex(of: "into"), into <= 3 { takeName(at: into + 1) }
+        case "update":
+            kind = .update
+            mayHaveNoEffect = true
+            takeName(at: word(1) == "or" ? 3 : 1)
+        case "delete":
+            kind = .delete
+            takeName(at: 2)
+        case "create", "drop", "alter", "reindex":
+            kind = word(0) == "reindex" ? .maintenance : .definition
+            mayHaveNoEffect = all.contains("exists")
+            if let subject = words.prefix(4).firstIndex(where: Self.subjects.contains) {
+                let name = words[(subject + 1)...].firstIndex { !["if", "not", "exists"].contains($0) }
+                takeName(at: name ?? words.count)
+            }
+            if word(1) == "temp" || word(1) == "temporary" { schema = "temp" }
+        case "analyze", "vacuum": kind = .maintenance
+        case "pragma":
+            if all.contains("journal_mode"), all.contains("wal") {
+                kind = .walMode
+            } else if all.contains("user_version") || all.contains("application_id") {
+                kind = words.count > 2 ? .setting : .other
+            } else if all.contains("optimize") || all.contains("incremental_vacuum") {
+                kind = .maintenance
+            }
+            mayHaveNoEffect = true
+        default: break
+        }
+        self.kind = kind
+        self.table = table
+        creates = kind == .definition && word(0) == "create"
+        drops = kind == .definition && word(0) == "drop"
+        self.mayHaveNoEffect = mayHaveNoEffect
+        isElsewhere = schema.map { $0 != "main" } ?? false
+    }
+
+    private static let subjects: Set = ["table", "index", "view", "trigger"]
+
+    /// Names and keywords in lower case without their quotes, and other characters one by one; no comments.
+    private static func words(of sql: String, limit: Int) -> [String] {
+        var words: [String] = []
+        var rest = sql.unicodeScalars.prefix(4096)
+        while let first = rest.first, words.count < limit {
+            if first.properties.isWhitespace {
+                rest = rest.dropFirst()
+            } else if first == "-", rest.dropFirst().first == "-" {
+                rest = rest.drop { $0 != "\n" }
+            } else if first == "/", rest.dropFirst().first == "*" {
+                rest = rest.dropFirst(2)
+                while let next = rest.first, !(next == "*" && rest.dropFirst().first == "/") {
+                    rest = rest.dropFirst()
+                }
+                rest = rest.dropFirst(2)
+            } else if first == "\"" || first == "`" || first == "[" || first == "'" {
+                let end: Unicode.Scalar = first == "[" ? "]" : first
+                rest = rest.dropFirst()
+                let name = rest.prefix { $0 != end }
+                words.append(String(String.UnicodeScalarView(name)).lowercased())
+                rest = rest.dropFirst(name.count + 1)
+            } else {
+                let name = rest.prefix {
+                    $0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "_" || $0.value > 127
+                }
+                words.append(
+                    name.isEmpty
+                        ? String(first) : String(String.UnicodeScalarView(name)).lowercased())
+                rest = rest.dropFirst(max(name.count, 1))
+            }
+        }
+        return words
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@testable import FailureArtifactsBundle
+
+/// The lines of `statements/<name>.jsonl`.
+@Suite struct StatementRecordTests {
+    private static let odd = "SELECT 'ä🙂\u{1}\u{1F}\u{7F}\u{2028}\t\"\\/',\r\n  2"
+
+    private func record(_ change: (inout StatementRecord) -> Void = { _ in }) throws -> StatementRecord {
+        let line = """
+            {"at":"2026-11-21T07:08:09.123Z","connection":1,"order":7,"phase":"test","sql":"","thread":"7f"}
+            """
+        var record = try #require(StatementRecord.records(in: Array(line.utf8))?.first)
+        change(&record)
+        return record
+    }
+
+    @Test func linesAreReadAsTheyWereWritten() throws {
+        let records = [
+            try record(),
+            try record {
+                $0.sql = Self.odd
+                $0.changes = 3
+                $0.cut = true
+                $0.duration = 0.000_001_5
+                $0.phase = .earlier
+                $0.connection = .max
+                $0.error = try? JSONDecoder().decode(
+                    StatementRecord.Failure.self,
+                    from: Data(#"{"code": 2067, "message": "UNIQUE: \"a\"\n"}"#.utf8))
+            },
+        ]
+        #expect(records[1].error?.code == 2067)
+        let lines = StatementRecord.lines(of: records)
+        #expect(StatementRecord.records(in: lines) == records)
+        #expect(lines.filter { $0 == UInt8(ascii: "\n") }.count == 2)
+    }
+
+    /// Another reader's view: JSON lines with sorted keys.
+    @Test func pythonReadsTheSame() throws {
+        let lines = StatementRecord.lines(of: [try record { $0.sql = Self.odd }, try record()])
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [
+            "python3", "-c",
+            """
+            import json, sys
+            for line in sys.stdin.buffer.read().decode("utf-8").split("\\n")[:-1]:
+                read = json.loads(line)
+                assert list(read) == sorted(read), line
+                print(read["sql"].encode("utf-8").hex())
+            """,
+        ]
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data(lines))
+        try input.fileHandleForWriting.close()
+        let read = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        let hexadecimal = Self.odd.utf8.map { String(format: "%02x", Int($0)) }.joined()
+        #expect(read == hexadecimal + "\n\n")
+    }
+
+    @Test func whatIsNoStatementIsRefused() {
+        #expect(StatementRecord.records(in: Array("{}\n".utf8)) == nil)
+        #expect(StatementRecord.records(in: []) == [])
+    }
+}

@@ -1,0 +1,331 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsCommands
+
+/// What `show`, `history` and `diff` tell of the transactions before the failure.
+@Suite struct StoryTests {
+    /// What ``Fixture/transactions`` are in a log.
+    private static let log: [(sql: String, changes: Int?)] = [
+        ("PRAGMA journal_mode = wal", 0), ("BEGIN", 0),
+        ("UPDATE account SET balance = 5 WHERE id = 1", 1),
+        ("INSERT INTO account VALUES (3, 'c', 30)", 1),
+        ("COMMIT", 0), ("SELECT * FROM account", 0), ("BEGIN", 0),
+        ("CREATE TABLE entry(account, amount)", 0), ("INSERT INTO entry VALUES (1, -5), (2, 5)", 2),
+        ("PRAGMA user_version = 4", 0), ("COMMIT", 0), ("BEGIN", 0),
+        ("INSERT INTO account VALUES (9, 9, 9)", 1),
+        ("ROLLBACK", 0), ("BEGIN", 0), ("DELETE FROM account WHERE id > 1", 2), ("DROP TABLE entry", 0),
+        ("COMMIT", 0), ("SELECT count(*) FROM account", 0),
+    ]
+
+    // MARK: show
+
+    @Test func showLeadsWithTheLastTransaction() throws {
+        let fixture = try Fixture()
+        let outcome = run("show", try fixture.walBundle(log: Self.log))
+        #expect(outcome.error.isEmpty && outcome.status == 0)
+        #expect(
+            outcome.output.contains(
+                """
+                    m
+
+                Last transaction before it: table entry removed, 2 rows deleted from account, 2 rows deleted from entry
+                  DELETE FROM account WHERE id > 1  (2 rows)
+                  DROP TABLE entry
+                Last statements, 5 of 19 (all with --statements)
+                  07:08:09.114  BEGIN
+                  07:08:09.115  DELETE FROM account WHERE id > 1  (2 rows)
+                  07:08:09.116  DROP TABLE entry
+                  07:08:09.117  COMMIT
+                  07:08:09.118  SELECT count(*) FROM account
+
+                Store ledger
+
+                """))
+        let all = run("show", fixture.directory, "--statements").output
+        #expect(all.contains("\nLast statements\n  07:08:09.100  PRAGMA journal_mode = wal\n"))
+        let facts = try Program.python(
+            """
+            import json, sys
+            d = json.load(open(sys.argv[1]))
+            last = d["lastTransaction"]["ledger"]
+            print([t["deleted"] for t in last["changes"]["tables"]], [s["sql"] for s in last["statements"]])
+            print(len(d["statements"]["ledger"]))
+            """, run("show", fixture.directory, "--json").output)
+        #expect(facts == "[2, 2] ['DELETE FROM account WHERE id > 1', 'DROP TABLE entry']\n19\n")
+    }
+
+    @Test func withoutALogTheLastTransactionIsToldAllTheSame() throws {
+        let fixture = try Fixture()
+        let output = run("show", try fixture.walBundle(["UPDATE account SET balance = 1"])).output
+        #expect(
+            output.contains("\nLast transaction before it: 2 rows updated in account\n\nStore ledger"))
+    }
+
+    @Test func aDamagedLogDoesNotHideTheRest() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle(log: [("\u{1}", 0)])
+        let outcome = run("show", path)
+        #expect(outcome.status == 0 && outcome.output.contains("Last transaction before it: "))
+        #expect(
+            outcome.error
+                == "warning: The statements of store 'ledger' are not shown: The statements "
+                + "'statements/ledger.jsonl' of '\(path)' cannot be read: a line of them is no statement.\n"
+        )
+        #expect(run("history", path).status == 0)
+        let verified = run("verify", path)
+        #expect(verified.status == 1 && verified.output.contains("a line of them is no statement."))
+    }
+
+    @Test func whatStatementsSayIsSafeForATerminal() throws {
+        let fixture = try Fixture()
+        let output = run("show", try fixture.walBundle(log: [("SELECT\\n  '\\u001b[31m'", 0)])).output
+        #expect(output.contains("  SELECT '\\u{1b}[31m'\n"))
+    }
+
+    // MARK: history
+
+    @Test func historyHasTheStatements() throws {
+        let fixture = try Fixture()
+        let outcome = run("history", try fixture.walBundle(log: Self.log))
+        #expect(
+            outcome.output == """
+                History of store ledger, 3 transactions
+                1  1 page written, the store has 8 KB
+                   account: 1 row inserted, 1 updated
+                     UPDATE account SET balance = 5 WHERE id = 1  (1 row)
+                     INSERT INTO account VALUES (3, 'c', 30)  (1 row)
+                2  2 pages written, the store has 12 KB
+                   table entry created
+                   user_version 4
+                   entry: 2 rows inserted
+                     CREATE TABLE entry(account, amount)
+                     INSERT INTO entry VALUES (1, -5), (2, 5)  (2 rows)
+                     PRAGMA user_version = 4
+                3  3 pages written, the store has 12 KB
+                   table entry dropped
+                   account: 2 rows deleted
+                   entry: 2 rows deleted
+                     DELETE FROM account WHERE id > 1  (2 rows)
+                     DROP TABLE entry
+
+                """)
+        let facts = try Program.python(
+            """
+            import json, sys
+            print([len(t["statements"]) for t in json.load(open(sys.argv[1]))["transactions"]])
+            """, run("history", fixture.directory, "--json").output)
+        #expect(facts == "[2, 3, 2]\n")
+    }
+
+    @Test func whereStatementsAreMissingNoneIsATransactions() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle(log: Self.log, missing: true)
+        #expect(!run("history", path).output.contains("DELETE FROM"))
+        let shown = run("show", path).output
+        #expect(shown.contains("deleted from entry\nLast statements, 5 of 19 (all with --statements)\n"))
+        #expect(shown.contains("\nStatements: Some are missing.\n"))
+    }
+
+    // MARK: Statements and transactions
+
+    private func changes(
+        _ table: String, inserted: Int64 = 0, updated: Int64 = 0, deleted: Int64 = 0
+    ) -> StateChanges {
+        StateChanges(
+            tables: [.init(name: table, inserted: inserted, updated: updated, deleted: deleted)])
+    }
+
+    /// The statements that are found for some transactions.
+    private func found(
+        _ log: [(sql: String, changes: Int?)], _ transactions: [StateChanges], isWhole: Bool = true,
+        connections: [Int] = [], errors: [Int: Int] = [:]
+    ) throws -> [[String]] {
+        let lines = log.enumerated().map { index, statement in
+            let connection = connections.isEmpty ? 1 : connections[index]
+            let error = errors[index].map { "\"error\":{\"code\":\($0),\"message\":\"\"}," } ?? ""
+            return "{\"at\":\"\",\(statement.changes.map { "\"changes\":\($0)," } ?? "")"
+                + "\"connection\":\(connection),\(error)\"order\":\(index + 1),\"phase\":\"test\","
+                + "\"sql\":\"\(statement.sql)\",\"thread\":\"\"}\n"
+        }
+        let records = try #require(StatementRecord.records(in: Array(lines.joined().utf8)))
+        return LoggedTransactions(records).statements(of: transactions, isWhole: isWhole)
+            .map { $0.map(\.sql) }
+    }
+
+    private let insert = "INSERT INTO t VALUES (1)"
+    private let update = "UPDATE t SET a = a + 1"
+
+    @Test func theLogReachesBackOnlySoFar() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found([(insert, 1), (insert, 1)], [inserted, inserted, inserted])
+                == [[], [insert], [insert]])
+        // What was committed has its beginning before the log's.
+        #expect(
+            try found([(insert, 1), ("COMMIT", 0), (insert, 1)], [inserted, inserted]) == [[], [insert]])
+        #expect(try found([], [inserted]) == [[]])
+        #expect(try found([(insert, 1)], []) == [])
+    }
+
+    /// An update that changed nothing wrote nothing, and SQLite counts its rows all the same.
+    @Test func whatMayHaveWrittenNothingLeavesDoubt() throws {
+        let updated = changes("t", updated: 1)
+        #expect(try found([(update, 1), (update, 1)], [updated], isWhole: false) == [[]])
+        #expect(try found([(insert, 1), (update, 1)], [updated], isWhole: false) == [[update]])
+        // There are as many as there are transactions since the store got its WAL.
+        let wal = "PRAGMA journal_mode=WAL"
+        #expect(
+            try found([(wal, 0), (update, 1), (update, 1)], [updated, updated]) == [[update], [update]])
+        #expect(try found([(wal, 0), (update, 1), (update, 1)], [updated]) == [[]])
+    }
+
+    @Test func whatDoesNotFitEndsIt() throws {
+        let inserted = changes("t", inserted: 1)
+        // Another process, or a connection without a log, has written the last one.
+        #expect(
+            try found([(insert, 1), (insert, 1)], [inserted, changes("u", inserted: 1)]) == [[], []])
+        #expect(try found([(insert, 1)], [changes("t", inserted: 2)]) == [[]])
+        #expect(try found([(insert, 1)], [changes("t", deleted: 1)]) == [[]])
+        #expect(try found([("UPDATE t SET a = 1", 1)], [inserted]) == [[]])
+        // Triggers change other tables too.
+        var more = changes("t", inserted: 1)
+        more.tables.append(.init(name: "audit", inserted: 1))
+        #expect(try found([(insert, 2)], [more]) == [[insert]])
+    }
+
+    @Test func whatWasRolledBackOrFailedIsPassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        let rolledBack: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("INSERT INTO t VALUES (7)", 1), ("ROLLBACK", 0),
+        ]
+        #expect(try found([(insert, 1)] + rolledBack, [inserted]) == [[insert]])
+        #expect(
+            try found([(insert, 1), ("INSERT INTO t VALUES (2)", 0)], [inserted], errors: [1: 2067])
+                == [[insert]])
+        // After a full disk nobody knows what is left.
+        #expect(try found([(insert, 1), (insert, 0)], [inserted], errors: [1: 13]) == [[]])
+        #expect(
+            try found(
+                [
+                    ("BEGIN", 0), (insert, 1), ("SAVEPOINT s", 0), (insert, 1), ("ROLLBACK TO s", 0),
+                    ("COMMIT", 0),
+                ],
+                [inserted]) == [[]])
+    }
+
+    /// So does GRDB where it opens a pool.
+    @Test func whatIsCreatedAndDroppedAgainIsATransaction() throws {
+        let passing: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("CREATE TABLE x(a)", 0), ("DROP TABLE x", 0), ("COMMIT", 0),
+        ]
+        #expect(
+            try found(passing + [(insert, 1)], [StateChanges(), changes("t", inserted: 1)])
+                == [["CREATE TABLE x(a)", "DROP TABLE x"], [insert]])
+        #expect(try found([("CREATE TABLE x(a)", 0)], [StateChanges()]) == [[]])
+    }
+
+    @Test func whatHadToWaitInVainIsPassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found(
+                [(insert, 1), ("BEGIN IMMEDIATE", 0), (insert, 0)], [inserted], errors: [1: 5, 2: 517])
+                == [[insert]])
+        #expect(
+            try found(
+                [("BEGIN", 0), (insert, 1), (insert, 0), ("COMMIT", 0)], [inserted], errors: [2: 5]) == [
+                    []
+                ])
+    }
+
+    @Test func otherDatabasesOfTheConnectionArePassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found(
+                [(insert, 1), ("INSERT INTO temp.x VALUES (1)", 1), ("CREATE TEMP TABLE y(a)", 0)],
+                [inserted])
+                == [[insert]])
+    }
+
+    @Test func writersThatOverlapLeaveDoubt() throws {
+        let inserted = changes("t", inserted: 1)
+        let log: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("INSERT INTO t VALUES (1)", 1), ("INSERT INTO t VALUES (2)", 1),
+            ("COMMIT", 0),
+        ]
+        #expect(
+            try found(log, [inserted, inserted], connections: [1, 1, 2, 1]) == [[], []])
+        #expect(
+            try found(log, [changes("t", inserted: 2)], connections: [1, 1, 1, 1])
+                == [["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"]])
+    }
+
+    @Test(arguments: [
+        ("insert or ignore into \\\"T\\\"(a) values (1)", "t"), ("REPLACE INTO main.t VALUES (1)", "t"),
+        ("/* x */ -- y\\n UPDATE OR IGNORE [my t] SET a = 1", "my t"), ("DELETE FROM `t` WHERE 1", "t"),
+        ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", nil), ("INSERT", nil), ("/*", nil),
+        ("'", nil),
+    ])
+    func theTableIsRead(sql: String, table: String?) {
+        let plain = sql.replacing("\\\"", with: "\"").replacing("\\n", with: "\n")
+        #expect(StatementOutline(plain).table == table)
+    }
+
+    // MARK: diff
+
+    @Test func diffComparesTwoStates() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle()
+        for arguments in [["--at", "0", "--at", "1"], ["--at=-4", "--at=-3"]] {
+            let outcome = try Program.tool(["diff", path] + arguments)
+            #expect(
+                outcome
+                    == Outcome(
+                        status: 1,
+                        output: """
+                            --- \(path), store ledger, before the first of 3 transactions
+                            +++ \(path), store ledger, after transaction 1 of 3
+
+                            account: 1 inserted, 1 updated
+                              ~ 1: balance 10 → 5
+                              + 3: name 'c', balance 30
+
+                            """, error: ""))
+        }
+        let toEnd = run("diff", path, "--at", "-2")
+        #expect(toEnd.output.contains("+++ \(path), store ledger, after transaction 3 of 3\n"))
+        #expect(toEnd.output.contains("account: 2 deleted\n"))
+        #expect(run("diff", path, "--at", "2", "--at", "2").status == 0)
+        let facts = try Program.python(
+            """
+            import json, sys
+            d = json.load(open(sys.argv[1]))
+            print(d["a"]["at"], d["b"]["at"])
+            """, run("diff", path, "--at", "1", "--json").output)
+        #expect(facts == "1 3\n")
+    }
+
+    @Test func diffComparesStatesOfBundlesAndFiles() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle()
+        let file = try fixture.write(try fixture.store(Fixture.base), to: "plain.sqlite")
+        #expect(run("diff", path, file, "--at", "0").status == 0)
+        #expect(run("diff", file, path, "--at", "0").status == 0)
+        #expect(run("diff", file, path).status == 1)
+        #expect(run("diff", path, path, "--at", "1", "--at", "1").status == 0)
+        let later = run("diff", path, path, "--at", "1")
+        #expect(later.status == 1 && later.output.contains("+++ \(path), store ledger\n"))
+    }
+
+    @Test func whatMakesNoSenseIsSaid() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle()
+        let file = try fixture.write(try fixture.store(Fixture.base), to: "plain.sqlite")
+        #expect(run("diff", path, "--at", "x").status == 64)
+        #expect(run("diff", path, "--at", "9").status == 66)
+        #expect(run("diff", path, "--at", "0", "--at", "1", "--at", "2").status == 64)
+        #expect(run("diff", path, file, "--at", "0", "--at", "1").status == 64)
+        #expect(run("diff", file, file, "--at", "0").status == 64)
+    }
+}

@@ -1,0 +1,31 @@
+import CSuiteSQLite
+import XCTest
+
+/// What is known of the statements before a failure.
+final class StatementTests: XCTestCase {
+    private nonisolated(unsafe) static var earlier: Database?
+
+    override class func setUp() {
+        earlier = try? Database(
+            try freshPath("statements.sqlite"), journal: "wal", fruit: "apple")
+    }
+
+    override class func tearDown() { earlier = nil }
+
+    /// `statements`: apple, pear, plum.
+    func testStatementsOfTwoConnections() throws {
+        let database = try XCTUnwrap(Self.earlier)
+        try database.execute("CREATE UNIQUE INDEX by_name ON fruit (name)")
+        let path = String(cString: try XCTUnwrap(sqlite3_db_filename(database.handle, "main")))
+        let other = try Database(path)
+        try other.add("pear")
+        XCTAssertThrowsError(try database.add("apple"))
+        let long = "INSERT /* \(String(repeating: "long ", count: 60)) */ INTO fruit VALUES ('apple')"
+        XCTAssertThrowsError(try database.execute(long))
+        XCTAssertThrowsError(try database.execute("INSERT INTO vegetables VALUES ('leek')"))
+        try database.execute("INSERT INTO fruit\n\tVALUES ('plum') -- \"ä\" \\ \u{1}")
+        try other.close()
+        XCTAssertThrowsError(try database.execute(long))
+        XCTFail("after some statements")
+    }
+}

@@ -1,0 +1,112 @@
+"""The last statements of a store's connections go into the bundle, and tell what its transactions did."""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+import zipfile
+
+from harness import BUILD, SuiteCase
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+RAW = "RawSuite.StatementTests/testStatementsOfTwoConnections"
+POOL = "GRDBSuite.PoolStatementTests/testStatementsOfAPool"
+
+
+class Statements(SuiteCase):
+    def statements(self, bundle):
+        described = bundle.described("statements")["statements"]
+        lines = bundle.contents[described["entry"]].decode().splitlines(keepends=True)
+        self.assertEqual(len(lines), described["count"])
+        records = [json.loads(line) for line in lines]
+        for line, record in zip(lines, records):
+            self.assertTrue(line.endswith("}\n"))
+            self.assertEqual(list(record), sorted(record))
+            self.assertRegex(record["at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertRegex(record["thread"], "^[0-9a-f]+$")
+            self.assertNotIn("duration", record)
+        orders = [record["order"] for record in records]
+        self.assertEqual(orders, sorted(set(orders)))
+        self.assertNotIn("reason", described)
+        return records
+
+    def test_two_connections(self):
+        bundle = self.leaves(RAW)
+        self.assertTest(bundle, "StatementTests", "testStatementsOfTwoConnections", "after some statements")
+        self.assertStores(bundle, statements=["apple", "pear", "plum"])
+        records = self.statements(bundle)
+        facts = [(r["sql"][:24], r.get("changes"), r["phase"], r.get("error")) for r in records]
+        failed = {"code": 2067, "message": "UNIQUE constraint failed: fruit.name"}
+        general = {"code": 2067, "message": "constraint failed"}
+        self.assertEqual(facts, [
+            ("PRAGMA journal_mode = wa", 0, "earlier", None),
+            ("CREATE TABLE fruit (name", 0, "earlier", None),
+            ("INSERT INTO fruit (name)", 1, "earlier", None),
+            ("CREATE UNIQUE INDEX by_n", 0, "test", None),
+            ("INSERT INTO fruit (name)", 1, "test", None),
+            ("INSERT INTO fruit (name)", 0, "test", failed),
+            ("INSERT /* long long long", 0, "test", general),
+            ("INSERT INTO fruit\n\tVALUE", 1, "test", None),
+            ("INSERT /* long long long", 0, "test", failed),
+        ])
+        self.assertEqual(records[7]["sql"], "INSERT INTO fruit\n\tVALUES ('plum') -- \"ä\" \\ \u0001")
+        first = records[0]["connection"]
+        self.assertEqual(
+            [r["connection"] == first for r in records], [True] * 4 + [False] + [True] * 4)
+        self.assertEqual(len({r["thread"] for r in records}), 1)
+
+    def test_a_pool(self):
+        bundle = self.leaves(POOL)
+        self.assertStores(bundle, statements=["apple", "pear", "plum"])
+        records = self.statements(bundle)
+        self.assertGreater(len({r["connection"] for r in records}), 1, "the readers' are missing")
+        inserts = [r for r in records if r["sql"].startswith("INSERT")]
+        self.assertEqual([r["changes"] for r in inserts], [1, 1, 1])
+        # What is bound may be a secret.
+        self.assertFalse([r for r in inserts if "apple" in r["sql"]])
+
+    def test_without_a_log(self):
+        bundle = self.leaves(POOL, variables={"FAILURE_ARTIFACTS_STATEMENTS": "0"})
+        self.assertNotIn("statements", bundle.described("statements"))
+        self.assertFalse([name for name in bundle.names if name.startswith("statements/")])
+
+    def test_the_last_ones(self):
+        bundle = self.leaves(RAW, variables={"FAILURE_ARTIFACTS_STATEMENTS": "2"})
+        records = self.statements(bundle)
+        self.assertEqual([r["sql"][:6] for r in records], ["INSERT"] * 2)
+
+    def test_an_application_with_its_own_trace(self):
+        bundle = self.leaves("RawSuite.ApplicationTests/testSetsItsOwnTraceHooksAndFunctions")
+        self.assertRegex(bundle.described("hooked")["statements"]["reason"], "trace of its own")
+
+    def tool(self, bundle, *arguments):
+        """What the tool says of a bundle that is written anew: the other is gone by now."""
+        with tempfile.TemporaryDirectory(prefix="integration ") as directory:
+            path = pathlib.Path(directory) / "bundle.zip"
+            with zipfile.ZipFile(path, "w") as archive:
+                for name in bundle.names:
+                    archive.writestr(name, bundle.contents[name])
+            command = [str(TOOL), arguments[0], str(path), *arguments[1:]]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def test_the_statements_of_transactions(self):
+        bundle = self.leaves(RAW)
+        transactions = json.loads(self.tool(bundle, "history", "--json"))["transactions"]
+        self.assertEqual(
+            [[s["order"] for s in t.get("statements", [])] for t in transactions],
+            [[r["order"]] for r in self.statements(bundle)
+             if not r.get("error") and "PRAGMA" not in r["sql"]])
+        shown = self.tool(bundle, "show")
+        self.assertRegex(
+            shown, r"\n\nLast transaction before it: 1 row inserted into fruit\n  INSERT INTO fruit VALUES \('plum'\)")
+        self.assertIn("(error 2067: UNIQUE constraint failed: fruit.name)", shown)
+
+    def test_the_statements_of_a_pools_transactions(self):
+        bundle = self.leaves(POOL)
+        transactions = json.loads(self.tool(bundle, "history", "--json"))["transactions"]
+        texts = [" ".join(s["sql"].strip() for s in t.get("statements", [])) for t in transactions]
+        # GRDB's own, which makes sure that there is a WAL, and the test's two.
+        self.assertEqual(len(texts), 3)
+        self.assertRegex(texts[0], "^CREATE TABLE grdb_issue_102 .*DROP TABLE grdb_issue_102")
+        self.assertRegex(texts[1], '^CREATE TABLE "fruit" .*INSERT INTO "fruit".*INSERT INTO "fruit"')
+        self.assertRegex(texts[2], '^INSERT INTO "fruit"')
