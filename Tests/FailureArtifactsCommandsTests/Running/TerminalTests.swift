@@ -82,7 +82,7 @@ import Testing
             """
             terminal = Terminal("/bin/bash", "--norc", "--noprofile", "-i")
             # What is typed comes back, so that it must not hold what is waited for.
-            terminal.type(f"{tool} run -- sh -c 'echo num$x-ber=$$ en$x-d; read line; exit 5'\\n")
+            terminal.type(f"'{tool}' run -- sh -c 'echo num$x-ber=$$ en$x-d; read line; exit 5'\\n")
             terminal.read_until("num-ber=")
             child = int(terminal.read_until(" en-d"))
             terminal.type("\\x1a")
