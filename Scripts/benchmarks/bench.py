@@ -67,6 +67,8 @@ class Bench:
 
     @staticmethod
     def number(value, unit):
+        if unit == "s" and value < 0.001:
+            return f"{value * 1e6:.0f} µs"
         if unit == "s":
             return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
         if unit == "bytes":
