@@ -179,7 +179,7 @@ void failure_artifacts_restore_error(
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
     if (connection->serial) events.closed(connection);
-    failure_artifacts_log_free(connection->log);
+    failure_artifacts_log_release(connection->log);
     free(connection->vfs);
     free(connection);
 }

@@ -215,8 +215,6 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection) {
     if (log && log->last) log->last->changes_after = sqlite3_total_changes(connection->handle);
 }
 
-void failure_artifacts_log_free(failure_artifacts_log *log) { release(log); }
-
 // MARK: - Errors
 
 // SQLite tells its error log why a statement failed, on the thread that runs it, and of nothing else that is of

@@ -17,8 +17,6 @@ void failure_artifacts_log_duration(
 // The connection is about to be closed: its last statement has ended.
 void failure_artifacts_log_close(failure_artifacts_connection *connection);
 
-void failure_artifacts_log_free(failure_artifacts_log *log);
-
 // The events that sqlite3_trace_v2() is to report for the log.
 unsigned failure_artifacts_log_events(void);
 

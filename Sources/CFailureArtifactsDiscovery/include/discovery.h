@@ -186,6 +186,7 @@ void failure_artifacts_log_read(
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
 void failure_artifacts_log_read_taken(
     failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
+// Gives a log back; NULL is none.
 void failure_artifacts_log_release(failure_artifacts_log *log);
 
 // Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and

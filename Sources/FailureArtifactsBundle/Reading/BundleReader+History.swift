@@ -95,15 +95,6 @@ extension BundleReader {
     }
 }
 
-extension BundleMetadata.Store {
-    /// The copy of what was committed at the failure.
-    fileprivate var lastCommittedEntry: String? {
-        // Only this way of copying has what a transaction had not committed.
-        let hasUncommitted = transactionOpen == true && capture.method == "serialize"
-        return committedEntry ?? (hasUncommitted ? nil : entry)
-    }
-}
-
 extension BundleError {
     fileprivate init(_ path: String, history entry: String, _ error: HistoryError) {
         if case .system(let failure) = error.reason {

@@ -42,7 +42,7 @@ extension SnapshotAttempt {
                 removeCopies()
                 return nil
             }
-            foldJournal()
+            foldJournal(isWALSound: true)
             return .fileCopy
         }
     }
@@ -209,12 +209,15 @@ extension SnapshotAttempt {
     /// Has SQLite recover the copy as it would have recovered the original, and learns its journal mode.
     ///
     /// A file that is no database, or one too broken for it, stays as it is: bytes are better than nothing.
-    private mutating func foldJournal() {
+    ///
+    /// - Parameter isWALSound: Whether it is known already that SQLite reads all of the WAL, which takes a look
+    ///   at each of its pages.
+    private mutating func foldJournal(isWALSound: Bool = false) {
         let journals = Self.journals.filter { suffix in
             (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0
         }
         recordHistory(ofCopy: targets.copy)
-        if snapshot.rawFiles.isEmpty && isBroken {
+        if !isWALSound && snapshot.rawFiles.isEmpty && isBroken {
             snapshot.isConsistent = false
             snapshot.warnings.append(
                 "SQLite does not read all of the WAL of '\(store.path ?? "")': a checksum is wrong, or a "
