@@ -68,7 +68,12 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 
 // The Swift runtime's task of this thread, with Swift's calling convention, which for a function without
 // arguments is C's. There is none where nothing in the process uses Swift's concurrency.
+#ifndef __APPLE__
 extern void *swift_task_getCurrent(void) __attribute__((weak));
+#else
+// Nothing is discovered there, and its linker does not leave a weak symbol open.
+static void *(*const swift_task_getCurrent)(void) = NULL;
+#endif
 
 // Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
 // longer than many a statement, so that it is only asked when it is another one.
