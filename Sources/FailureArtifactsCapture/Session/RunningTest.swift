@@ -46,6 +46,9 @@ package final class RunningTest: Sendable {
     /// Held by the thread that makes a copy for the test.
     let capture = Lock(CaptureStage.none)
 
+    /// What is to live until nothing more will be captured of the test.
+    private let retained = Lock<[any Sendable & AnyObject]>([])
+
     /// When it started, by the calendar.
     private let date = Timestamp.now
 
@@ -67,6 +70,11 @@ package final class RunningTest: Sendable {
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
+    }
+
+    /// Keeps an object until the test has ended and was captured, if it failed.
+    package func retain(_ object: any Sendable & AnyObject) {
+        retained.withLock { $0.append(object) }
     }
 
     /// Stands for every test that no adapter reports.
