@@ -77,6 +77,15 @@ package final class RunningTest: Sendable {
         retained.withLock { $0.append(object) }
     }
 
+    /// Lets go of what was kept: nothing more will be captured, although the bundle is yet to be packed.
+    func endRetention() {
+        let objects = retained.withLock { objects in
+            defer { objects = [] }
+            return objects
+        }
+        _ = consume objects
+    }
+
     /// Stands for every test that no adapter reports.
     static let unobserved = TestID.max
 

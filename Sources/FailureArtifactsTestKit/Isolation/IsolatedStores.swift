@@ -71,7 +71,8 @@ final class IsolatedStores<Store: TestStore>: Sendable {
             do {
                 try store.close()
             } catch {
-                failure = TestStoreError(.cannotStart, "A store of the test could not be closed", because: error)
+                failure = TestStoreError(
+                    .cannotStart, "A store of the test could not be closed", because: error)
             }
         }
         try? FileSystem.remove(path)

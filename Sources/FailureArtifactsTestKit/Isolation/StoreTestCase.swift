@@ -22,14 +22,19 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
     nonisolated(unsafe) private var stores: IsolatedStores<Store>?
     nonisolated(unsafe) private var opened: Store?
 
-    /// What the store holds at the start: to be overridden. Nothing by default.
+    /// What the store holds at the start: to be overridden.
+    ///
+    /// By default nothing.
     open var content: StoreContent<Store> { .empty }
 
-    /// Where the store is put: to be overridden. By default what `FAILURE_ARTIFACTS_TEST_STORES` says, or a
-    /// file.
+    /// Where the store is put: to be overridden.
+    ///
+    /// By default what `FAILURE_ARTIFACTS_TEST_STORES` says, or a file.
     open var placement: StorePlacement { .standard }
 
-    /// What the store is called in a bundle: to be overridden. `store` by default.
+    /// What the store is called in a bundle: to be overridden.
+    ///
+    /// By default `store`.
     open var storeName: String { "store" }
 
     /// The test's store, from `setUp` to the end of the teardown, on any thread.
@@ -43,7 +48,8 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
     /// A directory of the test's own, from `setUp` to the end of the teardown, for other files it needs.
     public var directory: URL {
         guard let stores else {
-            preconditionFailure("'directory' of StoreTestCase is there while a test runs, and none does.")
+            preconditionFailure(
+                "'directory' of StoreTestCase is there while a test runs, and none does.")
         }
         return stores.directory
     }

@@ -122,7 +122,8 @@ public final class StoreMigrations<Store: TestStore> {
             store = try stores.open(version.name, copy.then(version.content))
         } catch {
             throw TestStoreError(
-                .cannotStart, "The migration from '\(oldName)' to '\(version.name)' failed", because: error)
+                .cannotStart, "The migration from '\(oldName)' to '\(version.name)' failed",
+                because: error)
         }
         reached.append((number + 1, store))
         attachDifference((oldName, old), (version.name, store))

@@ -38,7 +38,9 @@ private struct RowRemoval {
         for name in names {
             let referred = try connection.texts(
                 "SELECT \"table\" FROM pragma_foreign_key_list(?)", [.text(name)])
-            parents[name.lowercased()] = Set(referred.map { $0.lowercased() }).subtracting([name.lowercased()])
+            parents[name.lowercased()] = Set(referred.map { $0.lowercased() }).subtracting([
+                name.lowercased()
+            ])
         }
         tables = Self.order(names, parents)
     }
@@ -48,7 +50,9 @@ private struct RowRemoval {
         var left = names
         var result: [String] = []
         while !left.isEmpty {
-            let referred = left.reduce(into: Set<String>()) { $0.formUnion(parents[$1.lowercased()] ?? []) }
+            let referred = left.reduce(into: Set<String>()) {
+                $0.formUnion(parents[$1.lowercased()] ?? [])
+            }
             let free = left.filter { !referred.contains($0.lowercased()) }
             // In a circle any table will do.
             let next = free.isEmpty ? [left[0]] : free

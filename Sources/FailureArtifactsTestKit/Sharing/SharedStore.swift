@@ -103,9 +103,12 @@ public final class SharedStore<Store: TestStore>: Sendable {
         }
     }
 
+    /// Looks for what the test has left.
+    ///
     /// - Parameters:
     ///   - test: The test's name.
     ///   - hasFailed: Whether it has failed already, and what it left is of no interest.
+    /// - Throws: What it has left, or why that cannot be known.
     func endAlone(of test: String, hasFailed: Bool) throws {
         defer { turns.end() }
         if hasFailed {
@@ -161,7 +164,9 @@ public final class SharedStore<Store: TestStore>: Sendable {
     private func restore(_ opened: Opened) throws {
         do {
             try opened.store.withConnection { handle in
-                if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+                if sqlite3_get_autocommit(handle) == 0 {
+                    sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+                }
                 try DatabaseCopy.copy(file: opened.baseline, to: handle)
             }
         } catch {

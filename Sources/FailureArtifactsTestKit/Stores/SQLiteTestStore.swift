@@ -23,9 +23,15 @@ public final class SQLiteTestStore: TestStore {
         var flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX
         flags |= SQLITE_OPEN_EXRESCODE
         var path = location.path
-        if case .memory(let name) = location {
+        switch location {
+        case .memory(let name):
             flags |= SQLITE_OPEN_URI
             path = Self.uri(inMemory: name)
+        case .devNull:
+            // Several stores at once would lock each other out.
+            flags |= SQLITE_OPEN_URI
+            path = "file:/dev/null?nolock=1"
+        case .file: break
         }
         name = location.path
         let code = sqlite3_open_v2(path, &pointer, flags, nil)
@@ -44,7 +50,9 @@ public final class SQLiteTestStore: TestStore {
         handle.withLock { handle in _ = sqlite3_close_v2(handle?.pointer) }
     }
 
-    /// Closes the store. What is asked of it later fails; closing it again does nothing.
+    /// Closes the store.
+    ///
+    /// What is asked of it later fails; closing it again does nothing.
     public func close() {
         handle.withLock { handle in
             sqlite3_close_v2(handle?.pointer)

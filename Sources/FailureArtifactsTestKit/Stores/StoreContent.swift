@@ -58,7 +58,8 @@ public struct StoreContent<Store: TestStore>: Sendable {
     ///   - bundle: The bundle with the test's resources, such as `.module`.
     /// - Returns: The content. A resource that is missing fails the test that starts with it.
     public static func resource(
-        _ name: String, withExtension fileExtension: String, subdirectory: String? = nil, in bundle: Bundle
+        _ name: String, withExtension fileExtension: String, subdirectory: String? = nil,
+        in bundle: Bundle
     ) -> StoreContent {
         let url = bundle.url(
             forResource: name, withExtension: fileExtension, subdirectory: subdirectory)

@@ -10,7 +10,8 @@ public enum StoreLocation: Hashable, Sendable {
     /// At `/dev/null`: a file by all that the library can see, of which nothing is ever written.
     ///
     /// SQLite keeps such a store in its page cache, provided that the connection first runs
-    /// ``setupAtDevNull``.
+    /// ``setupAtDevNull``. A process can have one such store at a time, or several that are opened by the URI
+    /// `file:/dev/null?nolock=1`.
     case devNull
 
     /// What a connection to `/dev/null` has to run before anything else, so that SQLite reads nothing back

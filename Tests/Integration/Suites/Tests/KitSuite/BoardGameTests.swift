@@ -19,7 +19,8 @@ enum BoardGames {
         StoreVersion(
             "App V3",
             .prepared { store in
-                try store.execute("CREATE TABLE rating (gameID INTEGER NOT NULL REFERENCES game, stars INTEGER)")
+                try store.execute(
+                    "CREATE TABLE rating (gameID INTEGER NOT NULL REFERENCES game, stars INTEGER)")
                 for row in try store.rows("SELECT id FROM game ORDER BY id") {
                     try store.rows("INSERT INTO rating VALUES (?, ?)", row[0], 3)
                 }
@@ -92,12 +93,15 @@ final class BoardGameTests: XCTestCase {
 
     func testEveryVersionCanBeTheFirst() throws {
         try withMigrations(of: BoardGames.versions) { stores in
-            try stores.start(at: "App V2").execute("INSERT INTO game (title, minimumPlayers) VALUES ('Shogi', 2)")
+            try stores.start(at: "App V2").execute(
+                "INSERT INTO game (title, minimumPlayers) VALUES ('Shogi', 2)")
             XCTAssertEqual(try stores.migrate(to: "App V3").value("SELECT count(*) FROM rating"), 1)
         }
     }
 
     func testMigratorOfGRDB() throws {
+        // GRDB takes no URI, and two stores at /dev/null would lock each other out.
+        try XCTSkipIf(StorePlacement.standard == .atDevNull)
         try withMigrations(of: BoardGames.versionsOfGRDB) { stores in
             let old = try stores.start(at: "App V1")
             try old.queue.write { try $0.execute(sql: "INSERT INTO game (title) VALUES ('Go')") }

@@ -32,7 +32,9 @@ final class FailingTests: StoreTestCase<SQLiteTestStore> {
 }
 
 final class FailingTeardownTests: StoreTestCase<SQLiteTestStore> {
-    override var content: StoreContent<SQLiteTestStore> { .script("CREATE TABLE fruit (name TEXT NOT NULL)") }
+    override var content: StoreContent<SQLiteTestStore> {
+        .script("CREATE TABLE fruit (name TEXT NOT NULL)")
+    }
 
     override func tearDown() async throws {
         try store.execute("INSERT INTO fruit VALUES ('teardown')")

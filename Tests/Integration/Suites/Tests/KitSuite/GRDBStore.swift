@@ -19,7 +19,9 @@ final class GRDBStore: TestStore {
 
     func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result {
         try queue.inDatabase { db in
-            guard let connection = db.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
+            guard let connection = db.sqliteConnection else {
+                throw DatabaseError(resultCode: .SQLITE_MISUSE)
+            }
             return try body(connection)
         }
     }

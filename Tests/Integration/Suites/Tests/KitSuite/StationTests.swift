@@ -54,7 +54,8 @@ final class StationTests: SharedStoreTestCase<SQLiteTestStore> {
     }
 
     func testRowsThatAreKept() throws {
-        try store.execute("INSERT INTO line (name) VALUES ('山手線'), ('中央線'); INSERT INTO a VALUES (1, NULL)")
+        try store.execute(
+            "INSERT INTO line (name) VALUES ('山手線'), ('中央線'); INSERT INTO a VALUES (1, NULL)")
         try store.deleteAllRows(keeping: ["LINE"])
         XCTAssertEqual(try store.value("SELECT count(*) FROM line"), 2)
         XCTAssertEqual(try store.value("SELECT count(*) FROM a"), 0)

@@ -9,7 +9,9 @@ import Testing
 
     @Test(arguments: 1...8) func isolated(_ count: Int) throws {
         try withTestStore(SQLiteTestStore.self, Self.fruits) { store in
-            for number in 1...count { try store.rows("INSERT INTO fruit VALUES (?)", .text("\(number)")) }
+            for number in 1...count {
+                try store.rows("INSERT INTO fruit VALUES (?)", .text("\(number)"))
+            }
             #expect(try store.value("SELECT count(*) FROM fruit") == .integer(Int64(count)))
         }
     }
@@ -87,7 +89,9 @@ import Testing
         try withTestStore(SQLiteTestStore.self, named: "fruits", placement: .onDisk) { store in
             try store.execute("PRAGMA journal_mode = WAL; CREATE TABLE fruit (name TEXT NOT NULL)")
             try store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            for name in ["apple", "pear", "plum"] { try store.rows("INSERT INTO fruit VALUES (?)", .text(name)) }
+            for name in ["apple", "pear", "plum"] {
+                try store.rows("INSERT INTO fruit VALUES (?)", .text(name))
+            }
             #expect(try store.value("SELECT count(*) FROM fruit") == 4)
         }
     }
