@@ -76,7 +76,8 @@ struct FixtureTest {
                     @Test func \(methodName)() throws {
                         try withTestStore(SQLiteTestStore.self, Self.content) { store in
                             // Do here what the test did next, and expect what it expected.
-                            #expect(try store.value("PRAGMA quick_check") == "ok")
+                            let check = try store.value("PRAGMA quick_check")
+                            #expect(check == "ok")
                         }
                     }
                 }

@@ -1,12 +1,11 @@
 """The test kit: stores of a test's own, migrations, shared stores, and stores that were captured."""
 
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
 
-from harness import BUILD, SCRATCH, SUITES, SuiteCase, Store, clean_environment, launch, read, run
+from harness import BUILD, ROOT, SCRATCH, SuiteCase, Store, clean_environment, launch, read
 
 PLACEMENTS = ("disk", "memory", "null")
 
@@ -18,7 +17,7 @@ def testing(suite, name=None):
 
 
 class KitCase(SuiteCase):
-    def tests(self, selection, placement="disk", **variables):
+    def runs(self, selection, placement="disk", **variables):
         """Runs tests, and sees to it that no store stays in the temporary directory."""
         with tempfile.TemporaryDirectory(prefix="kit ") as name:
             directory = pathlib.Path(name)
@@ -29,7 +28,7 @@ class KitCase(SuiteCase):
 
     def bundle(self, selection, placement="disk"):
         """The only bundle that tests leave."""
-        found = self.tests(selection, placement)
+        found = self.runs(selection, placement)
         self.assertNotEqual(found.status, 0)
         self.assertEqual(found.warnings, [])
         self.assertEqual(len(found.bundles), 1, found.errors)
@@ -50,7 +49,7 @@ class Examples(KitCase):
             for suite, count in (
                     ("FruitTests", 4), ("FruitLifetimeTests", 2), ("BoardGameTests", 5), ("StationTests", 4)):
                 with self.subTest(placement=placement, suite=suite):
-                    found = self.tests(f"KitSuite.{suite}", placement)
+                    found = self.runs(f"KitSuite.{suite}", placement)
                     self.assertEqual(found.status, 0, found.output + found.errors)
                     self.assertIn(f"Executed {count} tests", found.output)
                     self.assertTidy(found, 0)
@@ -58,16 +57,16 @@ class Examples(KitCase):
     def test_swift_testing(self):
         for placement in PLACEMENTS:
             with self.subTest(placement=placement):
-                found = self.tests(testing("KitExamples"), placement)
+                found = self.runs(testing("KitExamples"), placement)
                 self.assertEqual(found.status, 0, found.output + found.errors)
                 self.assertTidy(found, 0)
 
     def test_without_capture(self):
-        found = self.tests("KitSuite.FruitTests", FAILURE_ARTIFACTS="off")
+        found = self.runs("KitSuite.FruitTests", FAILURE_ARTIFACTS="off")
         self.assertEqual(found.status, 0, found.errors)
 
     def test_unknown_placement_is_said(self):
-        found = self.tests("KitSuite.FruitTests", "tape")
+        found = self.runs("KitSuite.FruitTests", "tape")
         self.assertEqual(found.status, 0)
         self.assertEqual(len(found.warnings), 1)
         self.assertIn("FAILURE_ARTIFACTS_TEST_STORES is 'tape'", found.warnings[0])
@@ -189,7 +188,7 @@ class Migrations(KitCase):
         self.assertEqual(stores["App_V2"].query("SELECT count(*) FROM game"), [(0,)])
 
     def test_what_a_test_keeps_is_not_left_to_the_next(self):
-        found = self.tests("KitSuite.FailingMigrationTests")
+        found = self.runs("KitSuite.FailingMigrationTests")
         self.assertEqual(len(found.bundles), 3)
         for bundle in found.bundles:
             self.assertLessEqual(set(self.stores(bundle)), {"App_V1", "App_V2", "App_V3"})
@@ -199,7 +198,7 @@ class SharedStores(KitCase):
     def test_leaks_are_named_and_do_not_spread(self):
         for placement in PLACEMENTS:
             with self.subTest(placement=placement):
-                found = self.tests("KitSuite.LeakingTests", placement)
+                found = self.runs("KitSuite.LeakingTests", placement)
                 messages = {bundle.stem: bundle.messages for bundle in found.bundles}
                 self.assertEqual(set(messages), {
                     "LeakingTests.testALeaks", "LeakingTests.testCLeavesATransaction",
@@ -225,7 +224,7 @@ class Fixtures(KitCase):
         (self.captured,) = read(process, self.directory / "failure-artifacts").bundles
 
     def test_failure_and_commits(self):
-        found = self.tests(testing("RestoredTests"), KIT_BUNDLE=str(self.captured.path))
+        found = self.runs(testing("RestoredTests"), KIT_BUNDLE=str(self.captured.path))
         self.assertEqual(found.status, 0, found.output + found.errors)
         lines = sorted(line for line in found.output.splitlines() if line.startswith("restored"))
         self.assertEqual(
@@ -235,12 +234,12 @@ class Fixtures(KitCase):
 
     def test_in_memory(self):
         for placement in ("memory", "null"):
-            found = self.tests(testing("RestoredTests", "failure"), placement, KIT_BUNDLE=str(self.captured.path))
+            found = self.runs(testing("RestoredTests", "failure"), placement, KIT_BUNDLE=str(self.captured.path))
             self.assertEqual(found.status, 0, found.output + found.errors)
             self.assertIn('restored: text("apple,pear,plum")', found.output)
 
     def test_no_such_bundle(self):
-        found = self.tests(testing("RestoredTests", "failure"), KIT_BUNDLE="/nowhere.zip")
+        found = self.runs(testing("RestoredTests", "failure"), KIT_BUNDLE="/nowhere.zip")
         self.assertNotEqual(found.status, 0)
         self.assertIn("There is nothing at '/nowhere.zip'.", found.output + found.errors)
 
@@ -271,12 +270,15 @@ class Fixtures(KitCase):
         self.assertIn("as it was after transaction 1 of 3", source)
 
     def test_the_sources_compile(self):
-        modules = next((SCRATCH / "debug").glob("Modules"))
+        maps = [*(ROOT / "Sources").glob("C*/module.modulemap"),
+                *(SCRATCH / "debug").glob("CFailureArtifacts*.build/module.modulemap")]
+        modules = ["-I", str(SCRATCH / "debug/Modules")]
+        modules += [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
         for framework in ("xctest", "testing"):
             with self.subTest(framework=framework):
                 target = self.extract("--framework", framework)
                 (source,) = target.glob("*.swift")
                 result = subprocess.run(
-                    ["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", "-I", str(modules),
+                    ["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *modules,
                      "-module-name", "Fixtures", "-parse-as-library", str(source)], capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
