@@ -37,7 +37,7 @@ struct FixtureTest {
         let header = """
             /// Starts with the store of \(title), as it was \(Self.comment(state)).
             ///
-            /// It failed there\(message)
+            /// The test failed\(message)
 
             """
         let content = """
