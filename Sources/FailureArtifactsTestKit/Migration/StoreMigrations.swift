@@ -182,3 +182,30 @@ public func withMigrations<Store: TestStore, Result>(
     try stores.end()
     return result
 }
+
+/// Runs an asynchronous test of migrations between versions of a store.
+///
+/// - Parameters:
+///   - versions: The chain, the oldest version first.
+///   - placement: Whether the stores are files or in memory.
+///   - isolation: Where `body` runs: where the caller does.
+///   - body: The test; gets the stores.
+/// - Returns: What `body` returns.
+/// - Throws: What `body` throws; a ``TestStoreError`` that says why a store could not be closed.
+@discardableResult
+public func withMigrations<Store: TestStore, Result>(
+    of versions: [StoreVersion<Store>], placement: StorePlacement = .standard,
+    isolation: isolated (any Actor)? = #isolation,
+    _ body: (StoreMigrations<Store>) async throws -> Result
+) async throws -> Result {
+    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+    let result: Result
+    do {
+        result = try await body(StoreMigrations(versions, stores))
+    } catch {
+        stores.endWithTest()
+        throw error
+    }
+    try stores.end()
+    return result
+}

@@ -33,6 +33,16 @@ import Testing
         }
     }
 
+    @Test func asynchronousMigration() async throws {
+        try await withMigrations(of: BoardGames.versions) { stores in
+            let store = try stores.start(at: "App V1")
+            await Task.yield()
+            try BoardGames.fill(store)
+            try stores.migrate(to: "App V3")
+            #expect(try stores.difference().addedTables == ["rating"])
+        }
+    }
+
     @Test func migration() throws {
         try withMigrations(of: BoardGames.versions) { stores in
             try BoardGames.fill(stores.start(at: "App V1"))
