@@ -41,7 +41,7 @@ struct ChangeTable {
         for table in change.tables where !table.rows.isEmpty || table.problem != nil {
             let name = HTMLText.line(table.name)
             text +=
-                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                 + "aria-label=\"Changes of \(name) by \(HTMLText.line(label))\"><table class=\"changes\">\n"
                 + "<caption><code>\(name)</code> \(Self.counts(table.counts))</caption>\n<tbody>\n"
             for row in table.rows { text += Self.html(row) }

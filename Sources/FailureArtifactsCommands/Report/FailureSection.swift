@@ -83,7 +83,7 @@ struct FailureSection {
         var text =
             "<details class=\"part\"\(cause.occurrences.count > 1 ? " open" : "")><summary><h3>"
             + "\(Counted.items(Int64(cause.occurrences.count), "occurrence"))</h3></summary>\n"
-            + "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Occurrences\"><table>\n<thead><tr>"
+            + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Occurrences\"><table>\n<thead><tr>"
             + "<th scope=\"col\">Bundle</th><th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
         for occurrence in shown {

@@ -100,7 +100,7 @@ struct ReportPage {
     /// A bar for each part of the time between the first failure and the last.
     private var times: String {
         let times = occurrences.compactMap { ReportTime.milliseconds(of: $0.at) }
-        guard let first = times.min(), let last = times.max() else { return "" }
+        guard let first = times.min(), let last = times.max(), first < last else { return "" }
         let count = 24
         var counts = [Int](repeating: 0, count: count)
         for time in times {

@@ -3,7 +3,7 @@
 /// What comes from a store gets on the page as text nodes, never as markup.
 enum ReportScript {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "5mU+K5rLylmT2I3Gb7ysETR6EzbcJXUYhtL2mOwuO7o="
+    static let hash = "Uqx3X8ygOcCsoGaw6/4CPjon3Cog2nijfhJ6Xhc+Otw="
 
     static let text = #"""
         "use strict";
@@ -54,11 +54,19 @@ enum ReportScript {
           const number = cell => typeof cell === "number" ? cell : "i" in cell ? BigInt(cell.i)
             : cell.r === "Inf" ? Infinity : cell.r === "-Inf" ? -Infinity : Number(cell.r);
           const text = cell => typeof cell === "string" ? cell : cell.t ?? cell.x ?? cell.b;
+          // By code points, where the language would go by UTF-16.
+          const compareTexts = (a, b) => {
+            let i = 0;
+            while (i < a.length && i < b.length && a[i] === b[i]) i += 1;
+            if (i === a.length || i === b.length) return a.length - b.length;
+            const weight = unit => unit >= 0xe000 ? unit - 0x2000 : unit >= 0xd800 ? unit + 0x2000 : unit;
+            return weight(a.charCodeAt(i)) - weight(b.charCodeAt(i));
+          };
           const compare = (a, b) => {
             const order = rank(a) - rank(b);
             if (order || a === null) return order;
-            const [x, y] = rank(a) === 1 ? [number(a), number(b)] : [text(a), text(b)];
-            return x < y ? -1 : x > y ? 1 : 0;
+            if (rank(a) === 1) return number(a) < number(b) ? -1 : number(a) > number(b) ? 1 : 0;
+            return compareTexts(text(a), text(b));
           };
 
           const build = details => {
@@ -80,7 +88,7 @@ enum ReportScript {
             tools.append(label, back, next, status);
             const grid = make("div", "grid");
             grid.tabIndex = 0;
-            grid.setAttribute("role", "region");
+            grid.setAttribute("role", "group");
             grid.setAttribute("aria-label", "Rows of " + name);
             const table = make("table");
             const body = make("tbody");
@@ -96,6 +104,8 @@ enum ReportScript {
                 state.column = index;
                 update();
               });
+              const first = data.rows.find(row => row[index] !== null);
+              if (first && rank(first[index]) === 1) header.className = "num";
               header.append(button);
               return header;
             });
@@ -165,6 +175,18 @@ enum ReportScript {
               }
             });
           }
+
+          // What is nearest to the failure comes first.
+          const showEnds = () => {
+            for (const element of document.querySelectorAll(".late")) {
+              if (element.dataset.shown || !element.clientHeight) continue;
+              element.dataset.shown = "yes";
+              element.scrollTo(element.scrollWidth, element.scrollHeight);
+              if (element.classList.contains("statements")) element.scrollLeft = 0;
+            }
+          };
+          for (const details of document.querySelectorAll("details.failure")) details.addEventListener("toggle", showEnds);
+          showEnds();
 
           const reveal = () => {
             const target = location.hash && document.getElementById(location.hash.slice(1));

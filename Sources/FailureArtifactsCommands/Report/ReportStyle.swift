@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "TfzpvDIyrK8CCiclngrKFt+o1pf2C/UI6l4WvJ0Y19E="
+    static let hash = "4tNYrDzD1w6VBoLesxv3oLEWoght9SoTXTLggeQMAXw="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -48,7 +48,7 @@ enum ReportStyle {
         th, td { text-align: left; vertical-align: top; padding: .15rem .7rem .15rem 0; }
         .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
         .scroll tbody tr { border-top: 1px solid var(--line); } .scroll thead th { color: var(--dim); font-weight: 600; white-space: nowrap; }
-        .bars { width: 100%; table-layout: auto; } .bars th { font-weight: 400; width: 1%; max-width: 18rem; min-width: 5rem; }
+        .bars { width: 100%; table-layout: auto; } .bars th { font-weight: 400; width: 1%; max-width: 12rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
         .bars .num { width: 1%; } .bars td.bar { min-width: 5rem; padding-right: 0; } .bars svg { display: block; margin-top: .35rem; }
         .bars rect, .times rect { fill: var(--bar); } .times { width: 100%; height: auto; max-height: 9rem; }
         .times line, .lanes line { stroke: var(--line); } .times text, .lanes text { fill: var(--dim); font-size: 11px; }
@@ -75,9 +75,11 @@ enum ReportStyle {
         button { font: inherit; color: inherit; background: var(--code); border: 1px solid var(--dim); border-radius: 6px; padding: .2rem .6rem; cursor: pointer; }
         button:disabled { opacity: .45; cursor: default; }
         .grid { overflow: auto; max-height: 32rem; border-top: 1px solid var(--line); }
-        .grid table { min-width: 100%; } .grid th, .grid td { padding: .15rem .7rem; border-bottom: 1px solid var(--line); max-width: 30rem; white-space: pre-wrap; }
+        .grid table { min-width: min(100%, 36rem); } .grid th, .grid td { padding: .15rem .7rem; border-bottom: 1px solid var(--line); max-width: 30rem; white-space: pre-wrap; }
         .grid thead th { position: sticky; top: 0; background: var(--head); white-space: nowrap; padding: 0; }
         .grid thead button { background: none; border: 0; border-radius: 0; width: 100%; text-align: left; font-weight: 600; padding: .25rem .7rem; }
+        .grid thead .num button { text-align: right; }
+        .statements td:first-child { white-space: nowrap; }
         .grid .null, .grid .blob, .grid .more { color: var(--dim); font-style: italic; } .grid .escape { color: var(--bad); }
         .erd { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: 13px; display: block; }
         .erd text { fill: var(--text); } .erd .box { fill: var(--card); stroke: var(--dim); } .erd .head { fill: var(--head); }

@@ -20,7 +20,7 @@ struct StatementTimeline {
                 "<p class=\"cut\">The last \(statements.count) of \(total) that the bundle has.</p>\n"
         }
         text +=
-            "<div class=\"scroll statements\" tabindex=\"0\" role=\"region\" aria-label=\"Statements\">"
+            "<div class=\"scroll statements late\" tabindex=\"0\" role=\"group\" aria-label=\"Statements\">"
             + "<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Connection</th>"
             + "<th scope=\"col\">Statement</th><th scope=\"col\" class=\"num\">Rows</th>"
             + "<th scope=\"col\" class=\"num\">Took</th></tr></thead>\n<tbody>\n"
@@ -76,7 +76,7 @@ struct StatementTimeline {
         let height = lanes.count * 22 + 30
         func x(_ time: Int64) -> Int { 64 + Int(Double(time - first) / span * 880) }
         var text =
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\">"
+            "<div class=\"scroll late\" tabindex=\"0\" role=\"group\" aria-label=\"Timeline\">"
             + "<svg class=\"lanes\" role=\"img\" width=\"960\" height=\"\(height)\" viewBox=\"0 0 960 \(height)\" "
             + "aria-label=\"\(statements.count) statements in \(end - first) milliseconds before the failure\">\n"
         for (lane, connection) in lanes.enumerated() {

@@ -14,7 +14,7 @@ struct StoreSection {
     private var store: BundleMetadata.Store { detail.store }
 
     var html: String {
-        "<section class=\"store\" aria-label=\"Store \(HTMLText.line(store.name))\">\n"
+        "<section class=\"store\">\n"
             + "<h3>Store <code>\(HTMLText.line(store.name))</code></h3>\n" + facts
             + ReportPage.warnings(notes) + rowCounts + changes + StatementTimeline(detail, failure).html
             + tables + schema + commands + "</section>\n"
@@ -161,7 +161,7 @@ struct StoreSection {
         if !drawn.isEmpty {
             if drawn.count <= EntityDiagram.maximumTables {
                 text +=
-                    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Drawing of the schema\">"
+                    "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Drawing of the schema\">"
                     + EntityDiagram(drawn).svg + "</div>\n"
             } else {
                 text += "<p class=\"cut\">\(drawn.count) tables are too many for a drawing.</p>\n"
@@ -183,7 +183,7 @@ struct StoreSection {
                 statements.append(object.sql + ";")
             }
             text +=
-                "<pre class=\"sql\" tabindex=\"0\" role=\"region\" aria-label=\"Statements of the schema\">"
+                "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Statements of the schema\">"
                 + "\(HTMLText.lines(statements.joined(separator: "\n\n")))</pre>\n"
             let missing = objects.count - statements.count + (store.schemaOmitted ?? 0)
             if missing > 0 {
@@ -218,7 +218,7 @@ struct StoreSection {
                     + ShellWord.quoted("bundle/" + entry))
         }
         return
-            "<h4>Open it</h4>\n<pre class=\"sql\" tabindex=\"0\" role=\"region\" aria-label=\"Commands\">"
+            "<h4>Open it</h4>\n<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Commands\">"
             + HTMLText.lines(lines.joined(separator: "\n")) + "</pre>\n"
     }
 
