@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "4tNYrDzD1w6VBoLesxv3oLEWoght9SoTXTLggeQMAXw="
+    static let hash = "rsYOPknN8yajU85kEz7Sls6IZhgBb3hnjLOpjNOG6Vo="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -49,6 +49,7 @@ enum ReportStyle {
         .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
         .scroll tbody tr { border-top: 1px solid var(--line); } .scroll thead th { color: var(--dim); font-weight: 600; white-space: nowrap; }
         .bars { width: 100%; table-layout: auto; } .bars th { font-weight: 400; width: 1%; max-width: 12rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+        .store .bars { max-width: 48rem; }
         .bars .num { width: 1%; } .bars td.bar { min-width: 5rem; padding-right: 0; } .bars svg { display: block; margin-top: .35rem; }
         .bars rect, .times rect { fill: var(--bar); } .times { width: 100%; height: auto; max-height: 9rem; }
         .times line, .lanes line { stroke: var(--line); } .times text, .lanes text { fill: var(--dim); font-size: 11px; }

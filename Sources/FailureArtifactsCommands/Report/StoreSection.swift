@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A store of a failure as HTML.
@@ -127,9 +128,10 @@ struct StoreSection {
                     "<p class=\"cut\">The last of \(detail.transactionCount) transactions that the history has.</p>\n"
             }
             text += "<ol class=\"timeline\">\n"
-            for transaction in detail.changes {
+            for (index, transaction) in detail.changes.enumerated() {
+                let isLast = index == detail.changes.count - 1
                 text +=
-                    "<li><details><summary>Transaction \(transaction.number) "
+                    "<li><details\(isLast ? " open" : "")><summary>Transaction \(transaction.number) "
                     + "<span class=\"dim\">\(HTMLText.line(ChangeTable.summary(of: transaction.change)))</span></summary>\n"
                     + ChangeTable(change: transaction.change, label: "transaction \(transaction.number)")
                     .html
@@ -201,7 +203,8 @@ struct StoreSection {
         let path = ShellWord.quoted(bundle.description)
         let option = isFirst ? "" : " --store " + ShellWord.quoted(store.name)
         var lines = ["failure-artifacts open \(path)\(option)"]
-        let query = detail.tables.first.map { "SELECT * FROM " + Self.identifier($0.name) } ?? "SELECT 1"
+        let query =
+            detail.tables.first.map { "SELECT * FROM " + quotedIdentifier($0.name) } ?? "SELECT 1"
         lines.append("failure-artifacts query \(path) \(ShellWord.quoted(query))\(option)")
         if store.history?.entry != nil {
             lines.append("failure-artifacts history \(path)\(option)")
@@ -220,12 +223,5 @@ struct StoreSection {
         return
             "<h4>Open it</h4>\n<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Commands\">"
             + HTMLText.lines(lines.joined(separator: "\n")) + "</pre>\n"
-    }
-
-    private static func identifier(_ name: String) -> String {
-        let isPlain = name.utf8.allSatisfy {
-            (97...122).contains($0) || (65...90).contains($0) || $0 == 95
-        }
-        return isPlain && !name.isEmpty ? name : "\"" + name.replacing("\"", with: "\"\"") + "\""
     }
 }

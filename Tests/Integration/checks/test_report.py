@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import re
 import sqlite3
@@ -11,9 +12,9 @@ import unittest
 import zipfile
 
 import browser
-from harness import BUILD, SCRATCH
+from harness import BUILD
 
-TOOL = SCRATCH / "debug" / "failure-artifacts"
+TOOL = BUILD / "debug" / "failure-artifacts"
 AXE = BUILD / "axe" / "axe_playwright_python" / "axe.min.js"
 SCREENSHOTS = BUILD / "report-screenshots"
 
@@ -248,6 +249,37 @@ class Report(unittest.TestCase):
         rows = self.page.run("[...document.querySelectorAll('#f1 table.changes tr')].map(r => r.textContent)")
         self.assertIn("± 1 updated\nname '<Account> 1' → 'Account 1'", [re.sub(r"(updated)", r"\1\n", r, count=1) for r in rows])
         self.assertEqual(sum(row.startswith("+ ") for row in rows), 3)
+
+    def test_the_policy_is_in_force(self):
+        policy = self.page.run("document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        self.page.run("""const s = document.createElement('script'); s.textContent = 'window.broken = 1'; document.head.append(s);
+            const p = document.createElement('p'); p.setAttribute('onclick', 'window.broken = 1'); document.body.append(p); p.click(); 0""")
+        self.page.wait("window.broken === undefined")
+        self.assertEqual(len(self.page.complaints), 2)
+        self.page.events.clear()
+
+    def test_the_commands_work(self):
+        commands = self.page.run("document.querySelector('#f2 .store pre[aria-label=Commands]').textContent").splitlines()
+        self.assertEqual([command.split()[1] for command in commands[:-1]], ["open", "query"])
+        environment = {**os.environ, "PATH": f"{TOOL.parent}{os.pathsep}{os.environ['PATH']}"}
+        for command in commands:
+            found = subprocess.run(
+                command, shell=True, cwd=self.directory, env=environment, input="SELECT 'rows', count(*) FROM many;\n",
+                capture_output=True, text=True)
+            self.assertEqual(found.returncode, 0, f"{command}: {found.stderr}")
+            self.assertIn("<b>,&amp;" if " query " in command else "rows|10000", found.stdout, command)
+
+    def test_readable_without_script(self):
+        self.page.call("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            self.page.open(self.file.as_uri())
+        finally:
+            self.page.call("Emulation.setScriptExecutionDisabled", value=False)
+        text = self.page.run("document.body.innerText")
+        for part in ("ReportTests.testHostile", "off by a cent", "'<Account> 1'", "shown by the script"):
+            self.assertIn(part, text)
 
     @unittest.skipUnless(AXE.exists(), "there is no axe-core")
     def test_accessibility(self):
