@@ -16,6 +16,7 @@ extension FailureDetail {
         defer { try? FileSystem.remove(directory) }
         let bundle = try BundleReader(location, scratchDirectory: directory)
         self.init(location: location, metadata: bundle.metadata)
+        readAttachments(of: bundle, limits)
         var rowBudget = limits.rowBytes
         var changeBudget = limits.changeBytes
         let deadline = Instant.now.advanced(bySeconds: limits.seconds)
@@ -35,6 +36,27 @@ extension FailureDetail {
                     budget: &changeBudget, deadline: deadline)
             }
             stores.append(detail)
+        }
+    }
+
+    private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {
+        var left = limits.attachmentBytes
+        for attachment in metadata.attachments.prefix(50) {
+            guard let name = attachment.entry, attachments[name] == nil,
+                let entry = bundle.archive.entry(named: name),
+                entry.size <= UInt64(min(left, limits.oneAttachment)),
+                let bytes = try? bundle.archive.contents(of: entry, limit: limits.oneAttachment)
+            else { continue }
+            if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
+                attachments[name] = .picture("data:image/png;base64," + JSONText.base64(bytes))
+            } else if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
+                attachments[name] = .picture("data:image/jpeg;base64," + JSONText.base64(bytes))
+            } else if !bytes.contains(0), let text = StoredText.valid(bytes, isCut: false) {
+                attachments[name] = .text(text)
+            } else {
+                continue
+            }
+            left -= bytes.count
         }
     }
 }

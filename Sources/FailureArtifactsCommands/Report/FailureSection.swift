@@ -121,10 +121,24 @@ struct FailureSection {
             let entry = attachment.entry.map { "<code>\(HTMLText.line($0))</code>" } ?? "not kept"
             text +=
                 "<li>\(HTMLText.line(attachment.name)) <span class=\"dim\">\(entry), "
-                + "\(Counted.bytes(attachment.bytes))</span></li>"
+                + "\(Counted.bytes(attachment.bytes))</span>"
+                + preview(attachment, of: detail) + "</li>"
         }
         return text + "</ul>\n"
             + (attachments.count > 50 ? "<p class=\"cut\">\(attachments.count - 50) more.</p>\n" : "")
+    }
+
+    private func preview(
+        _ attachment: BundleMetadata.Attachment, of detail: FailureDetail
+    ) -> String {
+        let name = HTMLText.line(attachment.name)
+        switch attachment.entry.flatMap({ detail.attachments[$0] }) {
+        case .text(let text):
+            return "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Content of \(name)\">"
+                + HTMLText.lines(text) + "</pre>"
+        case .picture(let address): return "<br><img alt=\"\(name)\" src=\"\(address)\">"
+        case nil: return ""
+        }
     }
 
     private func environment(of metadata: BundleMetadata) -> String {

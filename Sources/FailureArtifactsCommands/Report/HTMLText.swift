@@ -1,7 +1,10 @@
 /// Text as HTML: nothing of it is markup, in a text and between the quotes of an attribute alike.
 enum HTMLText {
+    /// Bytes of one line, after which it is cut.
+    private static let lineLimit = 4096
+
     /// On one line; control characters, and those that turn the direction, show as `\u{…}`.
-    static func line(_ text: String) -> String { escaped(SafeText.line(text)) }
+    static func line(_ text: String) -> String { escaped(SafeText.line(cut(text))) }
 
     /// With its lines.
     static func lines(_ text: String) -> String {
@@ -9,7 +12,11 @@ enum HTMLText {
     }
 
     /// On one line, where nothing is lost.
-    static func cell(_ text: String) -> String { escaped(SafeText.cell(text)) }
+    static func cell(_ text: String) -> String { escaped(SafeText.cell(cut(text))) }
+
+    private static func cut(_ text: String) -> String {
+        text.utf8.count > lineLimit ? String(text.unicodeScalars.prefix(lineLimit / 4)) + "…" : text
+    }
 
     private static func escaped(_ text: String) -> String {
         var result: [UInt8] = []

@@ -11,29 +11,40 @@ struct Report {
     /// - Parameter write: Takes a piece of it.
     /// - Throws: What `write` throws; what cannot be read is said on the page.
     func write(_ write: (String) throws -> Void) throws {
-        try write(page.head)
+        var size = 0
+        func append(_ text: String) throws {
+            size += text.utf8.count
+            try write(text)
+        }
+        try append(page.head)
         let described = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
         let isOpen = page.causes.count <= 2
         let step = 4 * Threads.cores
         let (limits, scratch, hasShards) = (limits, scratch, page.hasShards)
         for start in stride(from: 0, to: described.count, by: step) {
             let part = Array(described[start..<min(start + step, described.count)])
+            let isFull = size > ReportLimits.pageBytes
             let texts = Threads.map(part) { number, cause in
                 var detail: FailureDetail?
                 var problem: String?
-                do {
-                    detail = try FailureDetail(
-                        reading: cause.first.location, scratch: scratch, limits)
-                } catch {
-                    problem = CommandError(error).description
+                if isFull {
+                    problem =
+                        "The page has reached its full size: 'failure-artifacts show' has more of this."
+                } else {
+                    do {
+                        detail = try FailureDetail(
+                            reading: cause.first.location, scratch: scratch, limits)
+                    } catch {
+                        problem = CommandError(error).description
+                    }
                 }
                 return FailureSection(
                     number: number + 1, cause: cause, detail: detail, problem: problem,
                     hasShards: hasShards, isOpen: isOpen
                 ).html
             }
-            for text in texts { try write(text) }
+            for text in texts { try append(text) }
         }
-        try write(page.foot)
+        try append(page.foot)
     }
 }

@@ -4,6 +4,8 @@ struct ReportLimits: Sendable {
     static let describedCauses = 200
     /// Occurrences of one cause that are listed.
     static let occurrences = 100
+    /// Bytes of the page after which no more causes are described with their stores.
+    static let pageBytes = 12 << 20
     /// Bytes of values of all tables of the page.
     private static let allRowBytes = 4 << 20
     /// Seconds for the histories of all causes, over all cores.
@@ -31,16 +33,22 @@ struct ReportLimits: Sendable {
     var changedRows = 20
     var statements = 100
     /// A copy that is larger is described by its metadata only.
-    var storeBytes: UInt64 = 128 << 20
+    var storeBytes: UInt64
     /// The history of a larger copy is not gone through.
-    var historyStoreBytes: UInt64 = 32 << 20
+    var historyStoreBytes: UInt64
+    /// Bytes of the attachments of one cause that are shown, and of one of them.
+    var attachmentBytes: Int
+    let oneAttachment = 32 << 10
 
     /// - Parameter causes: How many causes share the page.
     init(causes: Int) {
         let share = max(1, min(causes, Self.describedCauses))
         rowBytes = min(640 << 10, max(10 << 10, Self.allRowBytes / share))
         changeBytes = rowBytes / 4
+        attachmentBytes = rowBytes / 8
         seconds = min(2, max(0.04, Self.allSeconds / Double(share)))
+        storeBytes = max(4 << 20, min(128 << 20, (2 << 30) / UInt64(share)))
+        historyStoreBytes = storeBytes / 4
         if share > 40 {
             transactions = 8
             statements = 40

@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "rsYOPknN8yajU85kEz7Sls6IZhgBb3hnjLOpjNOG6Vo="
+    static let hash = "eD36TMD48w7C6c1rdDa6vLoARnZjRp13xELuNBVbZyc="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -61,6 +61,7 @@ enum ReportStyle {
         .timeline li { position: relative; padding-left: .8rem; }
         .timeline li::before { content: ""; position: absolute; left: calc(-.5rem - 6px); top: .5em; width: 10px; height: 10px; border-radius: 50%; background: var(--good); }
         .timeline .end { color: var(--bad); font-weight: 600; } .timeline .end::before { background: var(--bad); }
+        img { max-width: 100%; height: auto; border: 1px solid var(--line); }
         summary { cursor: pointer; } .part > summary h3, .part > summary h4 { display: inline; margin: 0; }
         .part[open] > summary { margin-bottom: .5rem; } .part ul { margin-top: .5rem; }
         .changes th { white-space: nowrap; font-weight: 600; } .changes .cells span { margin-right: 1rem; }

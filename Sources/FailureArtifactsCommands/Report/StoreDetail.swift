@@ -6,10 +6,19 @@ struct FailureDetail: Sendable {
     let location: BundleLocation
     let metadata: BundleMetadata
     var stores: [StoreDetail] = []
+    /// The content of those that can be shown, by their entries.
+    var attachments: [String: AttachmentPreview] = [:]
     /// Stores that are not described, because there are too many.
     var omittedStores = 0
     /// What could not be read or was cut, as full sentences.
     var notes: [String] = []
+}
+
+/// The content of an attachment that is small.
+enum AttachmentPreview: Sendable {
+    case text(String)
+    /// A picture, as a `data:` address.
+    case picture(String)
 }
 
 /// A store of a failure.

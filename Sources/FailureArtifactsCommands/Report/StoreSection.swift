@@ -98,7 +98,8 @@ struct StoreSection {
     }
 
     private func columns(of table: TableDetail) -> String {
-        table.columns.prefix(table.shownColumns).map { CellJSON.string($0.name) }.joined(separator: ",")
+        table.columns.prefix(table.shownColumns).map { CellJSON.string(String($0.name.prefix(200))) }
+            .joined(separator: ",")
     }
 
     /// What of the table is not on the page.

@@ -1,5 +1,6 @@
 """The report in a real browser: what is on the page is what is in the stores, and nothing of it is run."""
 
+import base64
 import contextlib
 import json
 import os
@@ -24,6 +25,8 @@ HOSTILE = [
     "]]>", "&lt;&amp;", "\"quotes\" and 'quotes'", "back\\slash", "line\nline", "tab\tcr\r", "nul\0nul", "\x01\x1b[31m\x7f",
     "\u2028\u2029", "\u202eright to left", "שלום", "مرحبا", "🙂👩‍👩‍👧", "e\u0301", "\ufeff", "\uffff", "javascript:alert(1)", b"", b"\x00\xff<script>", b"x" * 40,
 ]
+# A picture of one pixel.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -141,8 +144,12 @@ class Report(unittest.TestCase):
         bundle(
             cls.directory / "bundles" / "ReportTests.testHostile-00000000.zip",
             metadata(message="<script>window.broken = 1</script>\n\x1b[31m\u202e \"&\"", stores=[
-                described("hostile", "stores/hostile.sqlite")]),
-            **{"stores/hostile.sqlite": cls.content})
+                described("hostile", "stores/hostile.sqlite")], attachments=[
+                    {"name": "<b>request</b>", "entry": "attachments/r.txt", "bytes": 6},
+                    {"name": "\"onerror='window.broken=1'", "entry": "attachments/p.png", "bytes": 70},
+                    {"name": "bytes", "entry": "attachments/b.bin", "bytes": 2}]),
+            **{"stores/hostile.sqlite": cls.content, "attachments/r.txt": "</pre><script>window.broken = 1</script>",
+               "attachments/p.png": base64.b64decode(DOT), "attachments/b.bin": b"\0\1"})
         for number in range(3):
             bundle(
                 cls.directory / "bundles" / f"LedgerTests.testMarch-0000000{number + 1}.zip",
@@ -165,7 +172,8 @@ class Report(unittest.TestCase):
     def tearDown(self):
         self.assertEqual(self.page.complaints, [])
         self.assertIsNone(self.page.run("window.broken ?? null"))
-        self.assertEqual(set(self.page.requested) - {self.file.as_uri(), "about:blank"}, set())
+        others = [url for url in self.page.requested if not url.startswith("data:")]
+        self.assertEqual(set(others) - {self.file.as_uri(), "about:blank"}, set())
 
     def rows_of(self, table):
         """All rows, through all pages, as texts."""
@@ -244,6 +252,13 @@ class Report(unittest.TestCase):
         self.assertEqual(
             self.page.run("document.querySelector('#f2 .message pre').textContent"),
             '<script>window.broken = 1</script>\n\\u{1b}[31m\\u{202e} "&"')
+
+    def test_attachments(self):
+        self.assertEqual(
+            self.page.run("document.querySelector('#f2 li pre').textContent"), "</pre><script>window.broken = 1</script>")
+        self.page.run("document.getElementById('f2').open = true")
+        self.page.wait("document.querySelector('#f2 img').naturalWidth === 1")
+        self.assertEqual(self.page.run("document.querySelector('#f2 img').alt"), "\"onerror='window.broken=1'")
 
     def test_what_was_not_committed(self):
         rows = self.page.run("[...document.querySelectorAll('#f1 table.changes tr')].map(r => r.textContent)")
