@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "eD36TMD48w7C6c1rdDa6vLoARnZjRp13xELuNBVbZyc="
+    static let hash = "8ZGVusVGGpH8Usz+laTbw50vBAy12vZObGdZrMaM8mo="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -81,6 +81,7 @@ enum ReportStyle {
         .grid thead th { position: sticky; top: 0; background: var(--head); white-space: nowrap; padding: 0; }
         .grid thead button { background: none; border: 0; border-radius: 0; width: 100%; text-align: left; font-weight: 600; padding: .25rem .7rem; }
         .grid thead .num button { text-align: right; }
+        .statements thead th { position: sticky; top: 0; background: var(--card); }
         .statements td:first-child { white-space: nowrap; }
         .grid .null, .grid .blob, .grid .more { color: var(--dim); font-style: italic; } .grid .escape { color: var(--bad); }
         .erd { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: 13px; display: block; }

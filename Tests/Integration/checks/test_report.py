@@ -105,7 +105,9 @@ CREATE TABLE setting (key TEXT PRIMARY KEY, value);
 class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.directory = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="report <&> ")))
+        contexts = contextlib.ExitStack()
+        cls.addClassCleanup(contexts.close)
+        cls.directory = pathlib.Path(contexts.enter_context(tempfile.TemporaryDirectory(prefix="report <&> ")))
         wide = ", ".join(f'"c{i} <b>"' for i in range(200))
         cls.rows = [(i, value) for i, value in enumerate(HOSTILE)]
         cls.many = [(i, f"name {i * 7919 % 10_000}") for i in range(10_000)]
@@ -161,7 +163,7 @@ class Report(unittest.TestCase):
                 **{"stores/ledger.sqlite": ledger, "stores/committed.sqlite": committed,
                    "statements/ledger.jsonl": statements})
         cls.file = report(cls.directory, cls.directory / "bundles")
-        cls.page = cls.enterClassContext(browser.page())
+        cls.page = contexts.enter_context(browser.page())
 
     def setUp(self):
         self.page.events.clear()
