@@ -21,6 +21,9 @@ let package = Package(
         .library(
             name: "FailureArtifactsTesting",
             targets: ["FailureArtifactsTesting", "FailureArtifactsCapture"]),
+        .library(
+            name: "FailureArtifactsTestKit",
+            targets: ["FailureArtifactsTestKit", "FailureArtifactsCapture"]),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
@@ -71,6 +74,15 @@ let package = Package(
             name: "FailureArtifactsTesting",
             dependencies: [
                 "FailureArtifactsCapture", "FailureArtifactsSystem", "CFailureArtifactsTestingInstall",
+            ],
+            swiftSettings: settings),
+
+        // Stores for tests; imports XCTest for its base classes.
+        .target(
+            name: "FailureArtifactsTestKit",
+            dependencies: [
+                "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
 

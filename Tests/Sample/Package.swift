@@ -17,6 +17,7 @@ let package = Package(
             dependencies: [
                 "Ledger",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                .product(name: "FailureArtifactsTestKit", package: "failure-artifacts"),
             ]),
     ]
 )

@@ -153,6 +153,7 @@ final class Capture: Sendable {
     func end() {
         add {}
         try? spool.markEnded()
+        test.endRetention()
     }
 
     /// Packs what was spooled; to be called once, on any thread.

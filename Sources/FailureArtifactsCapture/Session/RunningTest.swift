@@ -46,6 +46,9 @@ package final class RunningTest: Sendable {
     /// Held by the thread that makes a copy for the test.
     let capture = Lock(CaptureStage.none)
 
+    /// What is to live until nothing more will be captured of the test.
+    private let retained = Lock<[any Sendable & AnyObject]>([])
+
     /// When it started, by the calendar.
     private let date = Timestamp.now
 
@@ -67,6 +70,20 @@ package final class RunningTest: Sendable {
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
+    }
+
+    /// Keeps an object until the test has ended and was captured, if it failed.
+    package func retain(_ object: any Sendable & AnyObject) {
+        retained.withLock { $0.append(object) }
+    }
+
+    /// Lets go of what was kept: nothing more will be captured, although the bundle is yet to be packed.
+    func endRetention() {
+        let objects = retained.withLock { objects in
+            defer { objects = [] }
+            return objects
+        }
+        _ = consume objects
     }
 
     /// Stands for every test that no adapter reports.

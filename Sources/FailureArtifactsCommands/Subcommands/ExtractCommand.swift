@@ -13,18 +13,31 @@ struct ExtractCommand: Command {
                 help:
                     "A directory that is empty or does not exist. By default the bundle's name without "
                     + ".zip, in the working directory."),
-            .commit, .store, .json("One object a line: path, bytes."),
+            .commit, .store,
+            Syntax.Option(
+                "--fixture",
+                help: "Write one store, and the source of a test that starts with it, for the test kit."),
+            Syntax.Option(
+                "--framework", value: "NAME",
+                help:
+                    "Of the fixture's test: xctest or testing. By default that of the test that failed."),
+            .json("One object a line: path, bytes."),
         ],
         discussion: """
             Prints the path of each file. Nothing is ever written over or outside of DIR.
 
             With --at the only file is the store as it was at that commit, such as ledger.at-2.sqlite.
+
+            With --fixture there is a store (--store, --at) and a Swift file, to be moved together into a test \
+            target that has the product FailureArtifactsTestKit.
             """)
 
     private let path: String
     private let output: String?
     private let commit: CommitReference?
     private let store: String?
+    private let isFixture: Bool
+    private let framework: FixtureTest.Framework?
     private let isJSON: Bool
 
     init(_ arguments: ParsedArguments) throws {
@@ -34,14 +47,28 @@ struct ExtractCommand: Command {
         guard output != "" else { throw Self.syntax.usageError("'-o' needs a directory.") }
         commit = try arguments.commit(Self.syntax)
         store = arguments.value(of: "--store")
-        guard store == nil || commit != nil else {
-            throw Self.syntax.usageError("'--store' goes with '--at': without it all files are written.")
+        isFixture = arguments.has("--fixture")
+        guard store == nil || commit != nil || isFixture else {
+            throw Self.syntax.usageError(
+                "'--store' goes with '--at' or '--fixture': without them all files are written.")
+        }
+        framework = try arguments.value(of: "--framework").map { name in
+            if let framework = FixtureTest.Framework(rawValue: name) { return framework }
+            throw Self.syntax.usageError("'\(name)' is no framework: give 'xctest' or 'testing'.")
+        }
+        guard framework == nil || isFixture else {
+            throw Self.syntax.usageError("'--framework' goes with '--fixture'.")
         }
     }
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let directory = output ?? Path.stem(of: bundle.location.name)
+            if isFixture {
+                try writeFixture(
+                    try bundle.store(named: store), of: bundle, to: directory, scratch: scratch, console)
+                return .done
+            }
             if let commit {
                 try write(
                     try bundle.store(named: store), at: commit, of: bundle, to: directory,
@@ -75,6 +102,28 @@ struct ExtractCommand: Command {
         let file = Path.join(directory, history.name(of: state) + ".sqlite")
         let size = try FileSystem.status(of: history.rebuild(state, to: file))?.size ?? 0
         try report(file, size: size, console)
+    }
+
+    /// Writes a store, and a test that starts with it.
+    private func writeFixture(
+        _ choice: StoreChoice, of bundle: BundleReader, to directory: String, scratch: String,
+        _ console: Console
+    ) throws {
+        let store = try bundle.extract(choice, at: commit, below: scratch)
+        try prepare(directory)
+        let stem = SafeName.make(from: Path.stem(of: Path.name(of: store.path)), maximumBytes: 150)
+        let file = Path.join(directory, stem + ".sqlite")
+        try FileSystem.copy(store.path, toNewFile: file)
+        try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
+        let metadata = bundle.metadata
+        let test = FixtureTest(
+            framework: framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
+            storeFile: stem + ".sqlite", test: metadata.test, failure: metadata.failures.first,
+            state: store.state.map(\.description) ?? "at the failure")
+        let source = Path.join(directory, test.fileName)
+        let bytes = Array(test.source.utf8)
+        try FileSystem.write(bytes, toNewFile: source)
+        try report(source, size: UInt64(bytes.count), console)
     }
 
     private func report(_ file: String, size: UInt64, _ console: Console) throws {

@@ -30,6 +30,12 @@ package struct StoredValue: Hashable, Sendable {
         self.byteCount = byteCount
     }
 
+    /// The same, of which a blob has no more than so many bytes.
+    package func shortened(blob limit: Int) -> StoredValue {
+        guard case .blob(let bytes) = content, bytes.count > limit else { return self }
+        return StoredValue(.blob(Array(bytes.prefix(limit))), byteCount: byteCount)
+    }
+
     /// Whether ``content`` is only the beginning.
     package var isCut: Bool {
         switch content {
@@ -46,7 +52,7 @@ extension Statement {
     ///   - index: The column, from 0.
     ///   - limit: How many bytes of a text or a blob are copied at most.
     /// - Returns: A copy that outlives the row.
-    borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
+    package borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
         let column = CInt(index)
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: return StoredValue(.integer(sqlite3_column_int64(handle, column)))

@@ -73,7 +73,8 @@ package struct DiscoveredConnection: Sendable {
         guard !failure_artifacts_is_memory_vfs(vfs),
             let name = sqlite3_db_filename(handle, schema).map({ String(cString: $0) })
         else { return nil }
-        return name.isEmpty ? nil : name
+        // A store at /dev/null has never been written: all of it is in the connection's page cache.
+        return name.isEmpty || name == "/dev/null" ? nil : name
     }
 
     /// When and where a connection was used.

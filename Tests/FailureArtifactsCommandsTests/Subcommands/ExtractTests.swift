@@ -1,3 +1,4 @@
+import FailureArtifactsBundle
 import FailureArtifactsSystem
 import Testing
 
@@ -73,5 +74,56 @@ import Testing
         #expect(try FileSystem.status(of: fixture.path("out.txt")) == nil)
         #expect(try FileSystem.status(of: fixture.path("in/out.txt")) == nil)
         #expect(try FileSystem.status(of: "/tmp/fa-out.txt") == nil)
+    }
+}
+
+@Suite struct FixtureTests {
+    @Test func storeAndSource() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger("a.zip")
+        let directory = fixture.path("Fixtures")
+        let outcome = run("extract", bundle, "--fixture", "-o", directory)
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(try FileSystem.contents(ofDirectory: directory).count == 2)
+        let lines = outcome.output.split(separator: "\n").map(String.init)
+        #expect(lines.first == "\(directory)/ledger.sqlite")
+        let source = try String(
+            decoding: FileSystem.contents(ofFile: try #require(lines.last)), as: UTF8.self)
+        #expect(source.contains("appending(path: \"ledger.sqlite\")"))
+        #expect(source.contains(": StoreTestCase<SQLiteTestStore> {"))
+        #expect(run("extract", bundle, "--fixture", "-o", directory).status == 64)
+    }
+
+    @Test func swiftTestingOnRequest() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger("a.zip")
+        let outcome = run(
+            "extract", bundle, "--fixture", "--store", "ledger.committed", "--framework", "testing",
+            "-o",
+            fixture.path("x"))
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.output.hasPrefix(fixture.path("x/ledger.committed.sqlite") + "\n"))
+        let options = [
+            ["--framework", "testing"], ["--fixture", "--framework", "nose"], ["--store", "ledger"],
+        ]
+        for words in options {
+            #expect(run(["extract", bundle, "-o", fixture.path("y")] + words).status == 64)
+        }
+    }
+
+    /// What a bundle says of its test stays in comments and names.
+    @Test(arguments: ["*/ import Evil", "a\nimport Evil", "1\"; \\(evil)", "", "…"])
+    func hostileNames(_ name: String) {
+        for framework in FixtureTest.Framework.allCases {
+            let test = FixtureTest(
+                framework: framework, storeFile: "a\"\\(evil).sqlite",
+                test: .init(framework: "XCTest", suite: name, name: name, arguments: nil, attempt: 1),
+                failure: nil, state: name)
+            let lines = test.source.split(separator: "\n").map(String.init)
+            #expect(lines.filter { $0.contains("import Evil") }.allSatisfy { $0.hasPrefix("/// ") })
+            #expect(lines.filter { $0.hasPrefix("import ") }.count == 3)
+            #expect(test.source.contains(#""a\"\\(evil).sqlite""#))
+            #expect(!test.fileName.contains("/") && !test.typeName.contains(" "))
+        }
     }
 }

@@ -6,7 +6,8 @@ let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature(
 
 // Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one
 // and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it. TestingSuite has
-// Swift Testing's tests; MixedSuite has tests of both frameworks.
+// Swift Testing's tests; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which
+// pass, and tests that fail with stores of the kit.
 let package = Package(
     name: "integration-suites",
     platforms: [.macOS(.v13)],
@@ -55,6 +56,16 @@ let package = Package(
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
                 .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "KitSuite",
+            dependencies: [
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+                .product(name: "FailureArtifactsTestKit", package: "failure-artifacts"),
+            ],
+            resources: [.process("Resources")],
             swiftSettings: settings),
     ]
 )

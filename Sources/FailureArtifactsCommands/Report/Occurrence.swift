@@ -1,0 +1,85 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// A bundle, as the overview has it.
+struct Occurrence: Sendable {
+    let location: BundleLocation
+    let fingerprint: String
+    let outcome: BundleMetadata.Outcome
+    let suite: String
+    let test: String
+    /// The first failure's.
+    let message: String
+    let attempt: Int
+    /// When it was captured, by ISO 8601.
+    let at: String
+    /// Bytes of the bundle.
+    let bytes: UInt64
+    /// What the CI calls the part of the run; nil where nothing does.
+    let job: String?
+
+    init(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) {
+        self.location = location
+        fingerprint = metadata.fingerprint
+        outcome = metadata.outcome
+        suite = metadata.test.suite
+        test = metadata.test.title
+        message = Self.cut(FailureText.essence(of: metadata.failures.first?.message ?? ""))
+        attempt = metadata.test.attempt
+        at = metadata.capture.at
+        self.bytes = bytes
+        let variables = metadata.environment.ci?.variables ?? [:]
+        let names = [
+            "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_ID", "SYSTEM_JOBID",
+        ]
+        job = names.lazy.compactMap { variables[$0] }.first
+    }
+
+    private static func cut(_ text: String) -> String {
+        text.utf8.count > 400 ? String(text.prefix(300)) + "…" : text
+    }
+
+    /// What the bundle was found in: a zip of bundles, or a directory.
+    var container: String {
+        if location.inner != nil { return Path.name(of: location.path) }
+        return Path.name(of: Path.directory(of: Path.absolute(location.path)))
+    }
+
+    /// The part of the run that it is from.
+    ///
+    /// - Parameter areSeveral: Whether the bundles come from several places. Then these tell the parts apart:
+    ///   the jobs of a matrix mostly have one name.
+    /// - Returns: A name for people.
+    func shard(areSeveral: Bool) -> String {
+        areSeveral ? container : job ?? container
+    }
+}
+
+/// Occurrences of one failure, by its fingerprint.
+struct FailureCause: Sendable {
+    /// In the order they were read; never empty.
+    private(set) var occurrences: [Occurrence]
+
+    /// The one whose stores are shown.
+    var first: Occurrence { occurrences[0] }
+
+    /// Groups occurrences, the most frequent cause first.
+    static func causes(of occurrences: [Occurrence]) -> [FailureCause] {
+        var causes: [FailureCause] = []
+        var places: [String: Int] = [:]
+        for occurrence in occurrences {
+            // A bundle of a program that gives no fingerprint is one of its own.
+            let key = occurrence.fingerprint
+            if !key.isEmpty, let place = places[key] {
+                causes[place].occurrences.append(occurrence)
+            } else {
+                places[key] = causes.count
+                causes.append(FailureCause(occurrences: [occurrence]))
+            }
+        }
+        let order = causes.indices.sorted {
+            (-causes[$0].occurrences.count, $0) < (-causes[$1].occurrences.count, $1)
+        }
+        return order.map { causes[$0] }
+    }
+}

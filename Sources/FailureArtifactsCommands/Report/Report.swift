@@ -1,0 +1,50 @@
+internal import FailureArtifactsSystem
+
+/// A report, made cause by cause: only some of them are in memory at a time.
+struct Report {
+    let page: ReportPage
+    let limits: ReportLimits
+    let scratch: String
+
+    /// Writes the page.
+    ///
+    /// - Parameter write: Takes a piece of it.
+    /// - Throws: What `write` throws; what cannot be read is said on the page.
+    func write(_ write: (String) throws -> Void) throws {
+        var size = 0
+        func append(_ text: String) throws {
+            size += text.utf8.count
+            try write(text)
+        }
+        try append(page.head)
+        let described = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
+        let isOpen = page.causes.count <= 2
+        let step = 4 * Threads.cores
+        let (limits, scratch, hasShards) = (limits, scratch, page.hasShards)
+        for start in stride(from: 0, to: described.count, by: step) {
+            let part = Array(described[start..<min(start + step, described.count)])
+            let isFull = size > ReportLimits.pageBytes
+            let texts = Threads.map(part) { number, cause in
+                var detail: FailureDetail?
+                var problem: String?
+                if isFull {
+                    problem =
+                        "The page has reached its full size: 'failure-artifacts show' has more of this."
+                } else {
+                    do {
+                        detail = try FailureDetail(
+                            reading: cause.first.location, scratch: scratch, limits)
+                    } catch {
+                        problem = CommandError(error).description
+                    }
+                }
+                return FailureSection(
+                    number: number + 1, cause: cause, detail: detail, problem: problem,
+                    hasShards: hasShards, isOpen: isOpen
+                ).html
+            }
+            for text in texts { try append(text) }
+        }
+        try append(page.foot)
+    }
+}

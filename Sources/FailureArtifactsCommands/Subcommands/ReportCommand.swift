@@ -1,0 +1,82 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// `report`: all failures on one page.
+struct ReportCommand: Command {
+    static let syntax = Syntax(
+        command: "report", summary: "Write one self-contained HTML page about all failures",
+        positionals: [.paths],
+        options: [
+            Syntax.Option(
+                "--output", short: "-o", value: "FILE",
+                help:
+                    "The page, written over one that is there; - for standard output. By default "
+                    + "\(defaultOutput).")
+        ],
+        discussion: """
+            The page needs no network and no other file. Failures of one cause, as the bundles' fingerprints \
+            have it, are one entry with all its occurrences, and the stores of the first.
+
+            Its size is bounded: of large tables the first rows are on it, and where something is left out it \
+            says so.
+            """)
+
+    static let defaultOutput = "failure-artifacts.html"
+
+    private let paths: [String]
+    private let output: String
+
+    init(_ arguments: ParsedArguments) throws {
+        paths = arguments.positionals
+        output = arguments.value(of: "--output") ?? Self.defaultOutput
+        guard !output.isEmpty else { throw Self.syntax.usageError("'-o' needs a file.") }
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withScratchDirectory { scratch in
+            var occurrences: [Occurrence] = []
+            let code = try console.readBundles(at: paths, scratch: scratch) {
+                location, archive, bytes in
+                let bundle = try BundleReader(location, archive: archive)
+                return Occurrence(bundle.metadata, location: location, bytes: bytes)
+            } _: {
+                occurrences.append($0)
+            }
+            if occurrences.isEmpty, code != .done { return code }
+            let causes = FailureCause.causes(of: occurrences)
+            let problems =
+                code == .done ? [] : ["Some bundles could not be read: the tool said which."]
+            let report = Report(
+                page: ReportPage(causes: causes, problems: problems),
+                limits: ReportLimits(causes: causes.count), scratch: scratch)
+            if output == "-" {
+                try report.write { try console.output.write($0) }
+            } else {
+                try write(report)
+                try console.output.writeLine(SafeText.line(output))
+            }
+            return code
+        }
+    }
+
+    /// Writes beside the file, and then in its place: nobody sees half a page.
+    private func write(_ report: Report) throws {
+        let name = ".\(Path.name(of: output)).\(ProcessEnvironment.processID)"
+        let part = Path.join(Path.directory(of: output), name)
+        do {
+            let file = try File(creating: part, permissions: 0o644)
+            var offset: UInt64 = 0
+            try report.write { text in
+                let bytes = Array(text.utf8)
+                try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: offset)
+                }
+                offset += UInt64(bytes.count)
+            }
+            try file.close()
+            try FileSystem.rename(part, to: output)
+        } catch {
+            try? FileSystem.remove(part)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,211 @@
+internal import FailureArtifactsCapture
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import Foundation
+
+/// The stores of a migration test, one for each version that was reached; each is a store of its own.
+///
+/// To be had from ``withMigrations(of:placement:_:)``, and to be used by the test's thread.
+public final class StoreMigrations<Store: TestStore> {
+    private let versions: [StoreVersion<Store>]
+    private let stores: IsolatedStores<Store>
+    /// By the versions' numbers, in the order in which they were reached.
+    private var reached: [(number: Int, store: Store)] = []
+
+    init(_ versions: [StoreVersion<Store>], _ stores: IsolatedStores<Store>) throws(TestStoreError) {
+        self.versions = versions
+        self.stores = stores
+        var names: Set<String> = []
+        for version in versions where !names.insert(version.name).inserted {
+            throw TestStoreError(.version, "Two versions are called '\(version.name)'.")
+        }
+    }
+
+    /// Creates the store at a version.
+    ///
+    /// A version that is not the first of its chain is reached through those before it, in one file.
+    ///
+    /// - Parameter name: The version.
+    /// - Returns: The store, ready for rows.
+    /// - Throws: A ``TestStoreError``: that there is no such version, that there is a store already, or why it
+    ///   cannot be created.
+    @discardableResult
+    public func start(at name: String) throws(TestStoreError) -> Store {
+        let number = try number(of: name)
+        if let first = reached.first {
+            throw TestStoreError(
+                .version,
+                "There is a store at '\(versions[first.number].name)' already: a migration starts once.")
+        }
+        let content = versions[...number].reduce(StoreContent<Store>.empty) { $0.then($1.content) }
+        let store = try stores.open(name, content)
+        reached.append((number, store))
+        return store
+    }
+
+    /// Migrates a copy of the last store, which stays as it is, to a later version.
+    ///
+    /// Each version on the way gets a store of its own.
+    ///
+    /// - Parameter name: The version.
+    /// - Returns: The store of that version.
+    /// - Throws: A ``TestStoreError``: that there is no such version after the last one, or why a migration
+    ///   failed.
+    @discardableResult
+    public func migrate(to name: String) throws(TestStoreError) -> Store {
+        let target = try number(of: name)
+        guard var (number, store) = reached.last else {
+            throw TestStoreError(
+                .version, "There is no store to migrate to '\(name)': call 'start(at:)' first.")
+        }
+        guard target > number else {
+            throw TestStoreError(
+                .version, "'\(name)' does not come after '\(versions[number].name)', the last version.")
+        }
+        while number < target {
+            store = try step(from: number, store)
+            number += 1
+        }
+        return store
+    }
+
+    /// The store of a version that was reached.
+    ///
+    /// - Parameter name: The version.
+    /// - Returns: The store, open.
+    /// - Throws: A ``TestStoreError``: that the version was not reached.
+    public func store(at name: String) throws(TestStoreError) -> Store {
+        let number = try number(of: name)
+        guard let found = reached.first(where: { $0.number == number }) else {
+            throw TestStoreError(
+                .version, "There is no store at '\(name)': it was neither started nor migrated to.")
+        }
+        return found.store
+    }
+
+    /// What differs between the stores of two versions, as they are now: schema and rows.
+    ///
+    /// - Parameters:
+    ///   - old: A version; nil for the first that was reached.
+    ///   - new: A version; nil for the last that was reached.
+    /// - Returns: The difference.
+    /// - Throws: A ``TestStoreError``: that a version was not reached, or why a store cannot be read.
+    public func difference(
+        from old: String? = nil, to new: String? = nil
+    ) throws(TestStoreError) -> StoreDifference {
+        guard let first = reached.first, let last = reached.last else {
+            throw TestStoreError(.version, "There is no store to compare: call 'start(at:)' first.")
+        }
+        let (old, new) = (old ?? versions[first.number].name, new ?? versions[last.number].name)
+        let (a, b) = (try store(at: old), try store(at: new))
+        do {
+            return try stores.withFiles((old, a), (new, b)) { try StoreDifference(from: $0, to: $1) }
+        } catch {
+            throw TestStoreError(
+                .cannotStart, "'\(old)' and '\(new)' cannot be compared", because: error)
+        }
+    }
+
+    private func number(of name: String) throws(TestStoreError) -> Int {
+        if let number = versions.firstIndex(where: { $0.name == name }) { return number }
+        let names = versions.map { "'\($0.name)'" }.joined(separator: ", ")
+        throw TestStoreError(.version, "There is no version '\(name)' among \(names).")
+    }
+
+    /// Migrates a copy of a store to the next version.
+    private func step(from number: Int, _ old: Store) throws(TestStoreError) -> Store {
+        let (version, oldName) = (versions[number + 1], versions[number].name)
+        let stores = stores
+        let copy = StoreContent<Store> { target in try stores.copy(old, named: oldName, to: target) }
+        let store: Store
+        do throws(TestStoreError) {
+            store = try stores.open(version.name, copy.then(version.content))
+        } catch {
+            throw TestStoreError(
+                .cannotStart, "The migration from '\(oldName)' to '\(version.name)' failed",
+                because: error)
+        }
+        reached.append((number + 1, store))
+        attachDifference((oldName, old), (version.name, store))
+        return store
+    }
+
+    /// Puts the difference into the bundle, should the test fail.
+    private func attachDifference(
+        _ old: (name: String, store: Store), _ new: (name: String, store: Store)
+    ) {
+        guard CaptureSession.shared.currentTest != nil,
+            CaptureConfiguration.current.mode != .off
+        else { return }
+        let title = "\(old.name) -> \(new.name)"
+        let text = try? stores.withFiles(old, new) { DifferenceText.make($0, $1, title: title) }
+        CurrentTest.attach(
+            Data((text ?? "\(title) cannot be compared\n").utf8),
+            named: "\(old.name) to \(new.name).diff.txt")
+    }
+}
+
+/// Runs a test of migrations between versions of a store.
+///
+/// ```swift
+/// try withMigrations(of: boardGames) { stores in
+///     let old = try stores.start(at: "App V1")
+///     try old.execute("INSERT INTO game (title) VALUES ('Go'), ('Shogi')")
+///     let new = try stores.migrate(to: "App V2")
+///     XCTAssertEqual(try new.value("SELECT count(*) FROM game WHERE rating IS NULL"), 2)
+///     XCTAssertEqual(try stores.difference().columns, ["game": .init(added: ["rating"])])
+/// }
+/// ```
+///
+/// Should the test fail, its bundle has a store for each version, under the version's name, and their
+/// differences among the attachments.
+///
+/// - Parameters:
+///   - versions: The chain, the oldest version first.
+///   - placement: Whether the stores are files or in memory.
+///   - body: The test; gets the stores.
+/// - Returns: What `body` returns.
+/// - Throws: What `body` throws; a ``TestStoreError`` that says why a store could not be closed.
+@discardableResult
+public func withMigrations<Store: TestStore, Result>(
+    of versions: [StoreVersion<Store>], placement: StorePlacement = .standard,
+    _ body: (StoreMigrations<Store>) throws -> Result
+) throws -> Result {
+    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+    let result: Result
+    do {
+        result = try body(StoreMigrations(versions, stores))
+    } catch {
+        stores.endWithTest()
+        throw error
+    }
+    try stores.end()
+    return result
+}
+
+/// Runs an asynchronous test of migrations between versions of a store.
+///
+/// - Parameters:
+///   - versions: The chain, the oldest version first.
+///   - placement: Whether the stores are files or in memory.
+///   - isolation: Where `body` runs: where the caller does.
+///   - body: The test; gets the stores.
+/// - Returns: What `body` returns.
+/// - Throws: What `body` throws; a ``TestStoreError`` that says why a store could not be closed.
+@discardableResult
+public func withMigrations<Store: TestStore, Result>(
+    of versions: [StoreVersion<Store>], placement: StorePlacement = .standard,
+    isolation: isolated (any Actor)? = #isolation,
+    _ body: (StoreMigrations<Store>) async throws -> Result
+) async throws -> Result {
+    let stores = try IsolatedStores<Store>(named: SafeFileName.ofCurrentTest, placement: placement)
+    let result: Result
+    do {
+        result = try await body(StoreMigrations(versions, stores))
+    } catch {
+        stores.endWithTest()
+        throw error
+    }
+    try stores.end()
+    return result
+}

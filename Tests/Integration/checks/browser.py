@@ -1,0 +1,146 @@
+"""A headless Chromium that is driven over a pipe, with nothing but the standard library.
+
+The protocol: https://chromedevtools.github.io/devtools-protocol/, messages end with NUL.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+NAMES = ("chromium", "google-chrome", "chromium-browser")
+
+
+def executable():
+    """The browser's path, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Page:
+    """The one page of a browser."""
+
+    def __init__(self, process, requests, replies):
+        self.process, self.requests, self.replies = process, requests, replies
+        self.number = 0
+        self.rest = b""
+        self.events = []
+        self.session = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.requests, json.dumps(message).encode() + b"\0")
+        while True:
+            reply = self.receive()
+            if reply.get("id") == self.number:
+                assert "error" not in reply, f"{method}: {reply['error']}"
+                return reply["result"]
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            more = os.read(self.replies, 1 << 20)
+            assert more, "the browser has ended"
+            self.rest += more
+        text, _, self.rest = self.rest.partition(b"\0")
+        message = json.loads(text)
+        if "method" in message:
+            self.events.append(message)
+        return message
+
+    def open(self, url):
+        seen = len(self.events)
+        self.call("Page.navigate", url=url)
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events[seen:]):
+            self.receive()
+
+    def run(self, expression):
+        """The value of an expression of JavaScript, which may be a promise."""
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
+
+    def wait(self, expression):
+        deadline = time.monotonic() + 20
+        while not self.run(expression):
+            assert time.monotonic() < deadline, f"{expression} did not become true"
+
+    def press(self, key, code, text=None):
+        keys = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **keys, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", **keys)
+
+    def show(self, width, height, scheme):
+        """Sets the size of the window, and whether it is `light` or `dark`."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+            mobile=width < 600)
+        self.call(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def screenshot(self, path):
+        data = self.call("Page.captureScreenshot", format="png")["data"]
+        path = pathlib.Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(data))
+
+    @property
+    def complaints(self):
+        """What the page said on the console, exceptions and violations of its policy among it."""
+        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        return [event["params"] for event in self.events if event["method"] in kinds]
+
+    @property
+    def requested(self):
+        """The addresses of everything that was loaded."""
+        return [
+            event["params"]["request"]["url"] for event in self.events
+            if event["method"] == "Network.requestWillBeSent"]
+
+
+@contextlib.contextmanager
+def page():
+    """Starts a browser, and ends it."""
+    with tempfile.TemporaryDirectory(prefix="browser-") as profile:
+        to_browser, requests = os.pipe()
+        replies, from_browser = os.pipe()
+
+        def connect():
+            # Its ends have to be the descriptors 3 and 4, and may be these numbers already, crossed.
+            first, second = os.dup(to_browser), os.dup(from_browser)
+            while first in (3, 4):
+                first = os.dup(first)
+            while second in (3, 4):
+                second = os.dup(second)
+            os.dup2(first, 3)
+            os.dup2(second, 4)
+
+        process = subprocess.Popen(
+            [
+                executable(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--no-first-run", "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe",
+                f"--user-data-dir={profile}", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=connect, close_fds=False)
+        os.close(to_browser)
+        os.close(from_browser)
+        try:
+            yield Page(process, requests, replies)
+        finally:
+            os.close(requests)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+            process.kill()
+            process.wait()
+            os.close(replies)

@@ -1,0 +1,284 @@
+"""The test kit: stores of a test's own, migrations, shared stores, and stores that were captured."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness import BUILD, ROOT, SCRATCH, SuiteCase, Store, clean_environment, launch, read
+
+PLACEMENTS = ("disk", "memory", "null")
+
+
+def testing(suite, name=None):
+    """The options that select one suite of Swift Testing, or one test of it."""
+    pattern = rf"^\w+\.{suite}/" + (rf"{name}\(" if name else "")
+    return ("--testing-library", "swift-testing", "--filter", pattern)
+
+
+class KitCase(SuiteCase):
+    def runs(self, selection, placement="disk", **variables):
+        """Runs tests, and sees to it that no store stays in the temporary directory."""
+        with tempfile.TemporaryDirectory(prefix="kit ") as name:
+            directory = pathlib.Path(name)
+            environment = {"FAILURE_ARTIFACTS_TEST_STORES": placement, **variables}
+            found = read(launch(selection, directory, environment), directory / "failure-artifacts")
+            self.assertEqual([entry.name for entry in (directory / "tmp").iterdir()], [])
+            return found
+
+    def bundle(self, selection, placement="disk"):
+        """The only bundle that tests leave."""
+        found = self.runs(selection, placement)
+        self.assertNotEqual(found.status, 0)
+        self.assertEqual(found.warnings, [])
+        self.assertEqual(len(found.bundles), 1, found.errors)
+        return found.bundles[0]
+
+    def stores(self, bundle):
+        """The stores by their names in the bundle."""
+        return {
+            store["name"]: Store(bundle.contents[store["entry"]])
+            for store in bundle.metadata["stores"] if not store["name"].endswith(".temp")}
+
+
+class Examples(KitCase):
+    """They pass wherever the stores are, and leave nothing."""
+
+    def test_xctest(self):
+        for placement in PLACEMENTS:
+            for suite, count in (
+                    ("FruitTests", 4), ("FruitLifetimeTests", 2), ("BoardGameTests", 5), ("StationTests", 4)):
+                with self.subTest(placement=placement, suite=suite):
+                    found = self.runs(f"KitSuite.{suite}", placement)
+                    self.assertEqual(found.status, 0, found.output + found.errors)
+                    self.assertIn(f"Executed {count} tests", found.output)
+                    self.assertTidy(found, 0)
+
+    def test_swift_testing(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                found = self.runs(testing("KitExamples"), placement)
+                self.assertEqual(found.status, 0, found.output + found.errors)
+                self.assertTidy(found, 0)
+
+    def test_without_capture(self):
+        found = self.runs("KitSuite.FruitTests", FAILURE_ARTIFACTS="off")
+        self.assertEqual(found.status, 0, found.errors)
+
+    def test_unknown_placement_is_said(self):
+        found = self.runs("KitSuite.FruitTests", "tape")
+        self.assertEqual(found.status, 0)
+        self.assertEqual(len(found.warnings), 1)
+        self.assertIn("FAILURE_ARTIFACTS_TEST_STORES is 'tape'", found.warnings[0])
+
+
+class Failures(KitCase):
+    """A failing test's store is in its bundle, as it was."""
+
+    def fails(self, name, message, rows, placement):
+        bundle = self.bundle(f"KitSuite.FailingTests/{name}", placement)
+        self.assertEqual(bundle.stem, f"FailingTests.{name}")
+        self.assertIn(message, bundle.messages[0])
+        (name, store), = self.stores(bundle).items()
+        if placement != "null":
+            self.assertEqual(name, "果物")
+        self.assertEqual(store.rows(), rows)
+
+    def test_assertion(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                self.fails("testAssertion", "by assertion", ["apple", "pear"], placement)
+
+    def test_thrown_error(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                self.fails("testThrownError", "the apple is rotten", ["apple", "pear"], placement)
+
+    def test_name_in_japanese(self):
+        self.fails("test_CoreData内の果物を更新できる", 'text("みかん")', ["りんご"], "disk")
+
+    def test_in_the_teardown(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                bundle = self.bundle("KitSuite.FailingTeardownTests", placement)
+                (store,) = self.stores(bundle).values()
+                self.assertEqual(store.rows(), ["teardown"])
+
+    def test_grdb(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                (store,) = self.stores(self.bundle("KitSuite.FailingGRDBTests", placement)).values()
+                self.assertEqual(store.rows(), ["りんご"])
+
+    def test_store_that_cannot_be_opened(self):
+        bundle = self.bundle("KitSuite.FailingOpenTests")
+        (message,) = bundle.messages
+        self.assertRegex(message, r"The store 'store' \(.*\) could not be opened for the test: ")
+        self.assertIn('near "TABEL": syntax error', message)
+
+    def test_missing_resource(self):
+        (message,) = self.bundle("KitSuite.MissingResourceTests").messages
+        self.assertIn("There is no resource 'no-such-thing.sql' in", message)
+
+
+class FailuresOfSwiftTesting(KitCase):
+    framework = "Swift Testing"
+
+    def test_expectation_and_thrown_error(self):
+        for placement in PLACEMENTS:
+            for name in ("expectation", "thrownError"):
+                with self.subTest(placement=placement, name=name):
+                    (store,) = self.stores(self.bundle(testing("KitFailures", name), placement)).values()
+                    self.assertEqual(store.rows(), ["apple"])
+
+    def test_opening(self):
+        (message,) = self.bundle(testing("KitFailures", "opening")).messages
+        self.assertIn("could not be opened for the test", message)
+
+    def test_leak(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                bundle = self.bundle(testing("KitFailures", "leak"), placement)
+                self.assertIn("KitFailures.leak left the shared store 'leaking' changed: line: 1 row inserted",
+                              bundle.messages[0])
+                (store,) = self.stores(bundle).values()
+                self.assertEqual(store.rows("line"), ["山手線"])
+
+
+class Migrations(KitCase):
+    """Both stores by the names of their versions, and the difference."""
+
+    def columns(self, store):
+        return [name for (name,) in store.query("SELECT name FROM pragma_table_info('game')")]
+
+    def test_assertion(self):
+        for placement in ("disk", "memory"):
+            with self.subTest(placement=placement):
+                bundle = self.bundle("KitSuite.FailingMigrationTests/testAssertion", placement)
+                stores = self.stores(bundle)
+                self.assertEqual(set(stores), {"App_V1", "App_V2"})
+                self.assertIn("players", self.columns(stores["App_V1"]))
+                self.assertEqual(
+                    stores["App_V2"].query("SELECT title, minimumPlayers, maximumPlayers FROM game"),
+                    [("Catan", 3, 4), ("Go", 2, 2)])
+                text = bundle.contents["attachments/App_V1_to_App_V2.diff.txt"].decode()
+                self.assertEqual(text.splitlines(), [
+                    "App V1 -> App V2", "", "column game.minimumPlayers added",
+                    "column game.maximumPlayers added", "column game.players removed"])
+
+    def test_thrown_error_after_a_chain(self):
+        for placement in ("disk", "memory"):
+            with self.subTest(placement=placement):
+                bundle = self.bundle("KitSuite.FailingMigrationTests/testThrownError", placement)
+                self.assertEqual(set(self.stores(bundle)), {"App_V1", "App_V2", "App_V3"})
+                text = bundle.contents["attachments/App_V2_to_App_V3.diff.txt"].decode()
+                self.assertIn("rating: 2 rows inserted", text)
+                self.assertIn("  + gameID: 1, stars: 3", text)
+
+    def test_at_dev_null(self):
+        bundle = self.bundle("KitSuite.FailingMigrationTests/testAssertion", "null")
+        self.assertEqual(sorted(len(self.columns(store)) for store in self.stores(bundle).values()), [4, 5])
+
+    def test_migration_that_fails(self):
+        bundle = self.bundle("KitSuite.FailingMigrationTests/testMigrationThatFails")
+        self.assertIn("The migration from 'App V1' to 'App V2' failed", bundle.messages[0])
+        self.assertIn("no such table: gmae", bundle.messages[0])
+        stores = self.stores(bundle)
+        self.assertEqual(stores["App_V1"].query("SELECT count(*) FROM game"), [(2,)])
+        self.assertEqual(stores["App_V2"].query("SELECT count(*) FROM game"), [(0,)])
+
+    def test_what_a_test_keeps_is_not_left_to_the_next(self):
+        found = self.runs("KitSuite.FailingMigrationTests")
+        self.assertEqual(len(found.bundles), 3)
+        for bundle in found.bundles:
+            self.assertLessEqual(set(self.stores(bundle)), {"App_V1", "App_V2", "App_V3"})
+
+
+class SharedStores(KitCase):
+    def test_leaks_are_named_and_do_not_spread(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                found = self.runs("KitSuite.LeakingTests", placement)
+                messages = {bundle.stem: bundle.messages for bundle in found.bundles}
+                self.assertEqual(set(messages), {
+                    "LeakingTests.testALeaks", "LeakingTests.testCLeavesATransaction",
+                    "LeakingTests.testEHasFailedAlready"})
+                self.assertIn(
+                    "LeakingTests.testALeaks left the shared store 'leaking' changed: line: 1 row inserted, "
+                    "sqlite_sequence: 1 row inserted.", messages["LeakingTests.testALeaks"][0])
+                self.assertIn("a transaction is open", messages["LeakingTests.testCLeavesATransaction"][0])
+                self.assertEqual(len(messages["LeakingTests.testEHasFailedAlready"]), 1)
+                leak, = (bundle for bundle in found.bundles if bundle.stem == "LeakingTests.testALeaks")
+                (store,) = self.stores(leak).values()
+                self.assertEqual(store.rows("line"), ["山手線"])
+
+
+class Fixtures(KitCase):
+    """From a bundle to a test that starts with its store."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="fixture ")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        process = launch(testing("HistoryTests"), self.directory, {})
+        (self.captured,) = read(process, self.directory / "failure-artifacts").bundles
+
+    def test_failure_and_commits(self):
+        found = self.runs(testing("RestoredTests"), KIT_BUNDLE=str(self.captured.path))
+        self.assertEqual(found.status, 0, found.output + found.errors)
+        lines = sorted(line for line in found.output.splitlines() if line.startswith("restored"))
+        self.assertEqual(
+            lines,
+            [f"restored {number}: integer({number})" for number in range(4)]
+            + ['restored: text("apple,pear,plum")'])
+
+    def test_in_memory(self):
+        for placement in ("memory", "null"):
+            found = self.runs(testing("RestoredTests", "failure"), placement, KIT_BUNDLE=str(self.captured.path))
+            self.assertEqual(found.status, 0, found.output + found.errors)
+            self.assertIn('restored: text("apple,pear,plum")', found.output)
+
+    def test_no_such_bundle(self):
+        found = self.runs(testing("RestoredTests", "failure"), KIT_BUNDLE="/nowhere.zip")
+        self.assertNotEqual(found.status, 0)
+        self.assertIn("There is nothing at '/nowhere.zip'.", found.output + found.errors)
+
+    def extract(self, *options):
+        tool = next(path for path in (SCRATCH / "debug/failure-artifacts", BUILD / "debug/failure-artifacts")
+                    if path.exists())
+        target = self.directory / "Fixture"
+        shutil.rmtree(target, ignore_errors=True)
+        result = subprocess.run(
+            [tool, "extract", str(self.captured.path), "--fixture", "-o", str(target), *options],
+            capture_output=True, text=True, env=clean_environment(self.directory))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout.splitlines(), [str(path) for path in sorted(target.iterdir(), reverse=True)])
+        return target
+
+    def test_the_folder(self):
+        target = self.extract()
+        self.assertEqual(
+            sorted(path.name for path in target.iterdir()), ["HistoryTestsFixture.swift", "fruits.sqlite"])
+        self.assertEqual(Store((target / "fruits.sqlite").read_bytes()).rows(), ["apple", "pear", "plum"])
+        source = (target / "HistoryTestsFixture.swift").read_text()
+        self.assertIn("@Test func transactions() throws", source)
+        self.assertIn("as it was at the failure", source)
+        early = self.extract("--at", "1", "--framework", "xctest")
+        self.assertEqual(Store((early / "fruits.at-1.sqlite").read_bytes()).rows(), ["apple"])
+        source = (early / "HistoryTestsFixture.swift").read_text()
+        self.assertIn("func test_transactions() throws", source)
+        self.assertIn("as it was after transaction 1 of 3", source)
+
+    def test_the_sources_compile(self):
+        maps = [*(ROOT / "Sources").glob("C*/module.modulemap"),
+                *(SCRATCH / "debug").glob("CFailureArtifacts*.build/module.modulemap")]
+        modules = ["-I", str(SCRATCH / "debug/Modules")]
+        modules += [word for path in maps for word in ("-Xcc", f"-fmodule-map-file={path}")]
+        for framework in ("xctest", "testing"):
+            with self.subTest(framework=framework):
+                target = self.extract("--framework", framework)
+                (source,) = target.glob("*.swift")
+                result = subprocess.run(
+                    ["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *modules,
+                     "-module-name", "Fixtures", "-parse-as-library", str(source)], capture_output=True, text=True)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

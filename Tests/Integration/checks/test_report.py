@@ -1,0 +1,329 @@
+"""The report in a real browser: what is on the page is what is in the stores, and nothing of it is run."""
+
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+import zipfile
+
+import browser
+from harness import BUILD
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+AXE = BUILD / "axe" / "axe_playwright_python" / "axe.min.js"
+SCREENSHOTS = BUILD / "report-screenshots"
+
+HOSTILE = [
+    None, 0, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, 0.5, -1.5e300, "", " ", "NULL", "plain",
+    "<script>window.broken = 1</script>", "</script><img src=x onerror='window.broken = 1'>", "<!--<script>",
+    "]]>", "&lt;&amp;", "\"quotes\" and 'quotes'", "back\\slash", "line\nline", "tab\tcr\r", "nul\0nul", "\x01\x1b[31m\x7f",
+    "\u2028\u2029", "\u202eright to left", "שלום", "مرحبا", "🙂👩‍👩‍👧", "e\u0301", "\ufeff", "\uffff", "javascript:alert(1)", b"", b"\x00\xff<script>", b"x" * 40,
+]
+# A picture of one pixel.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def shown(value):
+    """What a cell of the page says."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    if isinstance(value, float):
+        return repr(value)
+    names = {"\t": "\\t", "\r": "\\r"}
+    return HIDDEN.sub(lambda m: names.get(m[0], f"\\u{{{ord(m[0]):x}}}"), str(value))
+
+
+def store(path, sql, *many):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.executescript(sql)
+        for statement, rows in many:
+            database.executemany(statement, rows)
+        database.commit()
+    return path.read_bytes()
+
+
+def metadata(suite="ReportTests", name="testHostile", message="failed", fingerprint="f0", job="test", stores=(), **more):
+    return {
+        "formatVersion": "1.0",
+        "test": {"framework": "XCTest", "suite": suite, "name": name, "attempt": 1},
+        "outcome": "failed", "fingerprint": fingerprint,
+        "failures": [{
+            "message": message, "file": "/home/runner/work/app/app/Tests/Report Tests.swift", "line": 42,
+            "kind": "assertion", "at": "2026-11-21T07:08:09.120Z"}],
+        "stores": list(stores), "attachments": [{"name": "<b>request</b>", "entry": "attachments/r.txt", "bytes": 6}],
+        "environment": {
+            "operatingSystem": "Debian 12", "architecture": "x86_64", "swift": "6.3", "sqlite": "3.40.1", "processID": 1,
+            "ci": {"service": "GitHub Actions", "variables": {
+                "GITHUB_JOB": job, "GITHUB_SERVER_URL": "https://github.example", "GITHUB_REPOSITORY": "owner/app",
+                "GITHUB_SHA": "0123456789abcdef0123456789abcdef01234567"}}},
+        "capture": {"at": "2026-11-21T07:08:09.123Z", "duration": 0.02, "limitsHit": []},
+        "warnings": ["<i>A warning</i> with & and \"quotes\"."], **more}
+
+
+def described(name, entry, **more):
+    return {
+        "name": name, "entry": entry, "originalPath": f"/tmp/<{name}>.sqlite", "storage": "file", "journalMode": "wal",
+        "capture": {"method": "serialize", "consistent": True, "duration": 0.01, "checkpoint": "none"},
+        "bytes": {"copy": 8192}, "integrity": "ok", **more}
+
+
+def bundle(path, description, **entries):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata.json", json.dumps(description))
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return path
+
+
+def report(directory, *paths):
+    output = directory / "report.html"
+    subprocess.run([TOOL, "report", *map(str, paths), "-o", str(output)], check=True, cwd=directory, capture_output=True)
+    return output
+
+
+LEDGER = """
+CREATE TABLE currency (code TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE account (id INTEGER PRIMARY KEY, name TEXT NOT NULL, parent INTEGER REFERENCES account,
+  currency TEXT REFERENCES currency (code));
+CREATE TABLE transfer (id INTEGER PRIMARY KEY, day TEXT, note TEXT);
+CREATE TABLE posting (id INTEGER PRIMARY KEY, transferID INTEGER REFERENCES transfer (id),
+  accountID INTEGER REFERENCES account (id), cents INTEGER NOT NULL);
+CREATE TABLE setting (key TEXT PRIMARY KEY, value);
+"""
+
+
+@unittest.skipUnless(browser.executable(), "there is no Chromium")
+class Report(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        contexts = contextlib.ExitStack()
+        cls.addClassCleanup(contexts.close)
+        cls.directory = pathlib.Path(contexts.enter_context(tempfile.TemporaryDirectory(prefix="report <&> ")))
+        wide = ", ".join(f'"c{i} <b>"' for i in range(200))
+        cls.rows = [(i, value) for i, value in enumerate(HOSTILE)]
+        cls.many = [(i, f"name {i * 7919 % 10_000}") for i in range(10_000)]
+        cls.content = store(
+            cls.directory / "hostile.sqlite",
+            f"""CREATE TABLE "values" (id INTEGER PRIMARY KEY, value);
+            CREATE TABLE "</script><script>window.broken=1</script>" (a, "</table>" TEXT);
+            CREATE TABLE many (id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE wide ({wide});
+            CREATE TABLE long (value);""",
+            ('INSERT INTO "values" VALUES (?, ?)', cls.rows),
+            ("INSERT INTO many VALUES (?, ?)", cls.many),
+            ('INSERT INTO "</script><script>window.broken=1</script>" VALUES (?, ?)', [("<b>", "&amp;")]),
+            (f"INSERT INTO wide VALUES ({', '.join('?' * 200)})", [tuple(range(200)), tuple(f"<{i}>" for i in range(200))]),
+            ("INSERT INTO long VALUES (?)", [("é" * 50_000,), (b"\1" * 50_000,)]))
+        ledger = store(
+            cls.directory / "ledger.sqlite", LEDGER,
+            ("INSERT INTO currency VALUES (?, ?)", [("EUR", "Euro"), ("JPY", "円")]),
+            ("INSERT INTO account VALUES (?, ?, ?, ?)", [(i, f"Account {i}", i // 2 or None, "EUR") for i in range(1, 9)]),
+            ("INSERT INTO transfer VALUES (?, ?, ?)", [(i, "2026-03-01", "Electricity") for i in range(1, 30)]),
+            ("INSERT INTO posting VALUES (?, ?, ?, ?)", [(i, i % 29 + 1, i % 8 + 1, i * 37 - 900) for i in range(1, 88)]))
+        committed = store(
+            cls.directory / "committed.sqlite", LEDGER,
+            ("INSERT INTO currency VALUES (?, ?)", [("EUR", "Euro"), ("JPY", "円")]),
+            ("INSERT INTO account VALUES (?, ?, ?, ?)", [(i, f"<Account> {i}", i // 2 or None, "EUR") for i in range(1, 8)]),
+            ("INSERT INTO transfer VALUES (?, ?, ?)", [(i, "2026-03-01", "Electricity") for i in range(1, 30)]),
+            ("INSERT INTO posting VALUES (?, ?, ?, ?)", [(i, i % 29 + 1, i % 8 + 1, i * 37 - 900) for i in range(1, 86)]))
+        statements = "".join(
+            json.dumps({
+                "at": f"2026-11-21T07:08:0{8 + i // 20}.{i % 20 * 47:03}Z", "changes": i % 3, "connection": 1 + i % 2,
+                "duration": 0.004, "order": i, "phase": "test" if i > 4 else "earlier", "thread": "7f",
+                "sql": "COMMIT" if i % 6 == 5 else f"INSERT INTO posting VALUES ({i}, '<script>')",
+                **({"error": {"code": 19, "message": "UNIQUE constraint failed: <posting>"}} if i == 13 else {})}) + "\n"
+            for i in range(22))
+        (cls.directory / "bundles").mkdir()
+        bundle(
+            cls.directory / "bundles" / "ReportTests.testHostile-00000000.zip",
+            metadata(message="<script>window.broken = 1</script>\n\x1b[31m\u202e \"&\"", stores=[
+                described("hostile", "stores/hostile.sqlite")], attachments=[
+                    {"name": "<b>request</b>", "entry": "attachments/r.txt", "bytes": 6},
+                    {"name": "\"onerror='window.broken=1'", "entry": "attachments/p.png", "bytes": 70},
+                    {"name": "bytes", "entry": "attachments/b.bin", "bytes": 2}]),
+            **{"stores/hostile.sqlite": cls.content, "attachments/r.txt": "</pre><script>window.broken = 1</script>",
+               "attachments/p.png": base64.b64decode(DOT), "attachments/b.bin": b"\0\1"})
+        for number in range(3):
+            bundle(
+                cls.directory / "bundles" / f"LedgerTests.testMarch-0000000{number + 1}.zip",
+                metadata(
+                    "LedgerTests", "testMarch", "XCTAssertEqual failed: (\"4368\") is not equal to (\"4367\") - off by a cent",
+                    "f1", f"shard-{number}", [described(
+                        "ledger", "stores/ledger.sqlite", committedEntry="stores/committed.sqlite", transactionOpen=True,
+                        statements={"entry": "statements/ledger.jsonl", "count": 22})]),
+                **{"stores/ledger.sqlite": ledger, "stores/committed.sqlite": committed,
+                   "statements/ledger.jsonl": statements})
+        cls.file = report(cls.directory, cls.directory / "bundles")
+        cls.page = contexts.enter_context(browser.page())
+
+    def setUp(self):
+        self.page.events.clear()
+        self.page.show(1280, 900, "light")
+        self.page.open("about:blank")
+        self.page.open(self.file.as_uri())
+
+    def tearDown(self):
+        self.assertEqual(self.page.complaints, [])
+        self.assertIsNone(self.page.run("window.broken ?? null"))
+        others = [url for url in self.page.requested if not url.startswith("data:")]
+        self.assertEqual(set(others) - {self.file.as_uri(), "about:blank"}, set())
+
+    def rows_of(self, table):
+        """All rows, through all pages, as texts."""
+        self.page.run(f"window.d = [...document.querySelectorAll('details.rows')].find(d => d.dataset.name === {json.dumps(table)}); "
+                      "for (let e = d; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true; 0")
+        self.page.wait("!!d.querySelector('.grid')")
+        return self.page.run("""(() => {
+            const rows = [];
+            const [back, next] = d.querySelectorAll('.tools button');
+            for (;;) {
+                for (const row of d.querySelectorAll('tbody tr')) rows.push([...row.cells].map(cell => cell.textContent));
+                if (next.disabled) return rows;
+                next.click();
+            }})()""")
+
+    def test_rows(self):
+        self.assertEqual(self.rows_of("values"), [[shown(cell) for cell in row] for row in self.rows])
+        self.assertEqual(self.rows_of("many"), [[shown(cell) for cell in row] for row in self.many])
+        self.assertEqual(self.rows_of("</script><script>window.broken=1</script>"), [["<b>", "&amp;"]])
+        columns = [str(i) for i in range(200)]
+        self.assertEqual(self.rows_of("wide"), [columns, [f"<{i}>" for i in columns]])
+        self.assertEqual(
+            self.page.run("[...d.querySelectorAll('thead th')].map(h => h.textContent)"), [f"c{i} <b>" for i in range(200)])
+
+    def test_long_values_are_cut_and_say_so(self):
+        text, blob = (row[0] for row in self.rows_of("long"))
+        self.assertEqual(text, "é" * 299 + "… 100,000 bytes")
+        self.assertEqual(blob, "X'" + "01" * 48 + "'… 50,000 bytes")
+
+    def test_sort_filter_and_paging(self):
+        self.rows_of("many")
+        first = "d.querySelector('tbody tr').cells[1].textContent"
+        self.page.run("d.querySelectorAll('thead button')[1].click()")
+        self.assertEqual(self.page.run(first), "name 0")
+        self.assertEqual(self.page.run("d.querySelectorAll('thead th')[1].ariaSort"), "ascending")
+        self.page.run("d.querySelectorAll('thead button')[1].click()")
+        self.assertEqual(self.page.run(first), "name 9999")
+        self.page.run("d.querySelectorAll('.tools button')[1].click()")
+        expected = sorted((name for _, name in self.many), reverse=True)
+        self.assertEqual(self.page.run(first), expected[50])
+        self.page.run("const i = d.querySelector('input'); i.value = 'NAME 123'; i.dispatchEvent(new Event('input'))")
+        found = sorted((name for _, name in self.many if "name 123" in name), reverse=True)
+        self.assertEqual(self.page.run("[...d.querySelectorAll('tbody tr')].map(r => r.cells[1].textContent)"), found)
+        self.assertEqual(self.page.run("d.querySelector('[role=status]').textContent"), f"Rows 1–{len(found)} of {len(found)} found in 10,000")
+
+    def test_values_sort_as_sqlite_sorts(self):
+        self.rows_of("values")
+        self.page.run("d.querySelectorAll('thead button')[1].click()")
+        with contextlib.closing(sqlite3.connect(self.directory / "hostile.sqlite")) as database:
+            expected = [row[0] for row in database.execute('SELECT value FROM "values" ORDER BY value, id')]
+        self.assertEqual(
+            self.page.run("[...d.querySelectorAll('tbody tr')].map(r => r.cells[1].textContent)"), list(map(shown, expected)))
+
+    def test_clicking_through(self):
+        self.assertEqual(self.page.run("document.querySelectorAll('#index li').length"), 2)
+        self.page.run("document.querySelectorAll('#index a')[1].click()")
+        self.page.wait("document.activeElement.tagName === 'SUMMARY'")
+        self.assertEqual(self.page.run("document.activeElement.parentElement.id"), "f2")
+        # The keyboard opens and closes it.
+        self.assertTrue(self.page.run("document.getElementById('f2').open"))
+        self.page.press("Enter", 13, "\r")
+        self.page.wait("!document.getElementById('f2').open")
+
+    def test_one_cause_is_one_failure(self):
+        self.assertIn("×3", self.page.run("document.querySelectorAll('#index li')[0].textContent"))
+        cells = self.page.run(
+            "[...document.querySelectorAll('#f1 > .body > details.part tbody tr')].map(r => r.cells[1].textContent)")
+        self.assertEqual(cells, ["shard-0", "shard-1", "shard-2"])
+
+    def test_link_to_the_source(self):
+        self.assertEqual(
+            self.page.run("document.querySelector('#f1 figcaption a').href"),
+            "https://github.example/owner/app/blob/0123456789abcdef0123456789abcdef01234567/Tests/Report%20Tests.swift#L42")
+
+    def test_the_message_is_text(self):
+        self.assertEqual(
+            self.page.run("document.querySelector('#f2 .message pre').textContent"),
+            '<script>window.broken = 1</script>\n\\u{1b}[31m\\u{202e} "&"')
+
+    def test_attachments(self):
+        self.assertEqual(
+            self.page.run("document.querySelector('#f2 li pre').textContent"), "</pre><script>window.broken = 1</script>")
+        self.page.run("document.getElementById('f2').open = true")
+        self.page.wait("document.querySelector('#f2 img').naturalWidth === 1")
+        self.assertEqual(self.page.run("document.querySelector('#f2 img').alt"), "\"onerror='window.broken=1'")
+
+    def test_what_was_not_committed(self):
+        rows = self.page.run("[...document.querySelectorAll('#f1 table.changes tr')].map(r => r.textContent)")
+        self.assertIn("± 1 updated\nname '<Account> 1' → 'Account 1'", [re.sub(r"(updated)", r"\1\n", r, count=1) for r in rows])
+        self.assertEqual(sum(row.startswith("+ ") for row in rows), 3)
+
+    def test_the_policy_is_in_force(self):
+        policy = self.page.run("document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        self.page.run("""const s = document.createElement('script'); s.textContent = 'window.broken = 1'; document.head.append(s);
+            const p = document.createElement('p'); p.setAttribute('onclick', 'window.broken = 1'); document.body.append(p); p.click(); 0""")
+        self.page.wait("window.broken === undefined")
+        self.assertEqual(len(self.page.complaints), 2)
+        self.page.events.clear()
+
+    def test_the_commands_work(self):
+        commands = self.page.run("document.querySelector('#f2 .store pre[aria-label=Commands]').textContent").splitlines()
+        self.assertEqual([command.split()[1] for command in commands[:-1]], ["open", "query"])
+        environment = {**os.environ, "PATH": f"{TOOL.parent}{os.pathsep}{os.environ['PATH']}"}
+        for command in commands:
+            found = subprocess.run(
+                command, shell=True, cwd=self.directory, env=environment, input="SELECT 'rows', count(*) FROM many;\n",
+                capture_output=True, text=True)
+            self.assertEqual(found.returncode, 0, f"{command}: {found.stderr}")
+            self.assertIn("<b>,&amp;" if " query " in command else "rows|10000", found.stdout, command)
+
+    def test_readable_without_script(self):
+        self.page.call("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            self.page.open(self.file.as_uri())
+        finally:
+            self.page.call("Emulation.setScriptExecutionDisabled", value=False)
+        text = self.page.run("document.body.innerText")
+        for part in ("ReportTests.testHostile", "off by a cent", "'<Account> 1'", "shown by the script"):
+            self.assertIn(part, text)
+
+    @unittest.skipUnless(AXE.exists(), "there is no axe-core")
+    def test_accessibility(self):
+        for scheme in ("light", "dark"):
+            with self.subTest(scheme=scheme):
+                self.page.show(1280, 900, scheme)
+                self.page.open(self.file.as_uri())
+                self.page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
+                self.page.wait("document.querySelectorAll('.grid').length === document.querySelectorAll('details.rows').length")
+                self.page.run(AXE.read_text())
+                found = self.page.run("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)]))")
+                self.assertEqual(found, [])
+
+    def test_phone(self):
+        self.page.show(360, 740, "light")
+        self.page.open(self.file.as_uri())
+        self.page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
+        self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 360)
+
+    def test_screenshots(self):
+        for scheme in ("light", "dark"):
+            for width, height in ((1280, 4200), (390, 2600)):
+                self.page.show(width, height, scheme)
+                self.page.open(self.file.as_uri())
+                self.rows_of("posting")
+                self.page.run("for (const d of document.querySelectorAll('#f1 details.part')) d.open = true; document.getElementById('f2').open = false")
+                self.page.screenshot(SCREENSHOTS / f"ledger-{scheme}-{width}.png")
+
+    def test_size(self):
+        self.assertLess(self.file.stat().st_size, 1 << 20)
