@@ -65,7 +65,7 @@ package struct Salvage: Sendable {
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
-                guard let spool = try? directory.makeSpool() else { return nil }
+                guard let spool = try? directory.makeSpool(of: test.process) else { return nil }
                 let copies = SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
                 return Held(test: test, copies: copies, cause: cause)
             }
@@ -92,20 +92,24 @@ package struct Salvage: Sendable {
         var held = held
         for journal in directory.journals where !journal.process.isAlive {
             guard let journal = journal.taken() else { continue }
+            var spools: [Spool] = []
             for test in journal.tests {
                 let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
                 let copies = index.map { held.remove(at: $0) }
-                make(test, copies, copies?.cause ?? cause(test.process), &result)
-                journal.markEnded(test.id)
+                if let spool = make(test, copies, copies?.cause ?? cause(test.process), &result) {
+                    spools.append(spool)
+                }
             }
+            // In this order: whoever finds the journal because this process has died sees by the spools which
+            // bundles are there.
             journal.remove()
+            for spool in spools { directory.discard(spool) }
         }
         // Their processes have ended the tests after all, or live on.
         for held in held { directory.discard(held.copies.spool) }
         // Of those that have a journal, somebody else is making the bundles.
         let journaled = Set(directory.journals.map(\.process))
-        for spool in directory.spools
-        where !spool.process.isAlive && !journaled.contains(spool.process) {
+        for spool in directory.spools where spool.isAbandoned && !journaled.contains(spool.process) {
             guard let spool = try? spool.taken() else { continue }
             finish(spool, cause, &result)
         }
@@ -114,54 +118,75 @@ package struct Salvage: Sendable {
     }
 
     /// Makes the bundle of a test that was in flight.
+    ///
+    /// - Returns: What is left of it, to be discarded with the journal; nil where there is nothing to do.
     private func make(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
-    ) {
-        // It had failed before: then there is a spool with the stores as they were at the failure.
-        let earlier = directory.spools.first { $0.process == test.process && $0.isOf(test) }
-        if let spool = try? earlier?.taken(), var metadata = spool.metadata {
-            let label = cause.outcome.rawValue
-            var copies = held.map { $0.copies.moved(to: spool, below: "snapshots/\(label)") }
-            if copies == nil {
-                copies = SalvagedCopies(of: test, in: spool, below: "snapshots/\(label)", limits: limits)
-            }
-            metadata.end(test, cause)
-            metadata.snapshots =
-                (metadata.snapshots ?? [])
-                + [BundleMetadata.Snapshot(label: label, at: .now, stores: copies?.stores ?? [])]
-            metadata.warnings += copies?.warnings ?? []
-            pack(metadata, spool, &result)
-            return
-        }
+    ) -> Spool? {
         do {
-            let spool = try held?.copies.spool ?? directory.makeSpool()
-            let copies =
-                held?.copies ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
-            pack(BundleMetadata(salvaged: test, copies, cause), spool, &result)
+            guard let earlier = directory.spools.first(where: { $0.isOf(test) }) else {
+                return try makeAnew(test, held, cause, &result)
+            }
+            // It has ended, and its process died before it said so in the journal.
+            if earlier.isEnded { return nil }
+            let spool = try earlier.taken()
+            if var metadata = spool.metadata, directory.bundle(of: spool) == nil {
+                // It had failed before: the stores are there as they were at the failure.
+                if metadata.failures.last?.kind != .termination {
+                    metadata.end(cause, with: finalCopies(of: test, held, cause, in: spool))
+                }
+                pack(metadata, spool, &result)
+            }
+            return spool
         } catch {
             result.warnings.append(
                 "No bundle of \(test.identity.suite).\(test.identity.name): \(error).")
+            return nil
         }
+    }
+
+    /// Makes the bundle of a test that had not failed before.
+    private func makeAnew(
+        _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
+    ) throws(SystemError) -> Spool {
+        let spool = if let held { held.copies.spool } else { try directory.makeSpool(of: test.process) }
+        let copies = held?.copies ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
+        let metadata = BundleMetadata(salvaged: test, copies, cause)
+        // On a full disk there will be no bundle either, which is said then.
+        try? spool.record(metadata)
+        pack(metadata, spool, &result)
+        return spool
+    }
+
+    /// The stores of a test that had failed before, as they were when its process ended.
+    private func finalCopies(
+        of test: InFlightTest, _ held: Held?, _ cause: Cause, in spool: Spool
+    ) -> SalvagedCopies {
+        let folder = "snapshots/\(cause.outcome.rawValue)"
+        // Where somebody before this process has died over it.
+        try? FileSystem.remove(spool.file(ofEntry: folder))
+        return held.map { $0.copies.moved(to: spool, below: folder) }
+            ?? SalvagedCopies(of: test, in: spool, below: folder, limits: limits)
     }
 
     /// Packs a spool that a process has left and no journal tells of.
     private func finish(
         _ spool: Spool, _ cause: (ProcessIdentity) -> Cause, _ result: inout Result
     ) {
+        defer { directory.discard(spool) }
         // Its bundle was there already, or nothing of it is known but some copies.
         guard directory.bundle(of: spool) == nil, var metadata = spool.metadata,
             // A test that has only asked for snapshots has not failed.
             !(metadata.failures.isEmpty && spool.isEnded)
-        else { return directory.discard(spool) }
-        if !spool.isEnded {
-            let process = spool.process
-            metadata.end(nil, cause(process))
+        else { return }
+        if !spool.isEnded, metadata.failures.last?.kind != .termination {
+            metadata.end(cause(spool.process))
         }
         pack(metadata, spool, &result)
     }
 
     private func pack(_ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result) {
-        defer { directory.discard(spool) }
+        defer { spool.removeCopies() }
         do {
             try directory.prepare()
             let usage = try directory.usage()
@@ -183,8 +208,10 @@ package struct Salvage: Sendable {
 }
 
 extension Spool {
-    /// Whether it is the capture of a test that has not ended.
-    fileprivate func isOf(_ test: InFlightTest) -> Bool { !isEnded && metadata?.test == test.identity }
+    /// Whether it is the capture of a test.
+    fileprivate func isOf(_ test: InFlightTest) -> Bool {
+        process == test.process && metadata?.test == test.identity
+    }
 }
 
 extension BundleMetadata {
@@ -197,16 +224,25 @@ extension BundleMetadata {
             stores: copies.stores, attachments: [], environment: environment,
             capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
             warnings: copies.warnings)
-        end(test, cause)
+        end(cause)
     }
 
     /// Adds that the test did not end.
-    fileprivate mutating func end(_ test: InFlightTest?, _ cause: Salvage.Cause) {
+    fileprivate mutating func end(_ cause: Salvage.Cause) {
         outcome = cause.outcome
         failures.append(
             Failure(
                 message: cause.message, file: cause.file, line: cause.line, kind: .termination,
                 at: .now))
         fingerprint = Fingerprint.make(test: self.test, outcome: outcome, first: failures.first)
+    }
+
+    /// Adds that the test, which had failed, did not end, and its stores as they were then.
+    fileprivate mutating func end(_ cause: Salvage.Cause, with copies: SalvagedCopies) {
+        end(cause)
+        snapshots =
+            (snapshots ?? [])
+            + [Snapshot(label: cause.outcome.rawValue, at: .now, stores: copies.stores)]
+        warnings += copies.warnings
     }
 }

@@ -45,7 +45,7 @@ package struct ArtifactsDirectory: Sendable {
             // A bundle that somebody has just removed takes no place.
             usage.bytes += FileSystem.regularFile(Path.join(path, name))?.size ?? 0
         }
-        for spool in spools {
+        for spool in spools where bundle(of: spool) == nil {
             usage.bundles += 1
             usage.bytes += FileSystem.size(ofAllBelow: spool.path)
         }
@@ -62,15 +62,13 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// Creates a hidden directory in which one capture is put together.
-    package func makeSpool() throws(SystemError) -> Spool {
-        try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight) }
+    ///
+    /// - Parameter process: Whose capture.
+    package func makeSpool(of process: ProcessIdentity = .current) throws(SystemError) -> Spool {
+        try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
     }
 
     // MARK: Journals
-
-    private static func journalName(of process: ProcessIdentity) -> String {
-        "journal-\(process.number)-\(process.start)"
-    }
 
     /// The journals of all processes.
     var journals: [Journal] {
@@ -81,7 +79,7 @@ package struct ArtifactsDirectory: Sendable {
     /// Creates the journal of a process, see ``InFlightJournal``.
     func makeJournal(of process: ProcessIdentity) throws(SystemError) -> File {
         try inHiddenDirectory { () throws(SystemError) in
-            let path = Path.join(inFlight, Self.journalName(of: process))
+            let path = Path.join(inFlight, Journal.name(of: process))
             // One that this process has left with an earlier configuration.
             try FileSystem.remove(path)
             return try File(creating: path)
@@ -90,7 +88,7 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Removes the journal of a process, and what was created only for it.
     func removeJournal(of process: ProcessIdentity) {
-        try? FileSystem.remove(Path.join(inFlight, Self.journalName(of: process)))
+        try? FileSystem.remove(Path.join(inFlight, Journal.name(of: process)))
         removeIfEmpty()
     }
 
@@ -142,7 +140,7 @@ package struct ArtifactsDirectory: Sendable {
         // knows that there is a bundle.
         while true {
             let name = BundleName(test: test).description
-            try spool.recordName(name)
+            try spool.recordBundleName(name)
             let target = Path.join(path, name)
             do {
                 try FileSystem.renameExclusively(file, to: target)
@@ -158,7 +156,7 @@ package struct ArtifactsDirectory: Sendable {
 
     /// The bundle that a spool was packed into before its process died; nil where it was not.
     func bundle(of spool: Spool) -> String? {
-        spool.name.map { Path.join(path, $0) }.flatMap {
+        spool.bundleName.map { Path.join(path, $0) }.flatMap {
             FileSystem.regularFile($0) == nil ? nil : $0
         }
     }

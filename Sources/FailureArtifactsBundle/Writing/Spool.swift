@@ -3,37 +3,41 @@ package import FailureArtifactsSystem
 /// The files of one capture, before they are packed: each has the path that its entry will have, and what is
 /// known of them is in `metadata.json`.
 ///
-/// The directory's name says whose it is, `spool-<process>-<its start>-<random>`. Should the process die,
-/// somebody else can pack what is there.
+/// The directory's name says whose it is, see ``HiddenName``. Should the process die, somebody else can pack
+/// what is there.
 package struct Spool: Sendable {
     package let path: String
-    /// Whose it is.
-    package let process: ProcessIdentity
+    private let name: HiddenName
 
-    /// Creates a spool of this process.
-    init(in directory: String) throws(SystemError) {
-        process = .current
-        path = try FileSystem.createUniqueDirectory(in: directory, prefix: Self.prefix(process))
+    /// Creates a spool.
+    ///
+    /// - Parameters:
+    ///   - directory: Where.
+    ///   - process: Whose capture it takes; where that is another process, it is in the hands of this one.
+    init(in directory: String, of process: ProcessIdentity) throws(SystemError) {
+        let name = HiddenName(Self.kind, of: process, taker: process == .current ? nil : .current)
+        try self.init(
+            path: FileSystem.createUniqueDirectory(in: directory, prefix: name.prefix + "-"), name)
     }
 
     /// What a path is the spool of; nil for anything else.
     init?(at path: String) {
-        let parts = Path.name(of: path).split(separator: "-")
-        guard parts.count == 4, parts[0] == "spool", let number = Int32(parts[1]),
-            let start = UInt64(parts[2])
-        else { return nil }
-        self.path = path
-        process = ProcessIdentity(number: number, start: start)
+        guard let name = HiddenName(Self.kind, at: path, hasRandom: true) else { return nil }
+        self.init(path: path, name)
     }
 
-    private init(path: String, process: ProcessIdentity) {
+    private init(path: String, _ name: HiddenName) {
         self.path = path
-        self.process = process
+        self.name = name
     }
 
-    private static func prefix(_ process: ProcessIdentity) -> String {
-        "spool-\(process.number)-\(process.start)-"
-    }
+    private static let kind = "spool"
+
+    /// Whose it is.
+    package var process: ProcessIdentity { name.process }
+
+    /// Whether nobody is at it any more.
+    var isAbandoned: Bool { name.isAbandoned }
 
     // MARK: Content
 
@@ -76,7 +80,7 @@ package struct Spool: Sendable {
     private static let namePrefix = "bundle="
 
     /// The name that the bundle has or would have had; nil where it was not packed.
-    var name: String? {
+    var bundleName: String? {
         let names = (try? FileSystem.contents(ofDirectory: path)) ?? []
         return names.first { $0.hasPrefix(Self.namePrefix) }.map {
             String($0.dropFirst(Self.namePrefix.count))
@@ -84,21 +88,29 @@ package struct Spool: Sendable {
     }
 
     /// Records it, as the name of a file without content: the disk may be full.
-    func recordName(_ name: String) throws(SystemError) {
-        if let old = self.name { try FileSystem.remove(file(ofEntry: Self.namePrefix + old)) }
+    func recordBundleName(_ name: String) throws(SystemError) {
+        if let old = bundleName { try FileSystem.remove(file(ofEntry: Self.namePrefix + old)) }
         try FileSystem.write([], toNewFile: file(ofEntry: Self.namePrefix + name))
     }
 
-    /// The same spool as one of this process; only one of several who try succeeds.
+    /// The same spool in the hands of this process; only one of several who try succeeds.
     func taken() throws(SystemError) -> Spool {
-        let random = Path.name(of: path).split(separator: "-").last ?? ""
-        let target = Path.join(Path.directory(of: path), Self.prefix(.current) + random)
+        let name = name.takenByThisProcess
+        let target = Path.join(Path.directory(of: path), name.description)
         try FileSystem.rename(path, to: target)
-        return Spool(path: target, process: .current)
+        return Spool(path: target, name)
     }
 
     package func remove() {
         try? FileSystem.remove(path)
+    }
+
+    /// Removes what the bundle holds, and leaves what is known of it.
+    func removeCopies() {
+        for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
+        where file(ofEntry: name) != metadataPath && !name.hasPrefix(Self.namePrefix) {
+            try? FileSystem.remove(file(ofEntry: name))
+        }
     }
 
     /// Removes all that is in it.

@@ -167,34 +167,20 @@ package final class CaptureSession: Sendable {
         }
         if !testGoesOn {
             end(test, packsNow: true)
-            let journal = journal.withLock(\.self)
-            journal?.testEnded(test.id, leaving: [])
-            journal?.close()
+            journal.withLock(\.self)?.close()
         }
     }
 
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
-        testDidFinish(test, packsNow: !configuration.packsInBackground)
+        end(test, packsNow: !configuration.packsInBackground)
     }
 
     /// A test has ended, and its bundle is wanted now.
     ///
     /// - Returns: The bundle's path; nil where there is none.
     package func testDidFinishAndIsPacked(_ test: RunningTest) -> String? {
-        testDidFinish(test, packsNow: true)
-    }
-
-    @discardableResult
-    private func testDidFinish(_ test: RunningTest, packsNow: Bool) -> String? {
-        let bundle = end(test, packsNow: packsNow)
-        state.withLock { state in
-            state.running[test.id] = nil
-            if state.current === test { state.current = nil }
-        }
-        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
-        journal.withLock(\.self)?.testEnded(test.id, leaving: left)
-        return bundle
+        end(test, packsNow: true)
     }
 
     /// Copies the stores of a test as they are now, for its bundle should it fail.
@@ -247,7 +233,7 @@ package final class CaptureSession: Sendable {
             test.state.withLock { $0.failures.append(event) }
             update(test) { $0.spoolEnd(event) }
         }
-        testDidFinish(test, packsNow: true)
+        end(test, packsNow: true)
     }
 
     // MARK: Making bundles
@@ -287,28 +273,40 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// Has a test's capture packed, or dropped if the test has not failed.
+    /// Forgets a test, and has its capture packed, or dropped if the test has not failed.
     ///
     /// - Returns: The bundle's path, where it was packed now.
     @discardableResult
     private func end(_ test: RunningTest, packsNow: Bool) -> String? {
-        let capture: Capture? = test.capture.withLock { stage in
+        let stage = test.capture.withLock { stage in
             defer { stage = .ended }
-            if case .open(let capture) = stage { return capture }
-            return nil
+            return stage
         }
-        guard let capture else { return nil }
+        if case .ended = stage { return nil }
         let hasFailed = test.state.withLock { state in
             state.hasEnded = true
             return !state.failures.isEmpty
         }
-        if !hasFailed {
-            capture.discard()
-            return nil
+        var failed: Capture?
+        if case .open(let capture) = stage {
+            if hasFailed {
+                capture.end()
+                failed = capture
+            } else {
+                capture.discard()
+            }
         }
-        capture.end()
-        if packsNow { return pack(capture) }
-        packing.add { [self] in pack(capture) }
+        state.withLock { state in
+            state.running[test.id] = nil
+            if state.current === test { state.current = nil }
+        }
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
+        // Before its bundle is there: should the process die in between, whoever finds the capture packs it, but
+        // of a test that the journal calls running there would be another bundle.
+        journal.withLock(\.self)?.testEnded(test.id, leaving: left)
+        guard let failed else { return nil }
+        if packsNow { return pack(failed) }
+        packing.add { [self] in pack(failed) }
         return nil
     }
 

@@ -52,6 +52,15 @@ class Place:
         assert result.returncode == status, result.stderr
         return [pathlib.Path(json.loads(line)["bundle"]) for line in result.stdout.splitlines()]
 
+    def killed_sweep(self, wait):
+        """A sweep that is not let finish."""
+        process = subprocess.Popen(
+            [str(TOOL), "sweep", str(self.artifacts)], env=self.environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+
     def bundles(self):
         found = [harness.Bundle(path) for path in sorted(self.artifacts.glob("*.zip"))]
         for bundle in found:
@@ -302,6 +311,9 @@ class Kills(CrashCase):
                 process.kill()
                 rest, _ = process.communicate()
                 said += [line.split() for line in rest.decode().splitlines() if line.startswith("fail")]
+                # So are those who make the bundles that are missing.
+                for _ in range(dice.randrange(0, 4)):
+                    place.killed_sweep(dice.uniform(0, 0.03))
                 place.sweep()
                 self.assertEqual(place.in_flight, [])
                 self.assertEqual(place.sweep(), [])

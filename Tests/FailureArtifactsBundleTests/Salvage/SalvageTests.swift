@@ -1,0 +1,158 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@testable import FailureArtifactsBundle
+
+/// What a process and those who come after it leave when they die between two steps.
+@Suite struct SalvageTests {
+    private struct World: ~Copyable {
+        let root: String
+        let directory: ArtifactsDirectory
+        /// No process has this number.
+        let dead = ProcessIdentity(number: .max, start: 7)
+        let sweeper = ProcessIdentity(number: .max - 1, start: 8)
+        let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+
+        init() throws {
+            root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "salvage-")
+            directory = ArtifactsDirectory(path: root)
+        }
+
+        deinit { try? FileSystem.remove(root) }
+
+        private func path(_ name: HiddenName) throws -> String {
+            try FileSystem.createDirectory(root + "/.in-flight")
+            return root + "/.in-flight/" + name.description
+        }
+
+        /// A journal in whose middle the process died.
+        func leaveJournal(taker: ProcessIdentity? = nil) throws {
+            let lines = JournalRecord.began(1, test, at: .now).line + JournalRecord.end
+            try FileSystem.write(
+                lines, toNewFile: path(HiddenName("journal", of: dead, taker: taker)))
+        }
+
+        /// What the process had of a failure.
+        func leaveSpool(
+            taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion]
+        ) throws -> Spool {
+            let path = try path(HiddenName("spool", of: dead, taker: taker, random: "abcdef"))
+            try FileSystem.createDirectory(path)
+            let spool = try #require(Spool(at: path))
+            try spool.record(
+                BundleMetadata(
+                    test: test, outcome: kinds.contains(.termination) ? .crashed : .failed,
+                    fingerprint: "0",
+                    failures: kinds.map {
+                        .init(message: "m", file: nil, line: nil, kind: $0, at: .now)
+                    },
+                    stores: [], attachments: [], environment: RunEnvironment.describe(variables: [:]),
+                    capture: .init(at: .now, duration: 0, limitsHit: []), warnings: []))
+            return spool
+        }
+
+        /// The bundles' metadata after two sweeps; the second has nothing to do.
+        func sweep() throws -> [BundleMetadata] {
+            let limits = DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
+            let salvage = Salvage(of: directory, limits: limits)
+            let first = salvage.sweep()
+            #expect(first.warnings == [])
+            #expect(salvage.sweep().bundles == [])
+            #expect(!directory.hasHiddenFiles)
+            let names = try FileSystem.contents(ofDirectory: root).filter { $0.hasSuffix(".zip") }
+            return try names.map {
+                try BundleReader(BundleLocation(path: root + "/" + $0), scratchDirectory: root).metadata
+            }
+        }
+    }
+
+    private func kinds(_ bundles: [BundleMetadata]) -> [[BundleMetadata.Failure.Kind]] {
+        bundles.map { $0.failures.map(\.kind) }
+    }
+
+    @Test func aTestInFlightHasABundle() throws {
+        let world = try World()
+        try world.leaveJournal()
+        #expect(try kinds(world.sweep()) == [[.termination]])
+    }
+
+    @Test func aTestThatHadFailedHasOneBundleOfBoth() throws {
+        let world = try World()
+        try world.leaveJournal()
+        _ = try world.leaveSpool()
+        let bundles = try world.sweep()
+        #expect(kinds(bundles) == [[.assertion, .termination]])
+        #expect(bundles.first?.snapshots?.map(\.label) == ["crashed"])
+    }
+
+    /// The test has ended, and the process died before its journal said so.
+    @Test func aTestThatHasEndedDidNotCrash() throws {
+        let world = try World()
+        try world.leaveJournal()
+        try world.leaveSpool().markEnded()
+        let bundles = try world.sweep()
+        #expect(kinds(bundles) == [[.assertion]])
+        #expect(bundles.first?.outcome == .failed)
+    }
+
+    /// Whoever made the bundle died before it could remove what it was made of.
+    @Test(arguments: [true, false]) func aBundleIsNotMadeTwice(journalIsLeft: Bool) throws {
+        let world = try World()
+        if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
+        let spool = try world.leaveSpool(taker: world.sweeper, kinds: [.termination])
+        let metadata = try #require(spool.metadata)
+        _ = try world.directory.publish(
+            BundlePacker.pack(metadata, from: spool), of: spool, world.test)
+        #expect(try kinds(world.sweep()) == [[.termination]])
+    }
+
+    /// Whoever was about to make the bundle died before it was there.
+    @Test(arguments: [true, false]) func aTestEndsOnce(journalIsLeft: Bool) throws {
+        let world = try World()
+        if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
+        _ = try world.leaveSpool(taker: world.sweeper, kinds: [.termination])
+        #expect(try kinds(world.sweep()) == [[.termination]])
+    }
+
+    /// Somebody is at it.
+    @Test func whatALivingProcessHasTakenIsLeftAlone() throws {
+        let world = try World()
+        try world.leaveJournal(taker: .current)
+        _ = try world.leaveSpool(taker: .current)
+        let result = Salvage(
+            of: world.directory,
+            limits: DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
+        ).sweep()
+        #expect(result.bundles == [] && world.directory.spools.count == 1)
+    }
+
+    @Test func whatIsMadeAlreadyCountsOnce() throws {
+        let world = try World()
+        let spool = try world.leaveSpool()
+        #expect(try world.directory.usage().bundles == 1)
+        let metadata = try #require(spool.metadata)
+        _ = try world.directory.publish(
+            BundlePacker.pack(metadata, from: spool), of: spool, world.test)
+        #expect(try world.directory.usage().bundles == 1)
+    }
+
+    @Test func namesAreReadAsTheyAreWritten() throws {
+        let (process, taker) = (
+            ProcessIdentity(number: 12, start: 34), ProcessIdentity(number: 5, start: 6)
+        )
+        for name in [
+            HiddenName("a", of: process), HiddenName("a", of: process, taker: taker),
+            HiddenName("a", of: process, random: "x0"),
+            HiddenName("a", of: process, taker: taker, random: "x0"),
+        ] {
+            let read = HiddenName(
+                "a", at: "/d/" + name.description, hasRandom: name.random != nil)
+            #expect(read?.description == name.description)
+            #expect(read?.process == process && read?.taker?.number == name.taker?.number)
+        }
+        for name in ["a", "a-1", "a-1-", "a-x-1", "a-1-2-3", "b-1-2", "a-1-2-3-4-5", ".new", ""] {
+            #expect(HiddenName("a", at: name, hasRandom: false) == nil, "\(name)")
+        }
+    }
+}
