@@ -17,6 +17,9 @@ static atomic_bool installed;
 static _Atomic(uint64_t) opened_connections;
 static _Atomic(uint64_t) traced_statements;
 static _Thread_local int pauses;
+static atomic_bool follows_tasks;
+
+void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
 void failure_artifacts_discovery_pause(void) { pauses += 1; }
 void failure_artifacts_discovery_resume(void) { pauses -= 1; }
@@ -109,6 +112,22 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
         || failure_artifacts_is_unwound(connection);
 }
 
+static inline __attribute__((always_inline)) void statement_starts(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    if (!this_thread.handle) learn_thread();
+    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
+    // Most statements are neither ROLLBACK nor ATTACH, nor do they follow one.
+    char first = *sql | 0x20;
+    if (first < 'd' || first == 'r' || connection->is_watched) follow(connection, sql);
+    uintptr_t thread = this_thread.handle;
+    failure_artifacts_log_statement(connection, statement, sql, order, thread);
+    atomic_store_explicit(&connection->last_use, order, memory_order_relaxed);
+    if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) != thread) {
+        atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
+        atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
+    }
+}
+
 // A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
 // replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
 // connection last.
@@ -135,17 +154,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
-        if (!this_thread.handle) learn_thread();
-        note_task(connection);
-        // Most statements are neither ROLLBACK nor ATTACH, nor do they follow one.
-        char first = *(const char *)argument | 0x20;
-        if (first < 'd' || first == 'r' || connection->is_watched) follow(connection, argument);
-        failure_artifacts_log_statement(connection, statement, argument, order, this_thread.handle);
-        atomic_store_explicit(&connection->last_use, order, memory_order_relaxed);
-        if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) != this_thread.handle) {
-            atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
-            atomic_store_explicit(&connection->last_thread, this_thread.handle, memory_order_release);
-        }
+        statement_starts(connection, statement, argument, order);
     }
     atomic_store_explicit(&connection->is_called, false, memory_order_release);
     return 0;

@@ -9,28 +9,42 @@
 // Longer statements are cut.
 enum { maximum_length = 16 << 10 };
 
-// What most statements fit into.
-enum { inline_length = 128 };
-
 // As much of a statement's start in SQLite's error log makes it that statement.
 enum { minimum_logged = 100 };
 
+// How many texts a log looks for a statement's in before it copies it. A power of two.
+enum { known_texts = 16 };
+
+// For what is called for each statement: a debug build, which is what `swift test` makes of a dependency, would
+// not do it by itself.
+#define IN_PLACE inline __attribute__((always_inline))
+
+// What a statement says: shared by those that say the same, since most statements are run many times.
+typedef struct text {
+    // Where SQLite has it. Perhaps another text by now.
+    const char *source;
+    size_t length;
+    // The entries that have it, and the log itself where it is one of the known ones.
+    unsigned uses;
+    bool is_cut;
+    // Ends in a 0.
+    char bytes[];
+} text;
+
+// As large as one line of a processor's cache: this is written for each statement, and the less there is to
+// write, the less of what SQLite works on has to make room.
 typedef struct entry {
-    sqlite3_stmt *handle;
     uint64_t order;
     int64_t time;
     uintptr_t thread;
-    int64_t duration;
-    size_t length;
-    // Holds the text where it is longer than `inline_text`; NULL otherwise.
-    char *long_text;
+    // NULL where there was no memory for it.
+    text *text;
     char *message;
-    // sqlite3_total_changes() at its start, and at the start of the next one.
-    int changes_before;
-    int changes_after;
+    sqlite3_stmt *handle;
+    int64_t duration;
+    // sqlite3_total_changes() at its start.
+    int changes;
     int error_code;
-    bool is_cut;
-    char inline_text[inline_length];
 } entry;
 
 // The last statements of one connection. Written by the thread that uses the connection; see
@@ -44,8 +58,12 @@ struct failure_artifacts_log {
     entry *last;
     entry *next;
     entry *end;
+    // sqlite3_total_changes() when the connection was closed; -1 before that.
+    int final_changes;
     // Whether all places are taken.
     bool is_full;
+    // By where SQLite has them.
+    text *known[known_texts];
     entry entries[];
 };
 
@@ -65,12 +83,19 @@ unsigned failure_artifacts_log_events(void) {
 
 // MARK: - Writing
 
+static IN_PLACE void let_go(text *text) {
+    if (text && --text->uses == 0) free(text);
+}
+
+static IN_PLACE void forget(entry *entry) {
+    let_go(entry->text);
+    if (entry->message) free(entry->message);
+}
+
 static void release(failure_artifacts_log *log) {
     if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
-    for (entry *entry = log->entries; entry < (log->is_full ? log->end : log->next); entry++) {
-        free(entry->long_text);
-        free(entry->message);
-    }
+    for (entry *entry = log->entries; entry < (log->is_full ? log->end : log->next); entry++) forget(entry);
+    for (int place = 0; place < known_texts; place++) let_go(log->known[place]);
     free(log);
 }
 
@@ -91,7 +116,7 @@ static void remember(failure_artifacts_log *log) {
     pthread_setspecific(last_log_key, log);
 }
 
-static int64_t milliseconds_since_1970(void) {
+static IN_PLACE int64_t milliseconds_since_1970(void) {
     struct timespec time;
 #ifdef CLOCK_REALTIME_COARSE
     // To some milliseconds, and for a fifth of the price.
@@ -113,7 +138,9 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     log->last = NULL;
     log->next = log->entries;
     log->end = log->entries + wanted;
+    log->final_changes = -1;
     log->is_full = false;
+    memset(log->known, 0, sizeof log->known);
     connection->log = log;
     return log;
 }
@@ -126,29 +153,36 @@ static size_t length_of_characters(const char *text, size_t length) {
     return length;
 }
 
-static void set_long_text(entry *entry, const char *text, size_t length) {
-    entry->is_cut = length > maximum_length;
-    if (entry->is_cut) length = length_of_characters(text, maximum_length);
-    free(entry->long_text);
-    entry->long_text = malloc(length);
-    if (entry->long_text) {
-        memcpy(entry->long_text, text, length);
-    } else {
-        // What fits there is.
-        entry->is_cut = true;
-        length = length_of_characters(text, length < inline_length ? length : inline_length);
-        memcpy(entry->inline_text, text, length);
-    }
-    entry->length = length;
+static text *copy(const char *sql) {
+    size_t length = strlen(sql);
+    bool is_cut = length > maximum_length;
+    if (is_cut) length = length_of_characters(sql, maximum_length);
+    text *text = malloc(sizeof *text + length + 1);
+    if (!text) return NULL;
+    text->source = sql;
+    text->length = length;
+    text->uses = 1;
+    text->is_cut = is_cut;
+    memcpy(text->bytes, sql, length);
+    text->bytes[length] = 0;
+    return text;
 }
 
-static void set_expanded_text(entry *entry, sqlite3_stmt *statement) {
-    char *expanded = sqlite3_expanded_sql(statement);
-    if (expanded) set_long_text(entry, expanded, strlen(expanded));
-    sqlite3_free(expanded);
+// Of a statement that is not known, at its place among the known ones.
+static text *learn(failure_artifacts_log *log, text **place, const char *sql) {
+    let_go(*place);
+    return *place = copy(sql);
 }
 
-// Called for each statement, and not optimised in a debug build: few steps, and long ones left to the C library.
+// With the values that are bound to it.
+static text *expanded(sqlite3_stmt *statement) {
+    char *sql = sqlite3_expanded_sql(statement);
+    text *text = sql ? copy(sql) : NULL;
+    sqlite3_free(sql);
+    return text;
+}
+
+// Called for each statement.
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
     uintptr_t thread) {
@@ -156,36 +190,35 @@ void failure_artifacts_log_statement(
     if (!log && !(log = create(connection))) return;
     // What a trigger does is told by the name of the trigger, in a comment.
     if (sql[0] == '-' && sql[1] == '-') return;
-    int changes = sqlite3_total_changes(connection->handle);
-    if (log->last) log->last->changes_after = changes;
-    entry *entry = log->next;
-    if (log->is_full) {
-        if (entry->long_text) free(entry->long_text);
-        if (entry->message) free(entry->message);
+    // Memory that SQLite allocates is aligned to 16 bytes, or to 8.
+    text **place = &log->known[((uintptr_t)sql >> 4 ^ (uintptr_t)sql >> 8) & (known_texts - 1)];
+    text *text = *place;
+    // Another statement may be where that one was.
+    if (!text || text->source != sql || strcmp(text->bytes, sql) != 0) {
+        text = learn(log, place, sql);
     }
-    entry->handle = statement;
+    if (text) text->uses++;
+    if (atomic_load_explicit(&records_values, memory_order_relaxed)) {
+        let_go(text);
+        text = expanded(statement);
+    }
+    entry *entry = log->next;
+    log->last = entry;
+    if (log->is_full) forget(entry);
     entry->order = order;
     entry->time = milliseconds_since_1970();
     entry->thread = thread;
-    entry->duration = -1;
-    entry->long_text = NULL;
+    entry->text = text;
     entry->message = NULL;
-    entry->changes_before = changes;
-    entry->changes_after = -1;
+    entry->handle = statement;
+    entry->duration = -1;
+    entry->changes = sqlite3_total_changes(connection->handle);
     entry->error_code = SQLITE_OK;
-    entry->is_cut = false;
-    char *end = memccpy(entry->inline_text, sql, 0, inline_length);
-    if (end) {
-        entry->length = (size_t)(end - entry->inline_text) - 1;
-    } else {
-        set_long_text(entry, sql, strlen(sql));
-    }
-    if (atomic_load_explicit(&records_values, memory_order_relaxed)) set_expanded_text(entry, statement);
-    log->last = entry;
-    if (++log->next == log->end) {
-        log->next = log->entries;
+    if (++entry == log->end) {
+        entry = log->entries;
         log->is_full = true;
     }
+    log->next = entry;
     if (last_log != log) remember(log);
     if (atomic_load_explicit(&log->writer, memory_order_relaxed) != thread) {
         atomic_store_explicit(&log->writer, thread, memory_order_relaxed);
@@ -212,7 +245,7 @@ void failure_artifacts_log_duration(
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {
     failure_artifacts_log *log = connection->log;
-    if (log && log->last) log->last->changes_after = sqlite3_total_changes(connection->handle);
+    if (log) log->final_changes = sqlite3_total_changes(connection->handle);
 }
 
 // MARK: - Errors
@@ -235,10 +268,11 @@ static void error_is_logged(void *context, int code, const char *message) {
     const char *text = strchr(message, '[');
     if (!text) return;
     text++;
-    size_t length = entry->length;
-    const char *known = entry->long_text ? entry->long_text : entry->inline_text;
+    if (!entry->text) return;
+    size_t length = entry->text->length;
+    const char *known = entry->text->bytes;
     size_t logged = strlen(text);
-    if (logged <= length || entry->is_cut) {
+    if (logged <= length || entry->text->is_cut) {
         // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
         size_t compared = logged < length ? logged : length;
         if (compared < minimum_logged || memcmp(text, known, compared) != 0) return;
@@ -261,11 +295,12 @@ void failure_artifacts_log_errors(void) {
 static void read_log(
     failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
     if (!log->last) return;
+    int final_changes = handle && log->final_changes < 0 ? sqlite3_total_changes(handle) : log->final_changes;
     entry *entry = log->is_full ? log->next : log->entries;
     for (;;) {
         bool is_last = entry == log->last;
-        int after = entry->changes_after;
-        if (after < 0 && is_last && handle) after = sqlite3_total_changes(handle);
+        struct entry *next = entry + 1 == log->end ? log->entries : entry + 1;
+        int after = is_last ? final_changes : next->changes;
         const char *message = entry->message;
         if (entry->error_code != SQLITE_OK && !message) {
             bool is_present = is_last && handle && sqlite3_extended_errcode(handle) == entry->error_code;
@@ -273,13 +308,13 @@ static void read_log(
         }
         failure_artifacts_logged_statement statement = {
             .order = entry->order, .time = entry->time, .thread = entry->thread,
-            .text = entry->long_text ? entry->long_text : entry->inline_text, .length = entry->length,
-            .is_cut = entry->is_cut, .changes = after < 0 ? -1 : after - entry->changes_before,
+            .text = entry->text ? entry->text->bytes : "", .length = entry->text ? entry->text->length : 0,
+            .is_cut = !entry->text || entry->text->is_cut, .changes = after < 0 ? -1 : after - entry->changes,
             .error_code = entry->error_code, .error_message = message, .duration = entry->duration,
         };
         reader(context, &statement);
         if (is_last) return;
-        if (++entry == log->end) entry = log->entries;
+        entry = next;
     }
 }
 

@@ -17,3 +17,14 @@ extension Array where Element == UInt8 {
         }.get()
     }
 }
+
+extension String {
+    /// `withUTF8` that passes on the type of the error.
+    package mutating func withBytes<Result, Failure>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUTF8 { buffer in
+            Swift.Result { () throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
+        }.get()
+    }
+}

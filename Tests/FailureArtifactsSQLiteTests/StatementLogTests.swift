@@ -100,8 +100,11 @@ import Testing
             try #require(
                 sqlite3_prepare_v2(handle.handle, "SELECT ?, ?", -1, &statement, nil) == SQLITE_OK)
             sqlite3_bind_int(statement, 1, 42)
-            sqlite3_bind_text(statement, 2, "secret", -1, nil)
-            while sqlite3_step(statement) == SQLITE_ROW {}
+            // SQLite reads it with every step.
+            "secret".withCString { secret in
+                sqlite3_bind_text(statement, 2, secret, -1, nil)
+                while sqlite3_step(statement) == SQLITE_ROW {}
+            }
             sqlite3_finalize(statement)
             #expect(try statements(handle).last?.sql == (values ? "SELECT 42, 'secret'" : "SELECT ?, ?"))
         }

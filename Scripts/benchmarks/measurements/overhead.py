@@ -9,7 +9,7 @@ def thread_time(test, count, mode):
     with scratch() as directory:
         report = directory / "report.txt"
         ended = run(
-            [SUITE, f"BenchmarkSuite.OverheadTests/{test}"], directory=directory, environment={
+            [SUITE, f"BenchmarkSuite.{test}"], directory=directory, environment={
                 "BENCHMARK_COUNT": count, "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS": mode,
                 "FAILURE_ARTIFACTS_DIR": directory / "artifacts"})
         assert ended.status == 0, ended
@@ -20,8 +20,8 @@ def measure(bench):
     count, rounds = bench.pick(1_000, 500_000, 1_000_000), bench.pick(0, 5, 15)
     times = bench.interleave(
         rounds,
-        without=lambda: thread_time("testStatements", count, "off"),
-        with_us=lambda: thread_time("testStatements", count, "first-failure"))
+        without=lambda: thread_time("StatementTests/testStatements", count, "off"),
+        with_us=lambda: thread_time("StatementTests/testStatements", count, "first-failure"))
     bench.compare(
         f"{count:,} small inserts and as many selects, with the statement log", times["with_us"],
         "without us", times["without"], goal=1.03)
@@ -29,8 +29,8 @@ def measure(bench):
     count = bench.pick(20, 1_000, 3_000)
     times = bench.interleave(
         rounds,
-        without=lambda: thread_time("testTestsWithAStore", count, "off"),
-        with_us=lambda: thread_time("testTestsWithAStore", count, "first-failure"))
+        without=lambda: thread_time("PassingTests/testNothing", count, "off"),
+        with_us=lambda: thread_time("PassingTests/testNothing", count, "first-failure"))
     bench.absolute(
         "a passing test that opens one store: more than without us",
         (times["with_us"] - times["without"]) / count, goal=0.00005)

@@ -93,6 +93,9 @@ typedef struct failure_artifacts_discovery_events {
 // Has the handlers called for each connection opened from now on. A second call changes nothing.
 void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers);
 
+// From now on, it is reported that a connection is used in another Swift task.
+void failure_artifacts_follow_tasks(void);
+
 // Makes sure that discovery is still in place, whatever the application did to SQLite's configuration since.
 // Cheap enough to be called before each test.
 void failure_artifacts_discovery_ensure(void);

@@ -80,7 +80,7 @@ package final class InFlightJournal: Sendable {
     package func storeOpened(_ path: String?, by test: Test?) {
         state.withLock { state in
             if let test {
-                note(test, &state, and: [.opened(path: path, by: test.id)])
+                note(test, &state, and: JournalRecord.opened(path: path, by: test.id).line)
             } else if let path {
                 share([path], &state)
             }
@@ -99,9 +99,9 @@ package final class InFlightJournal: Sendable {
             if state.inFlight.isEmpty, state.owner == getpid() {
                 // All that was said of tests is of the past.
                 state.end = state.startEnd
-                append([], &state)
+                append("", &state)
             } else {
-                append([.ended(id)], &state)
+                append(JournalRecord.ended(id).line, &state)
             }
         }
     }
@@ -124,18 +124,19 @@ package final class InFlightJournal: Sendable {
     // MARK: Writing
 
     /// Says that a test is in flight, if that was not said, and something more.
-    private func note(_ test: Test, _ state: inout State, and more: [JournalRecord] = []) {
+    private func note(_ test: Test, _ state: inout State, and more: String = "") {
         if state.inFlight.contains(test.id) { return append(more, &state) }
         openFile(&state)
         guard state.file != nil, state.owner == getpid() else { return }
         if !state.isStartCurrent && state.inFlight.isEmpty {
             state.end = 0
-            append([.process(environment())] + state.shared.map { .opened(path: $0, by: 0) }, &state)
+            let shared = state.shared.map { JournalRecord.opened(path: $0, by: 0).line }
+            append(JournalRecord.process(environment()).line + shared.joined(), &state)
             state.startEnd = state.end
             state.isStartCurrent = true
         }
         state.inFlight.insert(test.id)
-        append([.began(test.id, test.identity, at: test.start)] + more, &state)
+        append(JournalRecord.began(test.id, test.identity, at: test.start).line + more, &state)
     }
 
     private func share(_ paths: [String], _ state: inout State) {
@@ -144,22 +145,21 @@ package final class InFlightJournal: Sendable {
         state.shared += new
         state.shared.removeFirst(max(0, state.shared.count - Self.maximumShared))
         state.isStartCurrent = false
-        if !state.inFlight.isEmpty { append(new.map { .opened(path: $0, by: 0) }, &state) }
+        if !state.inFlight.isEmpty {
+            append(new.map { JournalRecord.opened(path: $0, by: 0).line }.joined(), &state)
+        }
     }
 
-    /// Writes records behind those that are there, and behind them that there are no more: what follows in the
+    /// Writes lines behind those that are there, and behind them that there are no more: what follows in the
     /// file is of the past.
-    private func append(_ records: [JournalRecord], _ state: inout State) {
+    private func append(_ lines: String, _ state: inout State) {
         guard let file = state.file, state.owner == getpid() else { return }
-        var bytes: [UInt8] = []
-        for record in records { bytes += record.line }
-        let count = bytes.count
-        bytes += JournalRecord.end
+        var bytes = lines + JournalRecord.end
         do throws(SystemError) {
             try bytes.withBytes { (buffer) throws(SystemError) in
                 try file.file.write(buffer, at: state.end)
             }
-            state.end += UInt64(count)
+            state.end += UInt64(lines.utf8.count)
         } catch {
             // A line that is there in part would swallow the next one.
             try? file.file.resize(to: state.end)

@@ -21,61 +21,88 @@ package enum JournalRecord: Equatable, Sendable {
     // MARK: Writing
 
     /// The line after which nothing counts.
-    static let end = Array(".\n".utf8)
+    static let end = ".\n"
 
     /// The line, with its end.
-    package var line: [UInt8] {
-        var bytes: [UInt8] = []
-        for (index, field) in fields.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: "\t")) }
-            Self.append(field, to: &bytes)
-        }
-        bytes.append(UInt8(ascii: "\n"))
-        return bytes
-    }
-
-    private static func append(_ field: String, to bytes: inout [UInt8]) {
-        var field = field
-        let isPlain = field.withUTF8 { text in
-            // By the C library: this is done for each test, in a debug build too.
-            guard let start = text.baseAddress else { return true }
-            let isPlain =
-                memchr(start, 0x5c, text.count) == nil && memchr(start, 0x09, text.count) == nil
-                && memchr(start, 0x0a, text.count) == nil
-            if isPlain { bytes.append(contentsOf: text) }
-            return isPlain
-        }
-        if isPlain { return }
-        for byte in field.utf8 {
-            switch byte {
-            case UInt8(ascii: "\\"): bytes += [byte, byte]
-            case UInt8(ascii: "\t"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "t")]
-            case UInt8(ascii: "\n"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
-            default: bytes.append(byte)
-            }
-        }
-    }
-
-    private var fields: [String] {
+    package var line: String {
+        var line: Line
         switch self {
         case .process(let environment):
-            let system = [
-                environment.operatingSystem, environment.architecture, environment.swift,
-                environment.sqlite, String(environment.processID),
-            ]
-            guard let ci = environment.ci else { return ["P"] + system }
-            let variables = ci.variables.sorted { $0.key < $1.key }
-            return ["P"] + system + [ci.service] + variables.flatMap { [$0.key, $0.value] }
+            line = Line("P")
+            line.add(environment.operatingSystem)
+            line.add(environment.architecture)
+            line.add(environment.swift)
+            line.add(environment.sqlite)
+            line.addNumber(environment.processID.description)
+            if let ci = environment.ci {
+                line.add(ci.service)
+                for (name, value) in ci.variables.sorted(by: { $0.key < $1.key }) {
+                    line.add(name)
+                    line.add(value)
+                }
+            }
         case .began(let id, let test, let date):
-            let time = [String(date.seconds), String(date.milliseconds)]
-            let names = [test.framework, test.suite, test.name, String(test.attempt)]
-            // No arguments and none of a parameterised test are not the same.
-            return ["T", String(id)] + time + names + (test.arguments.map { ["("] + $0 } ?? [])
+            line = Line("T")
+            line.addNumber(id.description)
+            line.addNumber(date.seconds.description)
+            line.addNumber(date.milliseconds.description)
+            line.add(test.framework)
+            line.add(test.suite)
+            line.add(test.name)
+            line.addNumber(test.attempt.description)
+            if let arguments = test.arguments {
+                // No arguments and none of a parameterised test are not the same.
+                line.add("(")
+                for argument in arguments { line.add(argument) }
+            }
         case .opened(let path, let id):
-            return ["S", String(id)] + (path.map { [$0] } ?? [])
+            line = Line("S")
+            line.addNumber(id.description)
+            if let path { line.add(path) }
         case .ended(let id):
-            return ["E", String(id)]
+            line = Line("E")
+            line.addNumber(id.description)
         }
+        return line.text + "\n"
+    }
+
+    /// A line in the making.
+    ///
+    /// Lines are made for each test, in a debug build too, which is why the work is left to what the standard
+    /// and the C library have in them as machine code: `description`, `+=` and `memchr`.
+    private struct Line {
+        var text: String
+
+        init(_ letter: String) { text = letter }
+
+        mutating func addNumber(_ number: String) {
+            text += "\t"
+            text += number
+        }
+
+        mutating func add(_ field: String) {
+            var field = field
+            let isPlain = field.withUTF8 { text in
+                guard let start = text.baseAddress else { return true }
+                return memchr(start, 0x5c, text.count) == nil
+                    && memchr(start, 0x09, text.count) == nil
+                    && memchr(start, 0x0a, text.count) == nil
+            }
+            text += "\t"
+            text += isPlain ? field : JournalRecord.escape(field)
+        }
+    }
+
+    private static func escape(_ field: String) -> String {
+        String(
+            decoding: field.utf8.flatMap { byte -> [UInt8] in
+                switch byte {
+                case UInt8(ascii: "\\"): [byte, byte]
+                case UInt8(ascii: "\t"): [UInt8(ascii: "\\"), UInt8(ascii: "t")]
+                case UInt8(ascii: "\n"): [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+                default: [byte]
+                }
+            }, as: UTF8.self)
     }
 
     // MARK: Reading
@@ -85,7 +112,7 @@ package enum JournalRecord: Equatable, Sendable {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         // What follows the last end of a line.
         lines.removeLast()
-        return lines.prefix { !end.dropLast().elementsEqual($0) }
+        return lines.prefix { !end.utf8.dropLast().elementsEqual($0) }
             .compactMap { JournalRecord(fields: fields(of: $0)) }
     }
 

@@ -41,6 +41,8 @@ package final class CaptureSession: Sendable {
 
     package var configuration: CaptureConfiguration { state.withLock(\.configuration) }
 
+    private var isOff: Bool { state.withLock { $0.configuration.mode == .off } }
+
     /// Changes what is captured from now on.
     package func configure(_ configuration: CaptureConfiguration) {
         let old = state.withLock { state in
@@ -71,6 +73,7 @@ package final class CaptureSession: Sendable {
     /// - Parameter isInTest: Whether the caller runs in a test, reported or not.
     package func tellTests(by isInTest: @escaping @Sendable () -> Bool) {
         state.withLock { $0.isInTest = isInTest }
+        registry.followTasks()
     }
 
     private var currentTestID: TestID? {
@@ -95,7 +98,7 @@ package final class CaptureSession: Sendable {
     ///   - path: Its file; nil for one in memory.
     ///   - test: The test; nil where any test may use it.
     func storeOpened(_ path: String?, by test: RunningTest?) {
-        guard configuration.mode != .off else { return }
+        guard !isOff else { return }
         journal.withLock(\.self)?.storeOpened(path, by: test?.inJournal)
         finishAtExit()
     }
@@ -117,27 +120,34 @@ package final class CaptureSession: Sendable {
         framework: String, suite: String, name: String, arguments: [String]? = nil,
         location: String = "", isAlone: Bool
     ) -> RunningTest {
-        let configuration = configuration
-        let isWatched = configuration.mode != .off && configuration.discoversStores
+        let (isOff, isWatched, maximumKeptBytes) = state.withLock { state in
+            let isOff = state.configuration.mode == .off
+            return (
+                isOff, !isOff && state.configuration.discoversStores,
+                state.configuration.maximumKeptBytes
+            )
+        }
         if isWatched {
             registry.ensureInstalled()
-            registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
+            if !isAlone { registry.followTasks() }
+            registry.beginKeeping(maximumBytes: maximumKeptBytes)
         }
+        var key = "\(location)\u{0}\(suite)\u{0}\(name)"
+        for argument in arguments ?? [] { key += "\u{0}" + argument }
+        let now = registry.now
         let test = state.withLock { state in
-            let key = ([location, suite, name] + (arguments ?? [])).joined(separator: "\u{0}")
-            let attempt = state.attempts[key, default: 0] + 1
+            let attempt = (state.attempts[key] ?? 0) + 1
             state.attempts[key] = attempt
             state.tests += 1
             let identity = BundleMetadata.Test(
                 framework: framework, suite: suite, name: name, arguments: arguments, attempt: attempt)
             let test = RunningTest(
-                id: state.tests, identity: identity, isAlone: isAlone, start: registry.now,
-                isWatched: isWatched)
+                id: state.tests, identity: identity, isAlone: isAlone, start: now, isWatched: isWatched)
             state.running[test.id] = test
             if isAlone { state.current = test }
             return test
         }
-        if configuration.mode != .off { journal.withLock(\.self)?.testBegan(test.inJournal) }
+        if !isOff { journal.withLock(\.self)?.testBegan(test.inJournal) }
         return test
     }
 
@@ -173,7 +183,7 @@ package final class CaptureSession: Sendable {
 
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
-        end(test, packsNow: !configuration.packsInBackground)
+        end(test, packsNow: !state.withLock { $0.configuration.packsInBackground })
     }
 
     /// A test has ended, and its bundle is wanted now.

@@ -1,7 +1,7 @@
 package import FailureArtifactsSystem
 
 /// A store whose connections in the process have ended, with what is left of it.
-package struct ClosedStore: Sendable {
+package final class ClosedStore: Sendable {
     /// The file that was opened; nil for a store without one.
     package let path: String?
     /// The test that opened it; nil where that is not known.

@@ -29,16 +29,8 @@ package final class ConnectionRegistry: Sendable {
     private struct State {
         var observer: Observer?
         var connections: [UInt64: DiscoveredConnection] = [:]
-        /// The files that connections have attached.
-        var attached: [UInt64: Set<FileStatus.Identity>] = [:]
-        /// How many connections each store has.
-        var users: [DiscoveredConnection.Main: Int] = [:]
-        /// The open connections that a test has opened.
-        var owned: [TestID: Set<UInt64>] = [:]
-        /// The test that opened a store's first connection.
-        var owners: [DiscoveredConnection.Main: TestID] = [:]
-        /// What the connections have left that have ended before a store's last one.
-        var remains: [DiscoveredConnection.Main: Remains] = [:]
+        /// The stores that are open as the main database of a connection.
+        var stores: [DiscoveredConnection.Main: OpenStore] = [:]
         /// How many tests have things kept.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
@@ -47,6 +39,15 @@ package final class ConnectionRegistry: Sendable {
         var closed: [ClosedStore] = []
         /// Counts opens and closes.
         var event: UInt64 = 0
+    }
+
+    /// What its connections have in common.
+    private struct OpenStore {
+        var connections = 0
+        /// The test that opened the first of them.
+        var owner: TestID?
+        /// What those have left that have ended.
+        var remains: Remains?
     }
 
     /// A point in the order of what happened to connections.
@@ -118,6 +119,11 @@ package final class ConnectionRegistry: Sendable {
             UInt32(clamping: options.statements), options.values, options.durations)
     }
 
+    /// From now on, a connection's users are told apart by their task, which is asked for with every statement.
+    package func followTasks() {
+        failure_artifacts_follow_tasks()
+    }
+
     /// Makes sure that connections are still reported, whatever the application did to SQLite's
     /// configuration since.
     package func ensureInstalled() {
@@ -163,7 +169,7 @@ package final class ConnectionRegistry: Sendable {
             let foreign = connections.filter { $0.owner != nil && $0.owner != test }
             return Set(connections.compactMap(\.identity))
                 .union(state.closed.compactMap(\.identity))
-                .union(foreign.flatMap { state.attached[$0.serial] ?? [] })
+                .union(foreign.flatMap(\.attached))
         }
     }
 
@@ -191,12 +197,12 @@ package final class ConnectionRegistry: Sendable {
 
     /// As above, of connections to a store that have ended while others of it are open.
     func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
-        state.withLock { $0.remains[main]?.imageBeforeRollback }
+        state.withLock { $0.stores[main]?.remains?.imageBeforeRollback }
     }
 
     /// The last statements of connections to a store that have ended while others of it are open.
     func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
-        state.withLock { $0.remains[main]?.logs ?? KeptLogs() }
+        state.withLock { $0.stores[main]?.remains?.logs ?? KeptLogs() }
     }
 
     /// Runs `body` while the connection cannot end, if it is still open.
@@ -240,19 +246,21 @@ package final class ConnectionRegistry: Sendable {
     @discardableResult
     package func endKeeping(of test: TestID? = nil) -> [String] {
         let forgotten = state.withLock { state -> (KeptImages, [ClosedStore], [String]) in
-            let left = test.flatMap { state.owned.removeValue(forKey: $0) } ?? []
-            let paths = Set(left.compactMap { state.connections[$0]?.path }).sorted()
-            let old = (state.images, state.closed, paths)
-            state.keepers -= 1
-            if let test {
+            var left: Set<String> = []
+            if let test, !state.connections.isEmpty {
                 let statements = failure_artifacts_statement_count()
                 for (serial, connection) in state.connections {
-                    if connection.owner == test { state.connections[serial]?.leftAt = statements }
+                    if connection.owner == test {
+                        state.connections[serial]?.leftAt = statements
+                        if let path = connection.path { left.insert(path) }
+                    }
                     if connection.users.contains(test) {
                         state.connections[serial]?.users.remove(test)
                     }
                 }
             }
+            let old = (state.images, state.closed, left.isEmpty ? [] : left.sorted())
+            state.keepers -= 1
             if state.keepers > 0 {
                 // They would take the room of those of tests that go on.
                 let gone = state.closed.filter { $0.owner == test }
@@ -261,8 +269,8 @@ package final class ConnectionRegistry: Sendable {
             } else {
                 failure_artifacts_keeping_ends()
                 state.images = KeptImages()
-                state.remains = [:]
                 state.closed = []
+                for store in state.stores.keys { state.stores[store]?.remains = nil }
             }
             return old
         }
@@ -288,16 +296,15 @@ package final class ConnectionRegistry: Sendable {
         let connection = state.withLock { state in
             // A pool opens further connections on threads of its own; and what no test has opened first is
             // shared by those that open it later.
-            let isOpen = state.users[connection.main] != nil
-            let first = state.owners[connection.main]
-            let owner = isOpen && first == nil ? nil : currentTest ?? first
+            let main = connection.main
+            let open = state.stores[main]
+            var store = open ?? OpenStore(owner: currentTest)
             var connection = connection
-            connection.owner = owner
-            if let owner { state.owned[owner, default: []].insert(connection.serial) }
-            state.event += 1
+            connection.owner = open != nil && store.owner == nil ? nil : currentTest ?? store.owner
+            store.connections += 1
+            state.stores[main] = store
             state.connections[connection.serial] = connection
-            state.users[connection.main, default: 0] += 1
-            if !isOpen, let owner { state.owners[connection.main] = owner }
+            state.event += 1
             return connection
         }
         observer?.opened(connection)
@@ -312,38 +319,44 @@ package final class ConnectionRegistry: Sendable {
     private func attached(
         _ files: Set<FileStatus.Identity>, _ record: UnsafeMutablePointer<failure_artifacts_connection>
     ) {
-        state.withLock { $0.attached[record.pointee.serial, default: []].formUnion(files) }
+        state.withLock { state in
+            state.connections[record.pointee.serial]?.attached.formUnion(files)
+        }
     }
 
     private func closed(serial: UInt64, _ log: KeptLog?, lastUse: UInt64, unwoundAt: UInt64?) {
         let stores = state.withLock { state -> [ClosedStore.Draft] in
             state.event += 1
-            state.attached[serial] = nil
             let images = state.images.take(of: serial)
             guard let connection = state.connections.removeValue(forKey: serial) else { return [] }
-            let users = (state.users[connection.main] ?? 1) - 1
-            state.users[connection.main] = users > 0 ? users : nil
-            if users == 0 { state.owners[connection.main] = nil }
-            if let owner = connection.owner { state.owned[owner]?.remove(serial) }
-            let earlier = state.remains.removeValue(forKey: connection.main)
-            guard state.isKeeping else { return [] }
-            // Mostly there is nothing but the files.
-            if images.isEmpty && earlier == nil && users == 0 {
-                var remains = Remains()
-                remains.add([], log, lastUse: lastUse, unwoundAt: unwoundAt)
-                return [.main(of: connection, remains, event: state.event)]
+            let main = connection.main
+            var store = state.stores.removeValue(forKey: main) ?? OpenStore(connections: 1)
+            store.connections -= 1
+            let isOpen = store.connections > 0
+            defer { if isOpen { state.stores[main] = store } }
+            guard state.isKeeping else {
+                store.remains = nil
+                return []
             }
-            var remains = earlier ?? Remains()
+            var remains = store.remains ?? Remains()
             remains.add(
-                images.filter { $0.schema == "main" }, log, lastUse: lastUse, unwoundAt: unwoundAt)
-            if users > 0 { state.remains[connection.main] = remains }
+                images.isEmpty ? [] : images.filter { $0.schema == "main" }, log, lastUse: lastUse,
+                unwoundAt: unwoundAt)
+            store.remains = remains
+            let closed: [ClosedStore.Draft] =
+                isOpen ? [] : [.main(of: connection, remains, event: state.event)]
+            // Mostly there is nothing but the files.
+            if images.isEmpty { return closed }
             var left = Remains()
             left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
-            return (users > 0 ? [] : [.main(of: connection, remains, event: state.event)])
-                + ClosedStore.Draft.attached(to: connection, left, log, event: state.event)
+            return closed + ClosedStore.Draft.attached(to: connection, left, log, event: state.event)
         }.map(ClosedStore.init)
         guard let first = stores.first else { return }
-        let forgotten = state.withLock { state in
+        let forgotten = state.withLock { state -> [ClosedStore] in
+            if state.closed.isEmpty {
+                state.closed = stores
+                return []
+            }
             defer {
                 for store in stores { state.closed.removeAll { $0.isSame(as: store) } }
                 state.closed += stores

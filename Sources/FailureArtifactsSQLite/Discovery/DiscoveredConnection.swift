@@ -22,6 +22,8 @@ package struct DiscoveredConnection: Sendable {
     var leftAt: UInt64?
     /// The tests in whose tasks statements were run on it, as far as they have not ended.
     var users: Set<TestID> = []
+    /// The files that it has attached.
+    var attached: Set<FileStatus.Identity> = []
     /// The name of a VFS other than the system's own.
     package let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.

@@ -117,5 +117,7 @@ struct KeptImages {
     subscript(serial: UInt64) -> [KeptImage] { open[serial] ?? [] }
 
     /// Hands out the images of a connection that has ended.
-    mutating func take(of serial: UInt64) -> [KeptImage] { open.removeValue(forKey: serial) ?? [] }
+    mutating func take(of serial: UInt64) -> [KeptImage] {
+        open.isEmpty ? [] : open.removeValue(forKey: serial) ?? []
+    }
 }

@@ -28,12 +28,12 @@ import Testing
     ]
 
     @Test func whatIsWrittenIsRead() {
-        #expect(JournalRecord.records(in: records.flatMap(\.line)) == records)
+        #expect(JournalRecord.records(in: Array(records.map(\.line).joined().utf8)) == records)
     }
 
     /// The process may have died after any byte.
     @Test func aTornLineDoesNotCount() {
-        let lines = records.map(\.line)
+        let lines = records.map { Array($0.line.utf8) }
         let all = lines.flatMap(\.self)
         for count in 0...all.count {
             var (whole, end) = (0, 0)
@@ -47,7 +47,7 @@ import Testing
 
     @Test func aTestInFlightHasItsStoresAndThoseOfNobody() {
         let process = ProcessIdentity(number: 42, start: 7)
-        let tests = InFlightTest.all(in: records.flatMap(\.line), of: process)
+        let tests = InFlightTest.all(in: Array(records.map(\.line).joined().utf8), of: process)
         #expect(tests.map(\.id) == [2, 3])
         #expect(tests.first?.hasMemoryStores == true && tests.last?.hasMemoryStores == false)
         #expect(tests.allSatisfy { $0.paths == [.init(path: "/tmp/shared", isShared: true)] })
@@ -55,10 +55,10 @@ import Testing
     }
 
     @Test func whatFollowsTheEndIsOfThePast() {
-        let bytes = records.flatMap(\.line)
-        let old = JournalRecord.ended(9).line
-        #expect(JournalRecord.records(in: bytes + JournalRecord.end + old) == records)
-        #expect(JournalRecord.records(in: JournalRecord.end + bytes).isEmpty)
+        let bytes = Array(records.map(\.line).joined().utf8)
+        let old = Array(JournalRecord.ended(9).line.utf8)
+        #expect(JournalRecord.records(in: bytes + JournalRecord.end.utf8 + old) == records)
+        #expect(JournalRecord.records(in: JournalRecord.end.utf8 + bytes).isEmpty)
     }
 
     /// Whatever the bytes, there is an answer.
@@ -69,7 +69,7 @@ import Testing
             return Int(dice >> 33) % bound
         }
         for _ in 0..<2000 {
-            var bytes = records.flatMap(\.line)
+            var bytes = Array(records.map(\.line).joined().utf8)
             for _ in 0..<5 { bytes[next(bytes.count)] = UInt8(next(256)) }
             _ = InFlightTest.all(in: bytes, of: ProcessIdentity(number: 1, start: 1))
         }

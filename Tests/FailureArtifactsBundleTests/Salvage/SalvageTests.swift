@@ -28,7 +28,7 @@ import Testing
 
         /// A journal in whose middle the process died.
         func leaveJournal(taker: ProcessIdentity? = nil) throws {
-            let lines = JournalRecord.began(1, test, at: .now).line + JournalRecord.end
+            let lines = Array((JournalRecord.began(1, test, at: .now).line + JournalRecord.end).utf8)
             try FileSystem.write(
                 lines, toNewFile: path(HiddenName("journal", of: dead, taker: taker)))
         }

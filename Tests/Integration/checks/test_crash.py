@@ -19,6 +19,17 @@ KILLS = int(os.environ.get("INTEGRATION_KILLS", "20"))
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
 
 
+def killed(process):
+    """What a process had said that was not read yet, and is killed now."""
+    process.kill()
+    # Not communicate(), which passes over what readline() has buffered.
+    rest = process.stdout.read()
+    process.stdout.close()
+    process.stderr.close()
+    process.wait()
+    return rest
+
+
 class Place:
     """A directory in which tests run, and what they leave there."""
 
@@ -272,8 +283,7 @@ class Kills(CrashCase):
                     self.assertTrue(line, "the process has ended by itself")
                     last = int(line) if line.strip().isdigit() else last
                 time.sleep(wait)
-                process.kill()
-                rest, _ = process.communicate()
+                rest = killed(process)
                 reported = [int(line) for line in rest.split() if line.isdigit()]
                 last = max(reported, default=last)
                 # Killed before its first store was open, it has nothing to tell.
@@ -308,8 +318,7 @@ class Kills(CrashCase):
                     if line.startswith("fail"):
                         said.append(line.split())
                 time.sleep(wait)
-                process.kill()
-                rest, _ = process.communicate()
+                rest = killed(process)
                 said += [line.split() for line in rest.decode().splitlines() if line.startswith("fail")]
                 # So are those who make the bundles that are missing.
                 for _ in range(dice.randrange(0, 4)):
