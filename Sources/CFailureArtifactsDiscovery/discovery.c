@@ -19,6 +19,9 @@ static _Atomic(uint64_t) traced_statements;
 static _Thread_local int pauses;
 static atomic_bool follows_tasks;
 
+static _Atomic(uint64_t) started_tests;
+
+void failure_artifacts_test_starts(void) { atomic_fetch_add(&started_tests, 1); }
 void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
 void failure_artifacts_discovery_pause(void) { pauses += 1; }
@@ -116,6 +119,11 @@ static inline __attribute__((always_inline)) void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
     if (!this_thread.handle) learn_thread();
     if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
+    uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
+    if (tests != connection->tests) {
+        connection->tests = tests;
+        events.used_since_start(connection);
+    }
     // Most statements are neither ROLLBACK nor ATTACH, nor do they follow one.
     char first = *sql | 0x20;
     if (first < 'd' || first == 'r' || connection->is_watched) follow(connection, sql);

@@ -103,23 +103,38 @@ static int64_t make_room(sqlite3 *handle, const char *schema, int64_t bytes) {
     return size;
 }
 
-static void keep_database(
+static failure_artifacts_image image_of(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
-    int64_t limit, failure_artifacts_receiver receiver) {
+    int64_t limit) {
     failure_artifacts_image image = {reason, schema, path_of(connection->handle, schema), NULL, 0};
     sqlite3_int64 size = 0;
     // With NOCOPY it only measures.
     sqlite3_serialize(connection->handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
     // Nothing was ever written.
-    if (size <= 0) return;
+    if (size <= 0) return image;
     if (size <= limit) {
-        bool is_written_to = reason == failure_artifacts_is_rolling_back;
+        bool is_written_to = reason != failure_artifacts_is_ending;
         int64_t cache = is_written_to ? make_room(connection->handle, schema, size) : 0;
         image.bytes = sqlite3_serialize(connection->handle, schema, &size, 0);
         if (cache != 0) set_cache(connection->handle, schema, cache);
     }
     image.size = size;
-    receiver(connection, image);
+    return image;
+}
+
+static void keep_database(
+    failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
+    int64_t limit, failure_artifacts_receiver receiver) {
+    failure_artifacts_image image = image_of(connection, schema, reason, limit);
+    if (image.size > 0) receiver(connection, image);
+}
+
+failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
+    failure_artifacts_discovery_pause();
+    int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
+    failure_artifacts_image image = image_of(connection, "main", failure_artifacts_is_starting, limit);
+    failure_artifacts_discovery_resume();
+    return image;
 }
 
 static void begin_unwinding(failure_artifacts_connection *connection) {

@@ -29,6 +29,8 @@ typedef struct failure_artifacts_connection {
     _Atomic(uint64_t) last_use;
     // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
     _Atomic(uintptr_t) last_task;
+    // The tests that had started when the last statement was run, as far as that is of interest.
+    uint64_t tests;
     // The thread of ours that uses the connection now, 0 where there is none.
     _Atomic(uintptr_t) lent_to;
     // Whether the application has begun to close the connection and run no statement since.
@@ -62,6 +64,8 @@ typedef enum failure_artifacts_keeping_reason {
     failure_artifacts_is_rolling_back,
     // The connection is about to be closed, and what only it has will be gone.
     failure_artifacts_is_ending,
+    // A test begins to use the store.
+    failure_artifacts_is_starting,
 } failure_artifacts_keeping_reason;
 
 // What a connection sees of one of its databases, as a database file in memory.
@@ -81,6 +85,8 @@ typedef struct failure_artifacts_discovery_events {
     void (*opened)(failure_artifacts_connection *connection);
     // On the thread of a statement, before it starts, where its Swift task is not that of the one before.
     void (*used_in_task)(failure_artifacts_connection *connection);
+    // On the thread of a statement, before it starts, where it is the first one since a test has started.
+    void (*used_since_start)(failure_artifacts_connection *connection);
     // On the thread of the statement that follows an ATTACH, before it starts.
     void (*attached)(failure_artifacts_connection *connection);
     // On the closing thread, when the connection's files are closed and before its memory is freed.
@@ -95,6 +101,9 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
 
 // From now on, it is reported that a connection is used in another Swift task.
 void failure_artifacts_follow_tasks(void);
+
+// A test starts whose first use of each connection is to be reported.
+void failure_artifacts_test_starts(void);
 
 // Makes sure that discovery is still in place, whatever the application did to SQLite's configuration since.
 // Cheap enough to be called before each test.
@@ -130,6 +139,10 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 // and a fiftieth of the time since this call, so that a test that rolls back all the time is not held up.
 void failure_artifacts_keeping_begins(int64_t maximum_bytes);
 void failure_artifacts_keeping_ends(void);
+
+// Keeps what the main database of a connection holds, within the limit that was set last. Only to be called on
+// the thread of a statement, before it starts.
+failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection);
 
 // The name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
 // past the last one. The caller must own the connection.

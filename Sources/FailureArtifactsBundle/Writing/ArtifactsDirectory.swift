@@ -64,6 +64,8 @@ package struct ArtifactsDirectory: Sendable {
     /// Creates a hidden directory in which one capture is put together.
     ///
     /// - Parameter process: Whose capture.
+    /// - Returns: The directory.
+    /// - Throws: The failure to create it.
     package func makeSpool(of process: ProcessIdentity = .current) throws(SystemError) -> Spool {
         try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
     }

@@ -14,6 +14,7 @@ package struct Spool: Sendable {
     /// - Parameters:
     ///   - directory: Where.
     ///   - process: Whose capture it takes; where that is another process, it is in the hands of this one.
+    /// - Throws: The failure to create its directory.
     init(in directory: String, of process: ProcessIdentity) throws(SystemError) {
         let name = HiddenName(Self.kind, of: process, taker: process == .current ? nil : .current)
         try self.init(

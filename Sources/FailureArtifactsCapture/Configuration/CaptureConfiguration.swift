@@ -58,6 +58,14 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// The largest history of a store in bytes, by default 64 MiB, 0 for none: of a WAL that holds more, the
     /// newest transactions are kept.
     public var maximumHistoryBytes: UInt64 = 64 << 20
+    /// Whether what a store held when a test began to use it is kept, for the bundle's `snapshots/start`, should
+    /// the test fail; by default it is not.
+    ///
+    /// So one sees what the test has changed, whatever the store's journal mode and in memory too. It costs
+    /// each test one reading of each of its stores, in its first statement, with the locks and the waiting that
+    /// the application's own reading would have there. Stores of more than ``maximumKeptBytes`` are not kept,
+    /// nor is what exceeds 64 MiB over all stores; databases that a connection attaches are not.
+    public var baseline = false
     /// Whether a failing test's stores are checkpointed after they have been copied; by default they are left
     /// as they are.
     ///

@@ -11,18 +11,26 @@ extension Capture {
         static let time = "CaptureConfiguration.timeLimitPerFailure"
     }
 
-    /// Copies the stores that belong to a test, as they are now.
+    /// The stores that belong to the test.
+    func findStores() -> [FoundStores.Store] {
+        FoundStores(
+            test: test, registry: registry, discovers: configuration.discoversStores,
+            artifactsDirectory: directory.path, isRunning: isRunning
+        ).stores
+    }
+
+    /// Copies stores, as they are now.
     ///
     /// - Parameters:
+    ///   - found: The stores.
     ///   - folder: Where their entries are in the bundle.
     ///   - failure: What has happened; nil where the test asked for copies.
     /// - Returns: What came of it, store by store.
-    func spoolStores(below folder: String, after failure: FailureEvent?) -> [BundleMetadata.Store] {
-        let found = FoundStores(
-            test: test, registry: registry, discovers: configuration.discoversStores,
-            artifactsDirectory: directory.path, isRunning: isRunning)
+    func spool(
+        _ found: [FoundStores.Store], below folder: String, after failure: FailureEvent?
+    ) -> [BundleMetadata.Store] {
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
-        return found.stores.map { found in
+        return found.map { found in
             Instant.now < deadline
                 ? spoolStore(found, below: folder, after: failure)
                 : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)

@@ -90,8 +90,10 @@ final class Capture: Sendable {
     /// Copies the stores as they are at the first failure; to be called on its thread.
     func spoolFailure(_ failure: FailureEvent) {
         add {
-            let stores = spoolStores(below: "stores", after: failure)
+            let found = findStores()
+            let stores = spool(found, below: "stores", after: failure)
             state.withLock { $0.stores = stores }
+            if configuration.baseline { spoolBaseline(of: found) }
         }
     }
 
@@ -103,11 +105,26 @@ final class Capture: Sendable {
     ///   - failure: What has happened; nil where the test asked for it.
     func spoolSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
         add {
-            var stores = spoolStores(below: "snapshots/\(label)", after: failure)
+            var stores = spool(findStores(), below: "snapshots/\(label)", after: failure)
             for index in stores.indices { shareContent(of: &stores[index]) }
             let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
             state.withLock { $0.snapshots.append(snapshot) }
         }
+    }
+
+    /// Adds what the stores held when the test began to use them.
+    private func spoolBaseline(of found: [FoundStores.Store]) {
+        let baseline = found.compactMap { found in
+            found.store.baseline(of: test.id).map {
+                FoundStores.Store(store: $0, name: found.name, isShared: found.isShared)
+            }
+        }
+        guard !baseline.isEmpty else { return }
+        var stores = spool(baseline, below: "snapshots/\(RunningTest.startLabel)", after: nil)
+        for index in stores.indices { shareContent(of: &stores[index]) }
+        let snapshot = BundleMetadata.Snapshot(
+            label: RunningTest.startLabel, at: test.date, stores: stores)
+        state.withLock { $0.snapshots.insert(snapshot, at: 0) }
     }
 
     /// Copies the stores as they are when the process ends in the middle of the test.

@@ -120,17 +120,18 @@ package final class CaptureSession: Sendable {
         framework: String, suite: String, name: String, arguments: [String]? = nil,
         location: String = "", isAlone: Bool
     ) -> RunningTest {
-        let (isOff, isWatched, maximumKeptBytes) = state.withLock { state in
+        let (isOff, isWatched, maximumKeptBytes, keepsBaselines) = state.withLock { state in
             let isOff = state.configuration.mode == .off
             return (
                 isOff, !isOff && state.configuration.discoversStores,
-                state.configuration.maximumKeptBytes
+                state.configuration.maximumKeptBytes, state.configuration.baseline
             )
         }
         if isWatched {
             registry.ensureInstalled()
             if !isAlone { registry.followTasks() }
             registry.beginKeeping(maximumBytes: maximumKeptBytes)
+            if keepsBaselines { registry.keepBaselines() }
         }
         var key = "\(location)\u{0}\(suite)\u{0}\(name)"
         for argument in arguments ?? [] { key += "\u{0}" + argument }
@@ -143,6 +144,9 @@ package final class CaptureSession: Sendable {
                 framework: framework, suite: suite, name: name, arguments: arguments, attempt: attempt)
             let test = RunningTest(
                 id: state.tests, identity: identity, isAlone: isAlone, start: now, isWatched: isWatched)
+            if keepsBaselines {
+                test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
+            }
             state.running[test.id] = test
             if isAlone { state.current = test }
             return test

@@ -50,7 +50,10 @@ package final class RunningTest: Sendable {
     private let retained = Lock<[any Sendable & AnyObject]>([])
 
     /// When it started, by the calendar.
-    private let date = Timestamp.now
+    let date = Timestamp.now
+
+    /// The label of what its stores held when it began to use them.
+    static let startLabel = "start"
 
     /// Whether a statement was run after the test had started.
     func hasRun(_ statement: LoggedStatement) -> Bool { statement.order > start.statement }

@@ -60,7 +60,8 @@ extension ComparedSide {
         return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch))
     }
 
-    /// Two stores of one bundle, or two states; by default what was committed and what the test saw.
+    /// Two stores of one bundle, or two states; by default what was committed and what the test saw, or what there
+    /// was when the test began to use the store and at the failure.
     private static func pair(
         within source: Source, stores: [String], commits: [CommitReference], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide) {
@@ -85,17 +86,22 @@ extension ComparedSide {
         if let name = stores.first {
             seen = try bundle.store(named: name)
         } else {
-            seen = choices.first { $0.committed(among: choices) != nil }
+            seen =
+                choices.first { $0.committed(among: choices) != nil }
+                ?? choices.first { $0.start(among: choices) != nil }
         }
-        guard let seen, let committed = seen.committed(among: choices) else {
+        guard let seen,
+            let before = seen.committed(among: choices) ?? seen.start(among: choices)
+        else {
             throw CommandError(
                 .usage,
                 "'\(source.path)' has nothing to compare: no transaction was open in "
                     + (stores.first.map { "the store '\($0)'" } ?? "any store")
-                    + ". Name two stores with --store, or a second bundle.")
+                    + ", and what it held at the start was not kept. Name two stores with --store, or a second bundle."
+            )
         }
         return (
-            try source.side(committed.name, at: nil, scratch: scratch),
+            try source.side(before.name, at: nil, scratch: scratch),
             try source.side(seen.name, at: nil, scratch: scratch)
         )
     }
@@ -155,5 +161,10 @@ extension StoreChoice {
     func committed(among choices: [StoreChoice]) -> StoreChoice? {
         guard !isCommitted, let entry = store.committedEntry else { return nil }
         return choices.first { $0.isCommitted && $0.entry == entry }
+    }
+
+    /// What there was when the test began to use the store, where this is what it saw at the failure.
+    func start(among choices: [StoreChoice]) -> StoreChoice? {
+        isCommitted ? nil : choices.first { $0.name == "start/\(name)" }
     }
 }

@@ -12,7 +12,8 @@ struct DiffCommand: Command {
                 "B", isOptional: true,
                 help:
                     "What it became. Without it two stores of A are compared: those that --store names, or "
-                    + "what was committed and what the test saw inside its transaction; or two states, with --at."
+                    + "what was committed and what the test saw inside its transaction, or what there was when "
+                    + "the test began to use the store; or two states, with --at."
             ),
         ],
         options: [

@@ -18,6 +18,8 @@ package final class ClosedStore: Sendable {
     let beforeRollback: KeptImage?
     /// The last statements of its connections.
     let logs: KeptLogs
+    /// What it held when tests began to use it.
+    let baselines: [TestID: KeptImage]
     /// Counts the process's opens and closes.
     let event: UInt64
 
@@ -52,17 +54,20 @@ package final class ClosedStore: Sendable {
         let last: KeptImage?
         let beforeRollback: KeptImage?
         let logs: KeptLogs
+        var baselines: [TestID: KeptImage] = [:]
         let event: UInt64
 
         /// The main database of a connection that was the last one to it.
         static func main(
-            of connection: DiscoveredConnection, _ remains: Remains, event: UInt64
+            of connection: DiscoveredConnection, _ remains: Remains,
+            _ baselines: [TestID: KeptImage], event: UInt64
         ) -> Draft {
             Draft(
                 path: connection.path, owner: connection.owner, identity: connection.identity,
                 schema: "main",
                 last: remains.last ?? (connection.path == nil ? remains.imageBeforeRollback : nil),
-                beforeRollback: remains.imageBeforeRollback, logs: remains.logs, event: event)
+                beforeRollback: remains.imageBeforeRollback, logs: remains.logs, baselines: baselines,
+                event: event)
         }
 
         /// The attached databases of a connection that had a file or content.
@@ -92,6 +97,7 @@ package final class ClosedStore: Sendable {
         last = draft.last
         beforeRollback = draft.beforeRollback
         logs = draft.logs
+        baselines = draft.baselines
         event = draft.event
     }
 }

@@ -37,6 +37,9 @@ package final class ConnectionRegistry: Sendable {
         var images = KeptImages()
         /// In the order of their end.
         var closed: [ClosedStore] = []
+        /// Whether what stores hold when a test begins to use them is kept, and how many bytes of that there are.
+        var keepsBaselines = false
+        var baselineBytes = 0
         /// Counts opens and closes.
         var event: UInt64 = 0
     }
@@ -48,6 +51,8 @@ package final class ConnectionRegistry: Sendable {
         var owner: TestID?
         /// What those have left that have ended.
         var remains: Remains?
+        /// What it held when tests began to use it.
+        var baselines: [TestID: KeptImage] = [:]
     }
 
     /// A point in the order of what happened to connections.
@@ -78,6 +83,11 @@ package final class ConnectionRegistry: Sendable {
                 used_in_task: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.usedInTask(serial: record.pointee.serial)
+                    ConnectionRegistry.shared.usedSinceStart(record)
+                },
+                used_since_start: { record in
+                    guard let record else { return }
+                    ConnectionRegistry.shared.usedSinceStart(record)
                 },
                 attached: { record in
                     guard let record else { return }
@@ -236,6 +246,13 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
+    /// What a test's stores hold when it begins to use them is kept from now on, see
+    /// ``DiscoveredStore/baseline(of:)``, as far as the test has things kept.
+    package func keepBaselines() {
+        state.withLock { $0.keepsBaselines = true }
+        failure_artifacts_test_starts()
+    }
+
     /// Ends what a test has begun with ``beginKeeping(maximumBytes:)``.
     ///
     /// The stores that it has closed are forgotten, and with the last test all that was kept: nobody will ask
@@ -270,7 +287,11 @@ package final class ConnectionRegistry: Sendable {
                 failure_artifacts_keeping_ends()
                 state.images = KeptImages()
                 state.closed = []
-                for store in state.stores.keys { state.stores[store]?.remains = nil }
+                for store in state.stores.keys {
+                    state.stores[store]?.remains = nil
+                    state.stores[store]?.baselines = [:]
+                }
+                state.baselineBytes = 0
             }
             return old
         }
@@ -279,10 +300,7 @@ package final class ConnectionRegistry: Sendable {
     }
 
     private func kept(_ image: failure_artifacts_image, of serial: UInt64) {
-        let image = KeptImage(
-            reason: image.reason == failure_artifacts_is_rolling_back ? .rollback : .end,
-            schema: String(cString: image.schema), path: image.path.map { String(cString: $0) },
-            bytes: image.bytes, size: Int(image.size), order: failure_artifacts_statement_count())
+        let image = KeptImage(image)
         state.withLock { state in
             if state.isKeeping { state.images.add(image, of: serial) }
         }
@@ -316,6 +334,37 @@ package final class ConnectionRegistry: Sendable {
         state.withLock { state in _ = state.connections[serial]?.users.insert(test) }
     }
 
+    /// Keeps what a store holds before a test uses it for the first time.
+    private func usedSinceStart(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
+        guard isWanted, let test = observer?.currentTest() else { return }
+        let isDue = state.withLock { state in
+            guard let connection = state.connections[record.pointee.serial],
+                let store = state.stores[connection.main], store.baselines[test] == nil
+            else { return false }
+            // Closed and opened again.
+            guard
+                let known = state.closed.last(where: {
+                    $0.path != nil && $0.path == connection.path && $0.identity == connection.identity
+                })?.baselines[test]
+            else { return state.baselineBytes < KeptImages.maximumBytes }
+            state.stores[connection.main]?.baselines[test] = known
+            return false
+        }
+        guard isDue else { return }
+        let image = KeptImage(failure_artifacts_image_at_start(record))
+        state.withLock { state in
+            guard let connection = state.connections[record.pointee.serial] else { return }
+            state.stores[connection.main]?.baselines[test] = image
+            if image.isThere { state.baselineBytes += image.size }
+        }
+    }
+
+    /// What an open store held when tests began to use it.
+    func baselines(of main: DiscoveredConnection.Main) -> [TestID: KeptImage] {
+        state.withLock { $0.stores[main]?.baselines ?? [:] }
+    }
+
     private func attached(
         _ files: Set<FileStatus.Identity>, _ record: UnsafeMutablePointer<failure_artifacts_connection>
     ) {
@@ -344,7 +393,9 @@ package final class ConnectionRegistry: Sendable {
                 unwoundAt: unwoundAt)
             store.remains = remains
             let closed: [ClosedStore.Draft] =
-                isOpen ? [] : [.main(of: connection, remains, event: state.event)]
+                isOpen
+                ? []
+                : [.main(of: connection, remains, store.baselines, event: state.event)]
             // Mostly there is nothing but the files.
             if images.isEmpty { return closed }
             var left = Remains()

@@ -31,6 +31,10 @@ package struct DiscoveredStore: Sendable {
     let beforeRollback: KeptImage?
     /// The statements of those of its connections that have ended.
     let endedLogs: KeptLogs
+    /// What it held when tests began to use it.
+    let baselines: [TestID: KeptImage]
+    /// What this is instead of a store that can be read: what one held then.
+    let start: KeptImage?
 
     /// A store to which no open connection is known.
     ///
@@ -64,7 +68,8 @@ package struct DiscoveredStore: Sendable {
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
-            last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs)
+            last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
+            baselines: closed.baselines)
     }
 
     private init(
@@ -72,7 +77,8 @@ package struct DiscoveredStore: Sendable {
         owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,
         files: StoreFiles?,
         accesses: [Access] = [],
-        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: KeptLogs = KeptLogs()
+        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: KeptLogs = KeptLogs(),
+        baselines: [TestID: KeptImage] = [:], start: KeptImage? = nil
     ) {
         self.storage = storage
         self.path = path
@@ -85,6 +91,8 @@ package struct DiscoveredStore: Sendable {
         self.last = last
         self.beforeRollback = beforeRollback
         self.endedLogs = endedLogs
+        self.baselines = baselines
+        self.start = start
     }
 
     /// One database of some connections that are open.
@@ -101,11 +109,11 @@ package struct DiscoveredStore: Sendable {
                 > (b?.order ?? 0, right.access.connection.serial)
         }.map(\.access)
         let registry = ConnectionRegistry.shared
+        let main = sorted.first { $0.schema == "main" }?.connection.main
         let images =
             sorted.compactMap { registry.imageBeforeRollback(of: $0.connection, $0.schema) }
-            + sorted.filter { $0.schema == "main" }.prefix(1).compactMap {
-                registry.imageBeforeRollback(ofEndedConnectionsTo: $0.connection.main)
-            }
+            + [main.flatMap { registry.imageBeforeRollback(ofEndedConnectionsTo: $0) }].compactMap(
+                \.self)
         let latest = images.max { $0.order < $1.order }
         // Whoever has used the store since has seen it rolled back.
         let isUsedSince = latest.map { image in
@@ -118,8 +126,14 @@ package struct DiscoveredStore: Sendable {
             users: accesses.reduce(into: []) { $0.formUnion($1.connection.users) },
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
             accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest,
-            endedLogs: sorted.first { $0.schema == "main" }
-                .map { registry.logs(ofEndedConnectionsTo: $0.connection.main) } ?? KeptLogs())
+            endedLogs: main.map { registry.logs(ofEndedConnectionsTo: $0) } ?? KeptLogs(),
+            baselines: main.map { registry.baselines(of: $0) } ?? [:])
+    }
+
+    /// What the store held when a test began to use it, as a store to be copied; nil where that was not kept,
+    /// see ``ConnectionRegistry/keepBaselines()``.
+    package func baseline(of test: TestID) -> DiscoveredStore? {
+        baselines[test].map { DiscoveredStore(storage: storage, path: path, files: nil, start: $0) }
     }
 
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsDiscovery
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -5,9 +6,9 @@ internal import FailureArtifactsSystem
 ///
 /// May be used from any thread.
 final class KeptImage: Sendable {
-    /// What the content would have been lost by.
+    /// What the content would have been lost by: a rollback, the connection's end, or what a test did next.
     enum Reason: Sendable {
-        case rollback, end
+        case rollback, end, use
     }
 
     private struct Bytes: @unchecked Sendable {
@@ -39,6 +40,20 @@ final class KeptImage: Sendable {
         self.bytes = Lock(Bytes(start: bytes))
         self.size = size
         self.order = order
+    }
+
+    /// Takes over what C has kept.
+    convenience init(_ image: failure_artifacts_image) {
+        let reason: Reason =
+            switch image.reason {
+            case failure_artifacts_is_rolling_back: .rollback
+            case failure_artifacts_is_ending: .end
+            default: .use
+            }
+        self.init(
+            reason: reason, schema: String(cString: image.schema),
+            path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
+            order: failure_artifacts_statement_count())
     }
 
     deinit { drop() }

@@ -14,6 +14,8 @@ package struct Snapshot: Sendable {
         case beforeRollback
         /// The content at the end of the last connection, kept while the test ran.
         case atClose
+        /// The content when the test began to use the store, kept while it ran.
+        case atStart
         /// No copy.
         case described
     }

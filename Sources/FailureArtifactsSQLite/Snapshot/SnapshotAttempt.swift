@@ -62,10 +62,11 @@ struct SnapshotAttempt {
 
     private enum Rung {
         case imageBeforeRollback, own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
-        case imageAtClose
+        case imageAtClose, imageAtStart
     }
 
     private var rungs: [Rung] {
+        if store.start != nil { return [.imageAtStart] }
         var rungs: [Rung] = limits.prefersStateBeforeRollback ? [.imageBeforeRollback] : []
         if store.accesses.isEmpty {
             rungs += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
@@ -115,6 +116,16 @@ struct SnapshotAttempt {
                         + "kept: too many at once, or too often for a test to be held up by it.")
             }
             return .atClose
+        case .imageAtStart:
+            guard let start = store.start else { return nil }
+            if start.size == 0 {
+                try writeEmptyStore()
+            } else if try !write(start) {
+                throw SnapshotFailure(
+                    "The store had \(start.size) bytes when the test began to use it, which were not kept: too "
+                        + "many at once.")
+            }
+            return .atStart
         }
     }
 
@@ -141,6 +152,17 @@ struct SnapshotAttempt {
     var fileIsInPlace: Bool {
         guard let original = store.path, let identity = store.identity else { return false }
         return FileSystem.regularFile(original)?.identity == identity
+    }
+
+    /// A file that was never written to is empty, and no SQLite database for tools that look at its header.
+    private func writeEmptyStore() throws(SnapshotFailure) {
+        do {
+            let connection = try Connection(path: targets.copy, mode: .create)
+            // What is set to what it was is written all the same.
+            try connection.execute("PRAGMA user_version = 1; PRAGMA user_version = 0")
+        } catch {
+            throw SnapshotFailure(error)
+        }
     }
 
     private func write(_ image: KeptImage?) throws(SnapshotFailure) -> Bool {

@@ -1,0 +1,93 @@
+import FailureArtifacts
+import Foundation
+import XCTest
+
+/// What stores held when the test began to use them is in the bundle of one that asked for it.
+///
+/// Each fails, or passes where its name says so.
+final class BaselineTests: XCTestCase {
+    private static let shared: Database? = try? Database(
+        freshPath("shared.sqlite"), journal: "wal", fruit: "apple")
+
+    override class func setUp() {
+        CaptureConfiguration.current.baseline = true
+        XCTAssertNotNil(shared)
+    }
+
+    override class func tearDown() {
+        CaptureConfiguration.current.baseline = false
+        XCTAssertNoThrow(try shared?.close())
+    }
+
+    /// A file with apple and pear that nobody has open.
+    private func template(journal: String) throws -> String {
+        let original = try freshPath("original.sqlite")
+        let database = try Database(original, journal: journal, fruit: "apple", "pear")
+        try database.close()
+        let path = try freshPath("template.sqlite")
+        try FileManager.default.copyItem(atPath: original, toPath: path)
+        try FileManager.default.removeItem(atPath: original)
+        return path
+    }
+
+    /// `template`: from apple, pear to kiwi.
+    func testTemplateInWALMode() throws {
+        let database = try Database(template(journal: "wal"))
+        try database.execute("DELETE FROM fruit; INSERT INTO fruit VALUES ('kiwi')")
+        XCTFail("template")
+        try database.close()
+    }
+
+    /// `template`: from apple, pear to kiwi.
+    func testTemplateWithARollbackJournal() throws {
+        let database = try Database(template(journal: "delete"))
+        try database.execute("BEGIN; DELETE FROM fruit; INSERT INTO fruit VALUES ('kiwi'); COMMIT")
+        XCTFail("template")
+        try database.close()
+    }
+
+    /// `template`: from apple, pear to pear, kiwi, over two connections one after the other.
+    func testStoreThatWasClosedMeanwhile() throws {
+        let path = try template(journal: "wal")
+        let first = try Database(path)
+        try first.execute("DELETE FROM fruit WHERE name = 'apple'")
+        try first.close()
+        let second = try Database(path)
+        try second.add("kiwi")
+        XCTFail("reopened")
+        try second.close()
+    }
+
+    /// `template`: from apple, pear to pear, closed before the failure.
+    func testStoreThatIsClosed() throws {
+        let database = try Database(template(journal: "delete"))
+        try database.execute("DELETE FROM fruit WHERE name = 'apple'")
+        try database.close()
+        XCTFail("closed")
+    }
+
+    /// `memory`: from nothing to apple.
+    func testNewStoreInMemory() throws {
+        let database = try Database(":memory:")
+        // What can be set only while nothing is written.
+        try database.execute(
+            "PRAGMA page_size = 1024; PRAGMA encoding = 'UTF-16le'; PRAGMA auto_vacuum = 1")
+        try database.execute("CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('apple')")
+        XCTAssertEqual(try database.integer("PRAGMA page_size"), 1024)
+        XCTAssertEqual(try database.integer("PRAGMA auto_vacuum"), 1)
+        XCTAssertEqual(
+            try database.integer("SELECT encoding = 'UTF-16le' FROM pragma_encoding"), 1)
+        XCTFail("memory")
+        try database.close()
+    }
+
+    func testThatUsesTheSharedStoreAndPasses() throws {
+        try Self.shared?.add("pear")
+    }
+
+    /// `shared`: from apple to apple, kiwi; and if the test above has run, from apple, pear to one more.
+    func testWithTheSharedStore() throws {
+        try Self.shared?.add("kiwi")
+        XCTFail("shared")
+    }
+}

@@ -1,0 +1,69 @@
+"""What a store held when the test began to use it."""
+
+import pathlib
+import subprocess
+import tempfile
+import zipfile
+
+from harness import BUILD, Store, SuiteCase
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+
+
+class Baseline(SuiteCase):
+    def starts(self, name, before, after, store="template"):
+        bundle = self.leaves(f"RawSuite.BaselineTests/{name}")
+        self.check_start(bundle, before, after, store)
+        return bundle
+
+    def check_start(self, bundle, before, after, name):
+        # There are others: the one that is shared, and the one that the template was made of.
+        (store,) = [store for store in bundle.metadata["stores"] if store["name"] == name]
+        self.assertEqual(Store(bundle.contents[store["entry"]]).rows(), after)
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertEqual(snapshot["label"], "start")
+        (start,) = [start for start in snapshot["stores"] if start["name"] == name]
+        self.assertEqual(start["capture"]["method"], "atStart")
+        self.assertEqual(start["entry"], f"snapshots/start/{name}.sqlite")
+        content = Store(bundle.contents[start["entry"]])
+        if before is None:
+            self.assertEqual(content.query("SELECT * FROM sqlite_master"), [])
+        else:
+            self.assertEqual(content.rows(), before)
+        self.assertLessEqual(snapshot["at"], bundle.metadata["failures"][0]["at"])
+
+    def test_template_in_wal_mode(self):
+        bundle = self.starts("testTemplateInWALMode", ["apple", "pear"], ["kiwi"])
+        # What the test has changed is one command.
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "again.zip"
+            with zipfile.ZipFile(path, "w") as archive:
+                for name, content in bundle.contents.items():
+                    archive.writestr(name, content)
+            changes = subprocess.run(
+                [TOOL, "diff", "--json", "--store", "template", path], capture_output=True, text=True,
+                check=False)
+        self.assertEqual((changes.returncode, changes.stderr), (1, ""))
+        self.assertIn("kiwi", changes.stdout)
+        self.assertIn("pear", changes.stdout)
+
+    def test_template_with_a_rollback_journal(self):
+        self.starts("testTemplateWithARollbackJournal", ["apple", "pear"], ["kiwi"])
+
+    def test_store_that_was_closed_meanwhile(self):
+        self.starts("testStoreThatWasClosedMeanwhile", ["apple", "pear"], ["pear", "kiwi"])
+
+    def test_store_that_is_closed(self):
+        self.starts("testStoreThatIsClosed", ["apple", "pear"], ["pear"])
+
+    def test_new_store_in_memory(self):
+        self.starts("testNewStoreInMemory", None, ["apple"], "memory")
+
+    def test_shared_store(self):
+        self.starts("testWithTheSharedStore", ["apple"], ["apple", "kiwi"], "shared")
+
+    def test_shared_store_that_an_earlier_test_has_changed(self):
+        bundles = self.leaves("RawSuite.BaselineTests", count=6)
+        (bundle,) = [
+            bundle for bundle in bundles if bundle.metadata["test"]["name"] == "testWithTheSharedStore"]
+        self.check_start(bundle, ["apple", "pear"], ["apple", "pear", "kiwi"], "shared")
