@@ -9,6 +9,8 @@ package struct Console {
     let environment: [String: String]
     /// What is undone when a signal ends the tool.
     package let interruption: Interruption
+    /// Seen on a terminal only.
+    let progress: ProgressBar
 
     init(
         output: TextOutput, error: TextOutput, environment: [String: String],
@@ -18,6 +20,7 @@ package struct Console {
         self.error = error
         self.environment = environment
         self.interruption = interruption
+        progress = ProgressBar(output: error)
     }
 
     /// That of this process.
@@ -43,6 +46,7 @@ package struct Console {
 
     /// Writes a line to standard error; nothing can be done where nobody listens.
     func say(_ line: String) {
+        progress.clear()
         try? error.writeLine(line)
         try? error.flush()
     }
