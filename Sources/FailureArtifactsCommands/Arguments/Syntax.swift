@@ -15,6 +15,17 @@ package struct Syntax: Sendable {
         case bundle
         /// A program with its arguments.
         case command
+
+        /// What values of a name mostly are.
+        init(of name: String) {
+            switch name {
+            case "FILE", "A", "B": self = .file
+            case "DIR": self = .directory
+            case "BUNDLE", "PATH": self = .bundle
+            case "CMD": self = .command
+            default: self = .text
+            }
+        }
     }
 
     /// An option: `--json`, `--store NAME`.
@@ -30,13 +41,13 @@ package struct Syntax: Sendable {
         package let help: String
 
         package init(
-            _ name: String, short: String? = nil, value: String? = nil, kind: ValueKind = .text,
+            _ name: String, short: String? = nil, value: String? = nil, kind: ValueKind? = nil,
             help: String
         ) {
             self.name = name
             self.short = short
             self.value = value
-            self.kind = kind
+            self.kind = kind ?? ValueKind(of: value ?? "")
             self.help = help
         }
     }
@@ -54,10 +65,10 @@ package struct Syntax: Sendable {
 
         package init(
             _ name: String, isRepeated: Bool = false, isOptional: Bool = false,
-            kind: ValueKind = .text, help: String
+            kind: ValueKind? = nil, help: String
         ) {
             self.name = name
-            self.kind = kind
+            self.kind = kind ?? ValueKind(of: name)
             self.isRepeated = isRepeated
             self.isOptional = isOptional
             self.help = help
@@ -141,12 +152,12 @@ extension ParsedArguments {
 
 extension Syntax.Positional {
     static let bundle = Syntax.Positional(
-        "BUNDLE", kind: .bundle,
+        "BUNDLE",
         help:
             "A bundle, or a directory or a zip that holds exactly one. DIR/PART and OUTER.zip/PART name "
             + "one of several, where PART is a part of its name that no other has.")
 
     static let paths = Syntax.Positional(
-        "PATH", isRepeated: true, kind: .bundle,
+        "PATH", isRepeated: true,
         help: "A bundle, a directory of bundles, or a zip of bundles.")
 }

@@ -35,13 +35,21 @@ package struct Console {
     /// Says that something is not as it should be, on standard error and after the results so far.
     func warn(_ sentence: String) throws {
         try output.flush()
-        say(error.styled("warning:", .yellow) + " " + SafeText.line(sentence))
+        say("warning:", .yellow, sentence)
     }
 
     /// Says why the command ends.
     func report(_ failure: CommandError) {
         try? output.flush()
-        say(error.styled("error:", .red) + " " + SafeText.line(failure.description))
+        say("error:", .red, failure.description)
+    }
+
+    /// A sentence, on a terminal broken between its words.
+    private func say(_ label: String, _ style: TextOutput.Style, _ sentence: String) {
+        let lines = TextWrap.message(label + " " + SafeText.line(sentence), indent: 0, for: error)
+        for (index, line) in lines.enumerated() {
+            say(index == 0 ? error.styled(label, style) + line.dropFirst(label.count) : line)
+        }
     }
 
     /// Writes a line to standard error; nothing can be done where nobody listens.

@@ -9,7 +9,7 @@ struct MergeCommand: Command {
         positionals: [.paths],
         options: [
             Syntax.Option(
-                "--output", short: "-o", value: "DIR", kind: .directory,
+                "--output", short: "-o", value: "DIR",
                 help: "The directory, which is created where it is missing. What is in it stays."),
             .json("An object: directory, bundles, added, renamed, identical, report."),
         ],

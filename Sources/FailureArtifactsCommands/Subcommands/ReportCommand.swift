@@ -8,7 +8,7 @@ struct ReportCommand: Command {
         positionals: [.paths],
         options: [
             Syntax.Option(
-                "--output", short: "-o", value: "FILE", kind: .file,
+                "--output", short: "-o", value: "FILE",
                 help:
                     "The page, written over one that is there; - for standard output. By default "
                     + "\(defaultOutput).")
