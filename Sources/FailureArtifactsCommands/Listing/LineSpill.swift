@@ -8,6 +8,7 @@ struct LineSpill: ~Copyable {
     private var buffer: [UInt8] = []
 
     /// - Parameter directory: A scratch directory.
+    /// - Throws: The failure to create a file.
     init(in directory: String) throws(SystemError) {
         file = try File(creating: Path.join(directory, "lines"))
     }

@@ -24,7 +24,9 @@ struct MergedDirectory {
     /// The names of the bundles that are there.
     private var names: [BundleIdentity: [String]] = [:]
 
-    /// Creates the directory where it is missing. One that is new has git ignore what is in it.
+    /// Creates the directory where it is missing.
+    ///
+    /// One that is new has git ignore what is in it.
     init(path: String) throws {
         self.path = path
         if try FileSystem.status(of: path) == nil { try ArtifactsDirectory(path: path).prepare() }

@@ -36,6 +36,7 @@ struct BundleLine: Sendable {
     ///   - lines: What is listed.
     ///   - hasTime: Whether it is said when they were captured.
     ///   - output: Where they go.
+    /// - Returns: A line for each, without line ends.
     static func text(of lines: [BundleLine], hasTime: Bool, for output: TextOutput) -> [String] {
         guard !lines.isEmpty else { return [] }
         var layout = Layout(lines, hasTime: hasTime)

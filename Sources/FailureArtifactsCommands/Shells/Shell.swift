@@ -5,6 +5,7 @@ enum Shell: String, CaseIterable {
     /// A script that has the shell complete the tool's arguments.
     ///
     /// - Parameter commands: What they take.
+    /// - Returns: The script.
     func completions(for commands: [Syntax]) -> String {
         switch self {
         case .bash: BashCompletions(commands: commands).text

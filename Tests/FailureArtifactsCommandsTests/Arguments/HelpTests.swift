@@ -14,7 +14,7 @@ import Testing
         let outcome = run(command, "--help")
         #expect(outcome.status == 0)
         #expect(outcome.error.isEmpty)
-        #expect(outcome.output.hasPrefix("Usage: failure-artifacts \(command) "))
+        #expect(outcome.output.hasPrefix("Usage: failure-artifacts \(command)"))
         #expect(outcome.output.split(separator: "\n").allSatisfy { $0.count < 80 })
         #expect(run("help", command) == outcome)
         #expect(run(command, "-h", "--json").status == (Self.withoutJSON.contains(command) ? 64 : 0))

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsZip
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -111,6 +112,7 @@ import Testing
         let fixture = try Fixture()
         try fixture.ledger("one.zip")
         try fixture.plain("two.zip")
+        try FileSystem.createDirectory(fixture.path("zips"))
         for shard in 1...2 {
             try fixture.pythonZip(
                 "zips/shard-\(shard).zip", stored: stored,

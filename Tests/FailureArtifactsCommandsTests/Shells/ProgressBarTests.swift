@@ -10,7 +10,7 @@ import Testing
         bar.show("Merging", done: 5, total: 10)
         // Too soon to be seen.
         bar.show("Merging", done: 6, total: 10)
-        #expect(memory.text == "\r\u{1B}[KMerging [" + bars(filled: 18, of: 36) + "] 5 of 10")
+        #expect(memory.text == "\r\u{1B}[KMerging [" + bars(filled: 20, of: 40) + "] 5 of 10")
         bar.clear()
         bar.clear()
         #expect(memory.text.hasSuffix("5 of 10\r\u{1B}[K"))
