@@ -63,8 +63,11 @@ struct FishCompletions {
         var lines = syntax.options.map { option in
             var words = (option.short.map { ["-s", String($0.dropFirst())] } ?? [])
             words += ["-l", String(option.name.dropFirst(2))]
-            // Of files -f at the top offers none.
-            if option.value != nil { words += ["-r", action(option.kind)].filter { !$0.isEmpty } }
+            if option.value != nil {
+                // An option that needs a value has all files offered for it, unless these are excluded.
+                let isFile = option.kind == .file
+                words += [isFile ? "-r" : "-x", action(option.kind)].filter { !$0.isEmpty }
+            }
             return complete(isIt, words.joined(separator: " "), Shell.summary(of: option.help))
         }
         var kinds: [Syntax.ValueKind] = []

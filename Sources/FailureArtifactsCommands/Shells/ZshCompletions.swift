@@ -11,7 +11,8 @@ struct ZshCompletions {
             # Made by: failure-artifacts completions zsh
 
             _failure_artifacts_bundle() {
-                _files -g '*.(#i)zip(-.)'
+                # _files would offer all others where there is none of these.
+                _alternative 'bundles:bundle:_path_files -g "*.[zZ][iI][pP](-.)"' 'folders:directory:_path_files -/'
             }
 
             _failure_artifacts() {
