@@ -347,3 +347,16 @@ class Installation(unittest.TestCase):
             for arguments in (["--nope"], ["a", "b"]):
                 self.assertEqual(self.install(*arguments, cwd=place).returncode, 1)
             self.assertEqual(sorted(path.name for path in place.iterdir()), ["package", "there"])
+
+
+class Picture(unittest.TestCase):
+    """Of a report, which README and the documentation show; Scripts/picture makes it."""
+
+    def test_it_is_there_and_small(self):
+        path = "Sources/FailureArtifacts/Documentation.docc/Resources/report.png"
+        content = (ROOT / path).read_bytes()
+        self.assertTrue(content.startswith(b"\x89PNG\r\n\x1a\n"))
+        self.assertLess(len(content), 200_000)
+        self.assertIn(f"]({path})", (ROOT / "README.md").read_text())
+        article = ROOT / "Sources/FailureArtifacts/Documentation.docc/FailureArtifacts.md"
+        self.assertIn("](report)", article.read_text())
