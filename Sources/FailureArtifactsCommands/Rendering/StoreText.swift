@@ -29,7 +29,7 @@ struct StoreText {
             for object in schema {
                 var sql = SafeText.lines(object.sql)
                 sql[sql.count - 1] += ";"
-                lines += sql.map { "    " + $0 }
+                lines += sql.flatMap { TextWrap.code($0, indent: 4, for: output) }
             }
             if let omitted = store.schemaOmitted {
                 lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")

@@ -60,6 +60,12 @@ struct AttemptSeries: Sendable {
 
     /// What an attempt is called: only what tells it from the others.
     func title(of attempt: Attempt) -> String {
+        let title = name(of: attempt)
+        let isOne = attempts.allSatisfy { $0.cause == attempt.cause || name(of: $0) != title }
+        return isOne ? title : "\(title), failure \(attempt.cause + 1)"
+    }
+
+    private func name(of attempt: Attempt) -> String {
         let all = attempts.map(\.first)
         var parts: [String] = []
         if Set(all.map(\.run)).count > 1 {

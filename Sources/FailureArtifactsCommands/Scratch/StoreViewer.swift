@@ -4,6 +4,8 @@ internal import FailureArtifactsSystem
 struct StoreViewer: Equatable {
     let executable: String
     var arguments: [String] = []
+    /// What stands between the store's path and arguments that are passed on.
+    var separator: [String] = []
 
     /// SQLite's own shell, which needs no more than a terminal.
     ///
@@ -38,9 +40,10 @@ struct StoreViewer: Equatable {
         let name = "DB Browser for SQLite"
         let places = ["/Applications", Path.join(environment["HOME", default: "/"], "Applications")]
         for place in places
-        where (try? FileSystem.status(of: Path.join(place, name + ".app"))) ?? nil != nil {
+        where (try? FileSystem.status(of: Path.join(place, name + ".app"))) != nil {
             // Waits for it: the copy is gone afterwards. A new instance, as one that runs may go on.
-            return StoreViewer(executable: "/usr/bin/open", arguments: ["-W", "-n", "-a", name])
+            return StoreViewer(
+                executable: "/usr/bin/open", arguments: ["-W", "-n", "-a", name], separator: ["--args"])
         }
         let way = "'brew install --cask db-browser-for-sqlite'"
         #else

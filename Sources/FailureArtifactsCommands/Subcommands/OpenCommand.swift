@@ -48,8 +48,9 @@ struct OpenCommand: Command {
                 for line in try header(bundle.metadata, choice, file, console.error) {
                     console.say(line)
                 }
+                let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
                 let status = try ChildProcess.run(
-                    viewer.executable, arguments: viewer.arguments + [file.path] + passedOn,
+                    viewer.executable, arguments: viewer.arguments + [file.path] + more,
                     environment: console.environment,
                     interruption: console.interruption)
                 return ExitCode(rawValue: status)

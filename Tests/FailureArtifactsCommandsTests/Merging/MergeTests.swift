@@ -174,6 +174,23 @@ import Testing
         #expect(page.ranges(of: "attempts side by side").count == 1)
     }
 
+    @Test func `One attempt that failed in two ways is told apart`() throws {
+        let fixture = try Fixture()
+        for (name, fingerprint) in [("1", "a"), ("2", "b")] {
+            try attempt(
+                "here/T.t-0000000\(name).zip", in: fixture, fingerprint: fingerprint, rows: "(1, 'x', 1)"
+            )
+        }
+        #expect(run("merge", fixture.path("here"), "-o", fixture.path("merged")).status == 0)
+        let page = try page(in: fixture.path("merged"))
+        #expect(
+            page.contains("<th scope=\"col\">here, failure 1</th><th scope=\"col\">here, failure 2</th>")
+        )
+        #expect(
+            page.contains(
+                "Store s, here, failure 1 → here, failure 2 <span class=\"dim\">no change of rows"))
+    }
+
     @Test func `Shards with one cause are no attempts`() throws {
         let fixture = try Fixture()
         for shard in 1...3 {
