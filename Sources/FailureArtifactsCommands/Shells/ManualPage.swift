@@ -107,9 +107,7 @@ struct ManualPage {
             lines.append(".El")
         }
         for text in syntax.discussion.split(separator: "\n\n") {
-            // A list ends with a space of its own.
-            if lines.last != ".El" { lines.append(".Pp") }
-            lines.append(paragraph(String(text)))
+            lines += [".Pp", paragraph(String(text))]
         }
         return lines.joined(separator: "\n")
     }
