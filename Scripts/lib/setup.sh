@@ -89,6 +89,13 @@ set_up_tests() {
         need_command objcopy binutils
         need_command cc gcc
     fi
+    # The completions are tried in the shells, and the manual page with two programs that read it.
+    if [ "$(uname)" = Linux ]; then
+        need_command zsh zsh
+        need_command fish fish
+        need_command mandoc mandoc
+        need_command groff groff
+    fi
     # The report is tested in a browser; there is none to be had for macOS in this way.
     if [ "$(uname)" = Linux ] && ! has_browser; then missing+=(chromium); fi
     install_missing
@@ -104,6 +111,22 @@ set_up_tests() {
         set_up_venv
         quietly "$build/logs/axe.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
             --no-deps --target "$build/axe" 'axe-playwright-python==0.1.8'
+    fi
+    set_up_fleet
+}
+
+# What the recipe for an object store is tried with: DuckDB, the command aws, and a local S3.
+set_up_fleet() {
+    local packages=(duckdb==1.5.5 duckdb-extension-httpfs==1.5.5 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5
+        awscli==1.46.3)
+    # Another list is another environment.
+    if [ "$(cat "$build/fleet/packages" 2>/dev/null)" != "${packages[*]}" ]; then
+        python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+        install_missing
+        quietly "$build/logs/fleet-venv.log" python3 -m venv --clear "$build/fleet"
+        quietly "$build/logs/fleet.log" "$build/fleet/bin/python3" -m pip install --disable-pip-version-check \
+            --no-compile "${packages[@]}"
+        printf '%s\n' "${packages[*]}" >"$build/fleet/packages"
     fi
 }
 

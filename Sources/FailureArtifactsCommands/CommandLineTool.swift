@@ -1,13 +1,16 @@
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
     package static let version = "0.1.0"
+    /// Of the version, as `mdoc(7)` wants it.
+    static let date = "November 21, 2026"
 
     /// In the order of `--help`.
     static var commands: [any Command.Type] {
         [
             RunCommand.self, ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
             HistoryCommand.self, DiffCommand.self, ExtractCommand.self, VerifyCommand.self,
-            SweepCommand.self, ReportCommand.self,
+            SweepCommand.self, ReportCommand.self, MergeCommand.self,
+            CompletionsCommand.self, ManualCommand.self,
         ]
     }
 

@@ -155,7 +155,7 @@ package enum BundleLocator {
         }
     }
 
-    static func isZipName(_ name: String) -> Bool {
+    package static func isZipName(_ name: String) -> Bool {
         name.utf8.suffix(4).elementsEqual(".zip".utf8) || name.utf8.suffix(4).elementsEqual(".ZIP".utf8)
     }
 

@@ -22,7 +22,7 @@ enum HelpText {
         ]
         var arguments = syntax.positionals.map { ($0.name, $0.help) }
         if let rest = syntax.rest { arguments.append((rest.name, rest.help)) }
-        sections.append("Arguments:\n" + definitions(arguments))
+        if !arguments.isEmpty { sections.append("Arguments:\n" + definitions(arguments)) }
         sections.append("Options:\n" + definitions(syntax.options.map { (label(of: $0), $0.help) }))
         sections += syntax.discussion.split(separator: "\n\n").map { wrapped(String($0), indent: 0) }
         return sections.joined(separator: "\n\n") + "\n"

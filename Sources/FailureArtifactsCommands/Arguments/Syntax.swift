@@ -1,7 +1,33 @@
 internal import FailureArtifactsSQLite
 
-/// What a command takes: its arguments are parsed by it, and its `--help` is made of it.
+/// What a command takes: its arguments are parsed by it, and its `--help`, its part of the manual and the
+/// completions of the shells are made of it.
 package struct Syntax: Sendable {
+    /// What a value is, for those who help to type it.
+    package enum ValueKind: Equatable, Sendable {
+        /// Anything.
+        case text
+        /// One of these words.
+        case words([String])
+        case file
+        case directory
+        /// A bundle, a zip of bundles or a directory.
+        case bundle
+        /// A program with its arguments.
+        case command
+
+        /// What values of a name mostly are.
+        init(of name: String) {
+            switch name {
+            case "FILE", "A", "B": self = .file
+            case "DIR": self = .directory
+            case "BUNDLE", "PATH": self = .bundle
+            case "CMD": self = .command
+            default: self = .text
+            }
+        }
+    }
+
     /// An option: `--json`, `--store NAME`.
     package struct Option: Sendable {
         /// With two dashes.
@@ -10,12 +36,18 @@ package struct Syntax: Sendable {
         package let short: String?
         /// What `--help` calls the value; nil for an option that takes none.
         package let value: String?
+        /// What a shell offers for the value.
+        package let kind: ValueKind
         package let help: String
 
-        package init(_ name: String, short: String? = nil, value: String? = nil, help: String) {
+        package init(
+            _ name: String, short: String? = nil, value: String? = nil, kind: ValueKind? = nil,
+            help: String
+        ) {
             self.name = name
             self.short = short
             self.value = value
+            self.kind = kind ?? ValueKind(of: value ?? "")
             self.help = help
         }
     }
@@ -27,12 +59,16 @@ package struct Syntax: Sendable {
         package let isRepeated: Bool
         /// Whether it may be left out; only last positionals can.
         package let isOptional: Bool
+        /// What a shell offers for it.
+        package let kind: ValueKind
         package let help: String
 
         package init(
-            _ name: String, isRepeated: Bool = false, isOptional: Bool = false, help: String
+            _ name: String, isRepeated: Bool = false, isOptional: Bool = false,
+            kind: ValueKind? = nil, help: String
         ) {
             self.name = name
+            self.kind = kind ?? ValueKind(of: name)
             self.isRepeated = isRepeated
             self.isOptional = isOptional
             self.help = help
@@ -122,5 +158,6 @@ extension Syntax.Positional {
             + "one of several, where PART is a part of its name that no other has.")
 
     static let paths = Syntax.Positional(
-        "PATH", isRepeated: true, help: "A bundle, a directory of bundles, or a zip of bundles.")
+        "PATH", isRepeated: true,
+        help: "A bundle, a directory of bundles, or a zip of bundles.")
 }

@@ -9,6 +9,8 @@ package struct Console {
     let environment: [String: String]
     /// What is undone when a signal ends the tool.
     package let interruption: Interruption
+    /// Seen on a terminal only.
+    let progress: ProgressBar
 
     init(
         output: TextOutput, error: TextOutput, environment: [String: String],
@@ -18,6 +20,7 @@ package struct Console {
         self.error = error
         self.environment = environment
         self.interruption = interruption
+        progress = ProgressBar(output: error)
     }
 
     /// That of this process.
@@ -32,17 +35,26 @@ package struct Console {
     /// Says that something is not as it should be, on standard error and after the results so far.
     func warn(_ sentence: String) throws {
         try output.flush()
-        say(error.styled("warning:", .yellow) + " " + SafeText.line(sentence))
+        say("warning:", .yellow, sentence)
     }
 
     /// Says why the command ends.
     func report(_ failure: CommandError) {
         try? output.flush()
-        say(error.styled("error:", .red) + " " + SafeText.line(failure.description))
+        say("error:", .red, failure.description)
+    }
+
+    /// A sentence, on a terminal broken between its words.
+    private func say(_ label: String, _ style: TextOutput.Style, _ sentence: String) {
+        let lines = TextWrap.message(label + " " + SafeText.line(sentence), indent: 0, for: error)
+        for (index, line) in lines.enumerated() {
+            say(index == 0 ? error.styled(label, style) + line.dropFirst(label.count) : line)
+        }
     }
 
     /// Writes a line to standard error; nothing can be done where nobody listens.
     func say(_ line: String) {
+        progress.clear()
         try? error.writeLine(line)
         try? error.flush()
     }

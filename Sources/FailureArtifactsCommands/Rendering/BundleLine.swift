@@ -4,6 +4,8 @@ internal import FailureArtifactsBundle
 struct BundleLine: Sendable {
     private let outcome: String
     private let isCrash: Bool
+    private let time: String
+    private let suite: String
     private let test: String
     private let message: String
     private let stores: String
@@ -13,6 +15,8 @@ struct BundleLine: Sendable {
     init(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) {
         outcome = metadata.outcome.label
         isCrash = metadata.outcome != .failed
+        time = SafeText.line(String(metadata.capture.at.prefix(19)).replacing("T", with: " "))
+        suite = SafeText.line(metadata.test.suite)
         test = SafeText.line(metadata.test.title)
         let first = metadata.failures.first?.message ?? ""
         message = TextWidth.shortened(SafeText.line(FailureText.essence(of: first)), to: 100)
@@ -21,56 +25,109 @@ struct BundleLine: Sendable {
         name = SafeText.line(location.name)
     }
 
+    /// A column, by its place in the line.
+    private enum Column: Int, CaseIterable {
+        case outcome, time, test, message, stores, size, name
+    }
+
     /// The lines, aligned; cut to the width of a terminal.
-    static func text(of lines: [BundleLine], for output: TextOutput) -> [String] {
-        let columns: [KeyPath<BundleLine, String>] = [
-            \.outcome, \.test, \.message, \.stores, \.size, \.name,
-        ]
-        var widths = columns.map { column in
-            lines.map { TextWidth.columns(of: $0[keyPath: column]) }.max() ?? 0
-        }
+    ///
+    /// - Parameters:
+    ///   - lines: What is listed.
+    ///   - hasTime: Whether it is said when they were captured.
+    ///   - output: Where they go.
+    /// - Returns: A line for each, without line ends.
+    static func text(of lines: [BundleLine], hasTime: Bool, for output: TextOutput) -> [String] {
+        guard !lines.isEmpty else { return [] }
+        var layout = Layout(lines, hasTime: hasTime)
+        if let terminal = output.terminal { layout.fit(into: terminal.width, lines) }
+        return lines.map { $0.text(layout, output) }
+    }
+
+    /// The widths of the columns.
+    private struct Layout {
+        var columns: [Column]
+        var widths: [Column: Int]
         var isNameShort = false
-        if let terminal = output.terminal {
-            // Least is lost where first the message gives way, then the name, then the test.
-            var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - terminal.width
-            shrink(&widths[2], to: 36, by: &excess)
-            if excess > 0 {
-                isNameShort = true
-                let short = lines.map { TextWidth.columns(of: $0.shortName) }.max() ?? 0
-                excess -= widths[5] - short
-                widths[5] = short
-                // What that gave too much goes to the message.
-                if excess < 0 {
-                    widths[2] -= excess
-                    excess = 0
-                }
+
+        init(_ lines: [BundleLine], hasTime: Bool) {
+            columns = Column.allCases.filter { hasTime || $0 != .time }
+            widths = [:]
+            for column in columns {
+                widths[column] = lines.map { TextWidth.columns(of: $0.cell(column)) }.max() ?? 0
             }
-            shrink(&widths[2], to: 24, by: &excess)
-            shrink(&widths[1], to: 20, by: &excess)
-            shrink(&widths[2], to: 8, by: &excess)
         }
-        return lines.map { $0.text(widths, isNameShort: isNameShort, output) }
-    }
 
-    private static func shrink(_ width: inout Int, to least: Int, by excess: inout Int) {
-        let give = min(max(excess, 0), max(width - least, 0))
-        width -= give
-        excess -= give
-    }
-
-    private func text(_ widths: [Int], isNameShort: Bool, _ output: TextOutput) -> String {
-        func cell(_ text: String, _ column: Int, right: Bool = false) -> String {
-            let width = widths[column]
-            return TextWidth.padded(TextWidth.shortened(text, to: width), to: width, right: right)
+        /// By how much the lines are too long; what they could be longer by is negative.
+        private func excess(over width: Int) -> Int {
+            columns.reduce(2 * (columns.count - 1) - width) { $0 + (widths[$1] ?? 0) }
         }
-        return [
-            output.styled(cell(outcome, 0), isCrash ? .yellow : .red),
-            output.styled(cell(test, 1), .bold),
-            cell(message, 2), cell(stores, 3), cell(size, 4, right: true),
-            output.styled(isNameShort ? shortName : name, .dim),
-        ].joined(separator: "  ")
+
+        /// Least is lost where first the message gives way, then the name, then what is the same mostly, and
+        /// the test last.
+        mutating func fit(into width: Int, _ lines: [BundleLine]) {
+            let natural = widths[.message] ?? 0
+            shrink(.message, to: 36, width)
+            if excess(over: width) > 0 {
+                isNameShort = true
+                widths[.name] = lines.map { TextWidth.columns(of: $0.shortName) }.max() ?? 0
+            }
+            for column in [Column.stores, .size] where excess(over: width) > 0 {
+                columns.removeAll { $0 == column }
+            }
+            shrink(.test, to: 32, width)
+            shrink(.message, to: 24, width)
+            shrink(.test, to: 20, width)
+            shrink(.message, to: 8, width)
+            // What that gave too much goes to the message.
+            let room = -excess(over: width)
+            if room > 0 { widths[.message] = min(natural, (widths[.message] ?? 0) + room) }
+        }
+
+        private mutating func shrink(_ column: Column, to least: Int, _ width: Int) {
+            let current = widths[column] ?? 0
+            widths[column] = current - min(max(excess(over: width), 0), max(current - least, 0))
+        }
     }
 
-    /// What tells a bundle's name from the others, and is enough to name it: `1a2b3c4d.zip`.
-    private var shortName: String { String(name.suffix(12)) }
+    private func cell(_ column: Column) -> String {
+        switch column {
+        case .outcome: outcome
+        case .time: time
+        case .test: test
+        case .message: message
+        case .stores: stores
+        case .size: size
+        case .name: name
+        }
+    }
+
+    private func text(_ layout: Layout, _ output: TextOutput) -> String {
+        layout.columns.map { column in
+            let width = layout.widths[column] ?? 0
+            func padded(_ text: String) -> String {
+                TextWidth.padded(
+                    TextWidth.shortened(text, to: width), to: width, right: column == .size)
+            }
+            switch column {
+            case .outcome: return output.styled(padded(outcome), isCrash ? .yellow : .red)
+            case .test: return output.styled(padded(shortTest(width)), .bold)
+            case .name: return output.styled(layout.isNameShort ? shortName : name, .dim)
+            case .time, .message, .stores, .size: return padded(cell(column))
+            }
+        }.joined(separator: "  ")
+    }
+
+    /// The test in so many columns: of a long suite and a long name both are to be recognised.
+    private func shortTest(_ width: Int) -> String {
+        guard TextWidth.columns(of: test) > width, !suite.isEmpty, test.hasPrefix(suite + ".") else {
+            return test
+        }
+        let name = String(test.dropFirst(suite.count + 1))
+        let room = max(width / 3, width - 1 - TextWidth.columns(of: name))
+        return TextWidth.shortened(suite, to: room) + "." + name
+    }
+
+    /// What tells a bundle's name from the others, and is enough to name it: `1a2b3c4d`.
+    private var shortName: String { String(name.dropLast(4).suffix(8)) }
 }

@@ -111,7 +111,8 @@ struct BundleText {
     private func warnings(_ metadata: BundleMetadata) -> [String] {
         guard !metadata.warnings.isEmpty else { return [] }
         return [output.styled("Warnings", .heading)]
-            + metadata.warnings.map { output.styled("  " + SafeText.line($0), .yellow) }
+            + metadata.warnings.flatMap { TextWrap.message($0, indent: 2, for: output) }
+            .map { output.styled($0, .yellow) }
     }
 
     private func environment(_ metadata: BundleMetadata) -> [String] {

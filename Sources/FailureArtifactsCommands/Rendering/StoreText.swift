@@ -16,7 +16,9 @@ struct StoreText {
     /// - Returns: Text without line ends.
     func lines(_ store: BundleMetadata.Store, uncommitted: UncommittedChanges?) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        lines += Self.state(of: store).map { "  " + SafeText.line($0) }
+        lines += Self.state(of: store).flatMap {
+            TextWrap.message(SafeText.line($0), indent: 2, for: output)
+        }
         if let uncommitted { lines += TextWrap.message(uncommitted.text, indent: 2, for: output) }
         if let tables = store.tables, !tables.isEmpty {
             lines += ["", "  " + output.styled("Tables", .bold)]
@@ -27,7 +29,7 @@ struct StoreText {
             for object in schema {
                 var sql = SafeText.lines(object.sql)
                 sql[sql.count - 1] += ";"
-                lines += sql.map { "    " + $0 }
+                lines += sql.flatMap { TextWrap.code($0, indent: 4, for: output) }
             }
             if let omitted = store.schemaOmitted {
                 lines.append("    and \(omitted) more: query 'SELECT sql FROM sqlite_master'")

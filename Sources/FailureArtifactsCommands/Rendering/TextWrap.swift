@@ -38,4 +38,26 @@ enum TextWrap {
             return lines(of: line, width: terminal.width, indent: indent)
         }
     }
+
+    /// A line of code; one that is too long for a terminal is broken at spaces, all others of which stay.
+    static func code(_ line: String, indent: Int, for output: TextOutput) -> [String] {
+        let first = String(repeating: " ", count: indent) + line
+        guard let width = output.terminal?.width, TextWidth.columns(of: first) > width,
+            width > 2 * indent
+        else { return [first] }
+        var lines: [String] = []
+        var current = String(repeating: " ", count: indent)
+        var isFresh = true
+        for word in line.split(separator: " ", omittingEmptySubsequences: false) {
+            let next = current + (isFresh ? "" : " ") + word
+            if !isFresh, TextWidth.columns(of: next) > width {
+                lines.append(current)
+                current = String(repeating: " ", count: indent + 2) + word
+            } else {
+                current = next
+            }
+            isFresh = false
+        }
+        return lines + [current]
+    }
 }

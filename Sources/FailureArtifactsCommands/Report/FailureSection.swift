@@ -13,6 +13,10 @@ struct FailureSection {
     let hasShards: Bool
     /// Whether it is open from the start.
     let isOpen: Bool
+    /// Nil where the test has one attempt only.
+    var attempts: AttemptSeries?
+    /// Nil where another cause's section has it.
+    var comparison: AttemptComparison?
 
     var html: String {
         let first = cause.first
@@ -24,6 +28,7 @@ struct FailureSection {
         text += "</summary>\n<div class=\"body\">\n"
         if let detail {
             text += failures(of: detail.metadata)
+            text += attemptText
             text += ReportPage.warnings(detail.metadata.warnings + detail.notes)
             for (index, store) in detail.stores.enumerated() {
                 text +=
@@ -47,6 +52,13 @@ struct FailureSection {
         text += occurrences
         if let detail { text += environment(of: detail.metadata) }
         return text + "</div>\n</details>\n"
+    }
+
+    private var attemptText: String {
+        if let comparison { return comparison.html }
+        guard let attempts, attempts.number != number - 1 else { return "" }
+        return "<p>This test has \(attempts.attempts.count) attempts: they are "
+            + "<a href=\"#f\(attempts.number + 1)\">side by side</a>.</p>\n"
     }
 
     private func failures(of metadata: BundleMetadata) -> String {

@@ -17,9 +17,25 @@ struct Occurrence: Sendable {
     let bytes: UInt64
     /// What the CI calls the part of the run; nil where nothing does.
     let job: String?
+    /// What the bundle was found in: the name of a zip of bundles, or of a directory.
+    let container: String
+    /// The test and its arguments, to find other attempts of it.
+    let identity: BundleMetadata.Test
+    /// What the CI calls the run; empty where it does not say.
+    let run: String
+    /// Counts from 1 how often the run was started.
+    let runAttempt: Int
 
-    init(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) {
+    /// - Parameters:
+    ///   - metadata: The bundle's.
+    ///   - location: Where the bundle is.
+    ///   - container: What it was in; nil where that is where it is now.
+    ///   - bytes: The bundle's size.
+    init(
+        _ metadata: BundleMetadata, location: BundleLocation, container: String? = nil, bytes: UInt64
+    ) {
         self.location = location
+        self.container = container ?? Self.container(of: location)
         fingerprint = metadata.fingerprint
         outcome = metadata.outcome
         suite = metadata.test.suite
@@ -33,16 +49,31 @@ struct Occurrence: Sendable {
             "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_ID", "SYSTEM_JOBID",
         ]
         job = names.lazy.compactMap { variables[$0] }.first
+        var identity = metadata.test
+        identity.attempt = 1
+        self.identity = identity
+        let runs = [
+            "GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILDKITE_BUILD_URL", "CIRCLE_WORKFLOW_ID", "BUILD_TAG",
+            "BUILD_BUILDID", "BITRISE_BUILD_SLUG", "CI_BUILD_ID",
+        ]
+        run = runs.lazy.compactMap { variables[$0] }.first ?? ""
+        let retries = variables["BUILDKITE_RETRY_COUNT"].flatMap { Int($0) }.map { $0 &+ 1 }
+        runAttempt = variables["GITHUB_RUN_ATTEMPT"].flatMap { Int($0) } ?? retries ?? 1
     }
 
     private static func cut(_ text: String) -> String {
         text.utf8.count > 400 ? String(text.prefix(300)) + "…" : text
     }
 
-    /// What the bundle was found in: a zip of bundles, or a directory.
-    var container: String {
+    /// What a bundle is in.
+    static func container(of location: BundleLocation) -> String {
         if location.inner != nil { return Path.name(of: location.path) }
-        return Path.name(of: Path.directory(of: Path.absolute(location.path)))
+        let directory = Path.directory(of: Path.absolute(location.path))
+        let name = Path.name(of: directory)
+        // By the name that it has by default directories are not told apart.
+        guard name == "failure-artifacts" else { return name }
+        let parent = Path.name(of: Path.directory(of: directory))
+        return parent.isEmpty ? name : parent + "/" + name
     }
 
     /// The part of the run that it is from.

@@ -5,6 +5,7 @@ struct Report {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
+    var progress: ProgressBar?
 
     /// Writes the page.
     ///
@@ -21,9 +22,12 @@ struct Report {
         let isOpen = page.causes.count <= 2
         let step = 4 * Threads.cores
         let (limits, scratch, hasShards) = (limits, scratch, page.hasShards)
+        let attempts = AttemptSeries.series(of: page.causes)
+        defer { progress?.clear() }
         for start in stride(from: 0, to: described.count, by: step) {
             let part = Array(described[start..<min(start + step, described.count)])
             let isFull = size > ReportLimits.pageBytes
+            progress?.show("Describing", done: start, total: described.count)
             let texts = Threads.map(part) { number, cause in
                 var detail: FailureDetail?
                 var problem: String?
@@ -38,9 +42,14 @@ struct Report {
                         problem = CommandError(error).description
                     }
                 }
+                let series = attempts[number]
+                var comparison: AttemptComparison?
+                if let series, series.number == number, !isFull {
+                    comparison = AttemptComparison(reading: series, scratch: scratch, limits)
+                }
                 return FailureSection(
                     number: number + 1, cause: cause, detail: detail, problem: problem,
-                    hasShards: hasShards, isOpen: isOpen
+                    hasShards: hasShards, isOpen: isOpen, attempts: series, comparison: comparison
                 ).html
             }
             for text in texts { try append(text) }

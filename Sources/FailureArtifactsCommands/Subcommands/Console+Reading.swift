@@ -10,74 +10,146 @@ extension Console {
     /// - Parameters:
     ///   - paths: Bundles, directories, zips of bundles.
     ///   - scratch: A directory for what is inside other zips.
+    ///   - task: What a bar on a terminal says that is being done; nil for no bar.
     ///   - read: Called for each bundle, with its size in bytes, on any thread.
     ///   - body: Gets what was read, in the order of the paths and names.
     /// - Returns: The first failure's code; else ``ExitCode/done``.
     /// - Throws: Failures to write.
     func readBundles<Value: Sendable>(
-        at paths: [String], scratch: String,
+        at paths: [String], scratch: String, task: String? = nil,
         _ read: @escaping @Sendable (BundleLocation, ZipArchive, UInt64) throws -> Value,
         _ body: (Value) throws -> Void
     ) throws -> ExitCode {
+        try readSources(
+            at: paths, task: task,
+            { source, location in
+                let archive = try source.open(location, scratchDirectory: scratch)
+                return try read(location, archive, source.size(of: location))
+            }, body)
+    }
+
+    /// The same, with the zip that the bundle is or is in.
+    func readSources<Value: Sendable>(
+        at paths: [String], task: String?,
+        _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
+        _ body: (Value) throws -> Void
+    ) throws -> ExitCode {
         var code = ExitCode.done
+        var done = 0
+        var total = 0
+        defer { progress.clear() }
         func fail(_ error: any Error) {
             let report = CommandError(error)
             self.report(report)
             if code == .done { code = report.exitCode }
         }
-        for path in paths {
-            let (candidates, isDirectory): ([BundleLocation], Bool)
-            do {
-                switch try BundleLocator.candidates(at: path) {
-                case .bundle(let location): (candidates, isDirectory) = ([location], false)
-                case .file: (candidates, isDirectory) = ([BundleLocation(path: path)], false)
-                case .files(let files):
-                    (candidates, isDirectory) = (files.map { BundleLocation(path: $0) }, true)
+        func take(_ results: [Result<Value, any Error>], isDirectory: Bool) throws {
+            for result in results {
+                done += 1
+                if let task { progress.show(task, done: done, total: total) }
+                do {
+                    try body(result.get())
+                } catch let error as OutputError {
+                    throw error
+                } catch let error as UnusableOutput {
+                    throw error.reason
+                } catch let error as BundleError where isDirectory && error.reason == .noMetadata {
+                    try warn("'\(error.path)' is passed over: it is a zip, but no bundle.")
+                } catch {
+                    fail(error)
                 }
+            }
+        }
+        let plans = paths.map(Plan.init)
+        total = plans.reduce(0) { $0 + $1.count }
+        // So many at a time that the threads have enough to do, and what was read stays little.
+        let step = 64 * Threads.cores
+        for plan in plans {
+            let candidates: [BundleLocation]
+            do {
+                candidates = try plan.candidates.get()
             } catch {
                 fail(error)
                 continue
             }
-            // So many at a time that the threads have enough to do, and what was read stays little.
-            let step = 64 * Threads.cores
             for start in stride(from: 0, to: candidates.count, by: step) {
                 let part = Array(candidates[start..<min(start + step, candidates.count)])
-                let results = Threads.map(part) { Self.read($0, scratch: scratch, read) }
-                for result in results.joined() {
+                for opened in Threads.map(part, { Opened($0, read) }) {
+                    guard case .several(let path) = opened else {
+                        if case .one(let result) = opened {
+                            try take([result], isDirectory: plan.isDirectory)
+                        }
+                        continue
+                    }
+                    let source: BundleSource
                     do {
-                        try body(result.get())
-                    } catch let error as OutputError {
-                        throw error
-                    } catch let error as BundleError where isDirectory && error.reason == .noMetadata {
-                        try warn("'\(error.path)' is passed over: it is a zip, but no bundle.")
+                        source = try BundleSource(path: path)
                     } catch {
                         fail(error)
+                        continue
+                    }
+                    total += source.locations.count - 1
+                    for start in stride(from: 0, to: source.locations.count, by: step) {
+                        let end = min(start + step, source.locations.count)
+                        let part = Array(source.locations[start..<end])
+                        let results = Threads.map(part) { location in
+                            Result { try read(source, location) }
+                        }
+                        try take(results, isDirectory: plan.isDirectory)
                     }
                 }
             }
         }
         return code
     }
+}
 
-    /// Reads the bundle that a zip is, or those that are in it.
-    private static func read<Value>(
-        _ candidate: BundleLocation, scratch: String,
-        _ read: (BundleLocation, ZipArchive, UInt64) throws -> Value
-    ) -> [Result<Value, any Error>] {
+/// An end to everything, as of a full disk, where what is wrong with a bundle is no more than a report.
+struct UnusableOutput: Error {
+    let reason: any Error
+}
+
+/// What one path of the command line stands for.
+private struct Plan {
+    let candidates: Result<[BundleLocation], any Error>
+    let isDirectory: Bool
+
+    init(path: String) {
         do {
-            if candidate.inner != nil {
-                let archive = try candidate.openArchive(scratchDirectory: scratch)
-                return [Result { try read(candidate, archive, candidate.size()) }]
-            }
-            let source = try BundleSource(path: candidate.path)
-            return source.locations.map { location in
-                Result {
-                    let archive = try source.open(location, scratchDirectory: scratch)
-                    return try read(location, archive, source.size(of: location))
-                }
+            switch try BundleLocator.candidates(at: path) {
+            case .bundle(let location): (candidates, isDirectory) = (.success([location]), false)
+            case .file: (candidates, isDirectory) = (.success([BundleLocation(path: path)]), false)
+            case .files(let files):
+                (candidates, isDirectory) = (.success(files.map { BundleLocation(path: $0) }), true)
             }
         } catch {
-            return [.failure(error)]
+            (candidates, isDirectory) = (.failure(error), false)
+        }
+    }
+
+    var count: Int { (try? candidates.get().count) ?? 0 }
+}
+
+/// A zip that was opened for a moment.
+private enum Opened<Value: Sendable>: Sendable {
+    case one(Result<Value, any Error>)
+    /// There are more bundles in it than are to be read at once.
+    case several(String)
+
+    init(
+        _ candidate: BundleLocation,
+        _ read: @Sendable (BundleSource, BundleLocation) throws -> Value
+    ) {
+        do {
+            let source = try BundleSource(path: candidate.path)
+            if candidate.inner == nil, source.locations.count > 1 {
+                self = .several(candidate.path)
+                return
+            }
+            let location = candidate.inner == nil ? source.locations[0] : candidate
+            self = .one(Result { try read(source, location) })
+        } catch {
+            self = .one(.failure(error))
         }
     }
 }

@@ -18,7 +18,7 @@ struct ExtractCommand: Command {
                 "--fixture",
                 help: "Write one store, and the source of a test that starts with it, for the test kit."),
             Syntax.Option(
-                "--framework", value: "NAME",
+                "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
                     "Of the fixture's test: xctest or testing. By default that of the test that failed."),
             .json("One object a line: path, bytes."),

@@ -6,13 +6,16 @@ internal import FailureArtifactsSystem
 struct OpenCommand: Command {
     static let syntax = Syntax(
         command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
-        options: [.store, .commit],
+        options: [
+            .store, .commit,
+            Syntax.Option("--gui", help: "In DB Browser for SQLite instead of sqlite3."),
+        ],
         rest: Syntax.Positional(
             "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
         discussion: """
             The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
             it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
-            exit status is that of sqlite3.
+            exit status is that of sqlite3, or of DB Browser, which is waited for.
 
             To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
             needs no sqlite3.
@@ -21,34 +24,34 @@ struct OpenCommand: Command {
     private let path: String
     private let store: String?
     private let commit: CommitReference?
+    private let hasWindow: Bool
     private let passedOn: [String]
 
     init(_ arguments: ParsedArguments) throws {
         path = arguments.positionals[0]
         store = arguments.value(of: "--store")
         commit = try arguments.commit(Self.syntax)
+        hasWindow = arguments.has("--gui")
         passedOn = arguments.rest
     }
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
             let choice = try bundle.store(named: store)
-            guard
-                let shell = ChildProcess.executable(named: "sqlite3", environment: console.environment)
-            else {
-                throw CommandError(
-                    .noInput,
-                    "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install "
-                        + "sqlite', or use 'failure-artifacts query'.")
-            }
+            let viewer =
+                try hasWindow
+                ? StoreViewer.window(environment: console.environment)
+                : StoreViewer.shell(environment: console.environment)
             return try console.withStore(
                 choice, at: commit, of: bundle, scratch: scratch, for: .changing
             ) { file in
                 for line in try header(bundle.metadata, choice, file, console.error) {
                     console.say(line)
                 }
+                let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
                 let status = try ChildProcess.run(
-                    shell, arguments: [file.path] + passedOn, environment: console.environment,
+                    viewer.executable, arguments: viewer.arguments + [file.path] + more,
+                    environment: console.environment,
                     interruption: console.interruption)
                 return ExitCode(rawValue: status)
             }

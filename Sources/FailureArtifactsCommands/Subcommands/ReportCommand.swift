@@ -35,10 +35,13 @@ struct ReportCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
             var occurrences: [Occurrence] = []
-            let code = try console.readBundles(at: paths, scratch: scratch) {
+            let containers = MergedContainers()
+            let code = try console.readBundles(at: paths, scratch: scratch, task: "Reading") {
                 location, archive, bytes in
                 let bundle = try BundleReader(location, archive: archive)
-                return Occurrence(bundle.metadata, location: location, bytes: bytes)
+                return Occurrence(
+                    bundle.metadata, location: location, container: containers.container(of: location),
+                    bytes: bytes)
             } _: {
                 occurrences.append($0)
             }
@@ -48,35 +51,14 @@ struct ReportCommand: Command {
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
             let report = Report(
                 page: ReportPage(causes: causes, problems: problems),
-                limits: ReportLimits(causes: causes.count), scratch: scratch)
+                limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress)
             if output == "-" {
                 try report.write { try console.output.write($0) }
             } else {
-                try write(report)
+                try report.write(toFile: output)
                 try console.output.writeLine(SafeText.line(output))
             }
             return code
-        }
-    }
-
-    /// Writes beside the file, and then in its place: nobody sees half a page.
-    private func write(_ report: Report) throws {
-        let name = ".\(Path.name(of: output)).\(ProcessEnvironment.processID)"
-        let part = Path.join(Path.directory(of: output), name)
-        do {
-            let file = try File(creating: part, permissions: 0o644)
-            var offset: UInt64 = 0
-            try report.write { text in
-                let bytes = Array(text.utf8)
-                try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: offset)
-                }
-                offset += UInt64(bytes.count)
-            }
-            try file.close()
-            try FileSystem.rename(part, to: output)
-        } catch {
-            try? FileSystem.remove(part)
-            throw error
         }
     }
 }

@@ -1,0 +1,256 @@
+import FailureArtifactsSystem
+import FailureArtifactsZip
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite("merge") struct MergeTests {
+    /// The bytes of all bundles in a directory, in no order of interest.
+    private func bundles(in directory: String) throws -> [[UInt8]] {
+        try names(in: directory).map { try FileSystem.contents(ofFile: Path.join(directory, $0)) }
+            .sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
+    private func names(in directory: String) throws -> [String] {
+        try FileSystem.contents(ofDirectory: directory).filter { $0.hasSuffix(".zip") }
+    }
+
+    private func page(in directory: String) throws -> String {
+        let file = Path.join(directory, "failure-artifacts.html")
+        return String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
+    }
+
+    /// A bundle of a store; `run` is the CI's attempt.
+    private func attempt(
+        _ path: String, in fixture: borrowing Fixture, run: Int = 1, inProcess: Int = 1,
+        fingerprint: String = "a", message: String = "m", rows: String
+    ) throws {
+        let metadata = Metadata.store("s")
+            .replacing("\"attempt\": 1", with: "\"attempt\": \(inProcess)")
+            .replacing("\"fingerprint\": \"0\"", with: "\"fingerprint\": \"\(fingerprint)\"")
+            .replacing("\"message\": \"m\"", with: "\"message\": \"\(message)\"")
+            .replacing(
+                "\"GITHUB_RUN_ID\"", with: "\"GITHUB_RUN_ATTEMPT\": \"\(run)\", \"GITHUB_RUN_ID\"")
+        let store = try fixture.store(
+            "CREATE TABLE fruit(id INTEGER PRIMARY KEY, name, kilos); INSERT INTO fruit VALUES \(rows)")
+        try fixture.zip(
+            path, [("metadata.json", Array(metadata.utf8)), ("stores/s.sqlite", store)])
+    }
+
+    @Test func `Nothing is lost, and nothing is there twice`() throws {
+        let fixture = try Fixture()
+        // One name and three contents; one content and three names.
+        for (shard, test) in [("1", "testA"), ("2", "testB"), ("3/deep", "testC")] {
+            try fixture.plain("src/\(shard)/T.t-1a2b3c4d.zip", test: test)
+            try fixture.plain("src/\(shard)/T.same-0000000\(shard.prefix(1)).zip", test: "testSame")
+        }
+        let output = fixture.path("merged")
+        let result = run("merge", fixture.path("src"), "-o", output)
+        let page = Path.join(output, "failure-artifacts.html")
+        #expect(
+            result
+                == Outcome(
+                    status: 0,
+                    output: """
+                        \(output): 4 bundles, 4 added, 2 of them under another name, 2 there already
+                        \(page)
+
+                        """, error: ""))
+        var sources: Set<[UInt8]> = []
+        for shard in ["1", "2", "3/deep"] {
+            sources.formUnion(try bundles(in: fixture.path("src/\(shard)")))
+        }
+        #expect(Set(try bundles(in: output)) == sources)
+        let names = try names(in: output)
+        #expect(names.count == 4)
+        #expect(names.contains("T.t-1a2b3c4d.zip") && names.contains("T.same-00000001.zip"))
+        #expect(names.allSatisfy { $0.wholeMatch(of: #/T\.(t|same)-[0-9a-f]{8}\.zip/#) != nil })
+        #expect(
+            try FileSystem.contents(ofDirectory: output).filter { $0.hasPrefix(".") } == [".gitignore"])
+
+        // Again, and with one more: the others stay what they are.
+        try fixture.plain("more/T.t-1a2b3c4d.zip", test: "testD")
+        let before = try bundles(in: output)
+        let log = try FileSystem.contents(ofFile: Path.join(output, "merged.jsonl"))
+        #expect(
+            run("merge", fixture.path("src"), "-o", output).output.contains("0 added, 6 there already"))
+        #expect(try bundles(in: output) == before)
+        #expect(try FileSystem.contents(ofFile: Path.join(output, "merged.jsonl")) == log)
+        let more = run("merge", "--json", fixture.path("more"), "-o", output)
+        #expect(
+            more.output
+                == "{\"added\":1,\"bundles\":5,\"directory\":\"\(output)\",\"identical\":0,\"renamed\":1,"
+                + "\"report\":\"\(page)\"}\n")
+        #expect(Set(before).isSubset(of: try bundles(in: output)))
+        #expect(run("verify", output).status == 0)
+    }
+
+    /// One hash may stand for two contents, however seldom.
+    @Test func `Bundles are the same only byte for byte`() throws {
+        let fixture = try Fixture()
+        try fixture.write([1, 2, 3], to: "a")
+        try fixture.write([1, 2, 4], to: "b")
+        try fixture.write([1, 2, 3], to: "c")
+        let archive = try fixture.zip("any.zip", [("x", [1])])
+        let identity = try BundleIdentity(.init(path: archive), bytes: 3)
+        var merged = try MergedDirectory(path: fixture.path("merged"))
+        defer { merged.close() }
+        #expect(
+            try merged.place(fixture.path("a"), named: "T.t-00000001.zip", identity)
+                == .added(name: "T.t-00000001.zip"))
+        let second = try merged.place(fixture.path("b"), named: "T.t-00000001.zip", identity)
+        #expect(
+            second == .renamed(name: MergedDirectory.name("T.t-00000001.zip", with: identity.number)))
+        #expect(
+            try merged.place(fixture.path("c"), named: "other.zip", identity)
+                == .identical(name: "T.t-00000001.zip"))
+        #expect(try FileSystem.contents(ofFile: Path.join(merged.path, second.name)) == [1, 2, 4])
+    }
+
+    @Test(arguments: [true, false])
+    func `Zips of bundles are merged as they are`(stored: Bool) throws {
+        let fixture = try Fixture()
+        try fixture.ledger("one.zip")
+        try fixture.plain("two.zip")
+        try FileSystem.createDirectory(fixture.path("zips"))
+        for shard in 1...2 {
+            try fixture.pythonZip(
+                "zips/shard-\(shard).zip", stored: stored,
+                [("x/T.t-00000001.zip", "one.zip"), ("T.t-0000000\(shard + 1).zip", "two.zip")])
+        }
+        let output = fixture.path("merged")
+        let result = run("merge", fixture.path("zips"), "-o", output)
+        #expect(result.output.hasPrefix("\(output): 2 bundles, 2 added, 2 there already\n"))
+        #expect(
+            Set(try bundles(in: output))
+                == [
+                    try FileSystem.contents(ofFile: fixture.path("one.zip")),
+                    try FileSystem.contents(ofFile: fixture.path("two.zip")),
+                ])
+    }
+
+    @Test func `A report that is made later knows the shards`() throws {
+        let fixture = try Fixture()
+        for shard in ["linux-1", "linux-2"] {
+            try fixture.plain("\(shard)/failure-artifacts/T.t-00000001.zip", test: shard)
+        }
+        let output = fixture.path("merged")
+        let paths = ["linux-1", "linux-2"].map { fixture.path($0 + "/failure-artifacts") }
+        #expect(run(["merge"] + paths + ["-o", output]).status == 0)
+        #expect(run("report", output, "-o", fixture.path("later.html")).status == 0)
+        let later = String(
+            decoding: try FileSystem.contents(ofFile: fixture.path("later.html")), as: UTF8.self)
+        for page in [try page(in: output), later] {
+            #expect(page.contains("<td>linux-1/failure-artifacts</td>"))
+            #expect(page.contains("<td>linux-2/failure-artifacts</td>"))
+        }
+    }
+
+    @Test func `Attempts of a test are side by side, with what differs`() throws {
+        let fixture = try Fixture()
+        try attempt("1/T.t-00000001.zip", in: fixture, rows: "(1, 'apple', 3), (2, 'pear', 1)")
+        try attempt("2/T.t-00000001.zip", in: fixture, run: 2, rows: "(1, 'apple', 4), (2, 'pear', 1)")
+        try attempt(
+            "2/T.t-00000002.zip", in: fixture, run: 2, inProcess: 2, fingerprint: "b",
+            message: "<other>",
+            rows: "(1, 'apple', 4)")
+        let output = fixture.path("merged")
+        #expect(run("merge", fixture.path("1"), fixture.path("2"), "-o", output).status == 0)
+        let page = try page(in: output)
+        for text in [
+            "<h3>3 attempts side by side</h3>",
+            "<th scope=\"col\">attempt 1, 1 in its process</th><th scope=\"col\">attempt 2, 1 in its process</th>"
+                + "<th scope=\"col\">attempt 2, 2 in its process</th>",
+            "<th scope=\"row\">Message</th><td>m</td><td>m</td><td>&lt;other&gt;</td>",
+            "<span>Outcome failed</span>",
+            "Store s, attempt 1, 1 in its process → attempt 2, 1 in its process "
+                + "<span class=\"dim\">fruit: 1 updated</span>",
+            "<b>kilos</b> <del>3</del> → <ins>4</ins>", "<del>&#39;pear&#39;</del>",
+            "An attempt that passed has left no bundle",
+            "This test has 3 attempts: they are <a href=\"#f1\">side by side</a>.",
+        ] {
+            #expect(page.contains(text), "\(text)")
+        }
+        #expect(page.ranges(of: "attempts side by side").count == 1)
+    }
+
+    @Test func `One attempt that failed in two ways is told apart`() throws {
+        let fixture = try Fixture()
+        for (name, fingerprint) in [("1", "a"), ("2", "b")] {
+            try attempt(
+                "here/T.t-0000000\(name).zip", in: fixture, fingerprint: fingerprint, rows: "(1, 'x', 1)"
+            )
+        }
+        #expect(run("merge", fixture.path("here"), "-o", fixture.path("merged")).status == 0)
+        let page = try page(in: fixture.path("merged"))
+        #expect(
+            page.contains("<th scope=\"col\">here, failure 1</th><th scope=\"col\">here, failure 2</th>")
+        )
+        #expect(
+            page.contains(
+                "Store s, here, failure 1 → here, failure 2 <span class=\"dim\">no change of rows"))
+    }
+
+    @Test func `Shards with one cause are no attempts`() throws {
+        let fixture = try Fixture()
+        for shard in 1...3 {
+            try attempt("\(shard)/T.t-00000001.zip", in: fixture, rows: "(\(shard), 'x', 1)")
+        }
+        let paths = (1...3).map { fixture.path("\($0)") }
+        #expect(run(["merge"] + paths + ["-o", fixture.path("merged")]).status == 0)
+        let page = try page(in: fixture.path("merged"))
+        #expect(page.contains("3 occurrences"))
+        #expect(!page.contains("attempts side by side"))
+    }
+
+    @Test func `What cannot be read is said, and the others are merged`() throws {
+        let fixture = try Fixture()
+        try fixture.plain("src/T.good-00000001.zip")
+        try fixture.write(Array("PK\u{3}\u{4}nothing".utf8), to: "src/T.bad-00000002.zip")
+        let output = fixture.path("merged")
+        let result = run("merge", fixture.path("src"), "-o", output)
+        #expect(result.status == 65)
+        #expect(result.error.contains("T.bad-00000002.zip"))
+        #expect(try names(in: output) == ["T.good-00000001.zip"])
+        #expect(try page(in: output).contains("Some bundles could not be read"))
+        #expect(try FileSystem.contents(ofDirectory: output).filter { $0.hasPrefix(".merging") }.isEmpty)
+    }
+
+    @Test func `A directory is not merged into itself, but may hold the result`() throws {
+        let fixture = try Fixture()
+        try fixture.plain("all/1/T.t-00000001.zip")
+        let all = fixture.path("all")
+        for path in [all, fixture.path("all/1"), fixture.path("all/1/T.t-00000001.zip")] {
+            let result = run("merge", path, "-o", all)
+            #expect(result.status == 64)
+            #expect(result.error.contains("is in '\(all)' already."))
+        }
+        let output = fixture.path("all/merged")
+        #expect(run("merge", all, "-o", output).output.contains("1 bundle, 1 added\n"))
+        #expect(run("merge", all, "-o", output).output.contains("1 bundle, 0 added, 1 there already\n"))
+    }
+
+    @Test func `A directory is needed`() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.plain("T.t-00000001.zip")
+        #expect(run("merge", bundle).error.contains("'merge' needs a directory: -o DIR."))
+        #expect(run("merge", bundle, "-o", "").status == 64)
+        #expect(run("merge", "-o", fixture.path("x")).status == 64)
+        #expect(run("merge", fixture.path("none"), "-o", fixture.path("x")).status == 66)
+        #expect(run("merge", bundle, "-o", bundle).status != 0)
+    }
+
+    @Test(arguments: [
+        ("S.t-1a2b3c4d.zip", "S.t-0000002a.zip"), ("S.t.zip", "S.t-0000002a.zip"),
+        ("果物-zzzzzzzz.zip", "果物-zzzzzzzz-0000002a.zip"),
+    ])
+    func `Another name has another random part`(name: String, other: String) {
+        #expect(MergedDirectory.name(name, with: 42) == other)
+    }
+
+    @Test func `A long name stays within the limit`() {
+        let name = String(repeating: "果", count: 66) + ".zip"
+        #expect(MergedDirectory.name(name, with: 42).utf8.count <= 200)
+        #expect(MergedDirectory.name(name, with: 42).hasSuffix("果-0000002a.zip"))
+    }
+}

@@ -1,0 +1,362 @@
+"""On the terminal: eighty columns, the shells' completions, the manual page, and the installation of all that."""
+
+import contextlib
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unicodedata
+import unittest
+
+from harness import ROOT
+from test_fleet import TOOL
+from test_report import bundle, described, metadata, store
+
+LONG = "testThatTheVeryLongNameOfThisTestDoesNotBreakTheTableOfTheListInATerminal"
+WIDE = "test_CoreData内の果物を更新できる_長い名前のテスト"
+
+# What is typed, and what a shell is to offer for it.
+CASES = [
+    ("l", ["list"]),
+    ("he", ["help"]),
+    ("list --s", ["--since", "--sort", "--suite"]),
+    ("list --outcome c", ["crashed"]),
+    ("list --outcome=f", ["failed"]),
+    ("list --suite X o", ["one.zip"]),
+    ("show t", ["two words.zip"]),
+    ("show a", ["art facts"]),
+    ("show n", []),  # No text file.
+    ("report one.zip --output n", ["note.txt"]),
+    ("merge one.zip -o a", ["art facts"]),
+    ("extract one.zip --framework ", ["testing", "xctest"]),
+    ("sweep a", ["art facts"]),
+    ("completions ", ["bash", "fish", "zsh"]),
+    ("help ma", ["manual"]),
+    ("run --timeout 3 -- /bin/ech", ["echo"]),
+    ("open one.zip -- n", ["note.txt"]),
+]
+
+
+def columns(text):
+    """Of a terminal."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def tool(*arguments, **options):
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+class AtATerminal(unittest.TestCase):
+    """What is seen on eighty columns."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="terminal ")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def see(self, *arguments, width=80, **variables):
+        """The lines on a terminal, without colours; standard output and error together."""
+        import fcntl
+        import struct
+        import termios
+
+        controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+        process = subprocess.Popen(
+            [TOOL, *map(str, arguments)], stdin=terminal, stdout=terminal, stderr=terminal,
+            env={**os.environ, "TERM": "xterm", **variables})
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # Linux has no end of file here.
+            while part := os.read(controller, 65536):
+                shown += part
+        os.close(controller)
+        self.status = process.wait()
+        text = re.sub(r"\x1b\[[0-9;]*[mK]", "", shown.decode())
+        return text.replace("\r\n", "\n").split("\n")
+
+    def make(self):
+        tests = [("LedgerTests", "testMarch"), ("CheckoutFlowTests", LONG), ("ItemTests", WIDE)]
+        for number, (suite, name) in enumerate(tests):
+            tables = [{"name": f"{table}{'長' * 30}", "rows": 7**table, "exact": True} for table in range(3)]
+            bundle(
+                self.directory / f"{suite}.{name}-0000000{number}.zip",
+                metadata(
+                    suite=suite, name=name, message=f'XCTAssertEqual failed: ("{number}") 果物 ' + "word 言葉 " * 40,
+                    stores=[described("items", "stores/items.sqlite", tables=tables, history={
+                        "transactions": 3, "bytes": 99, "reason": "The WAL was reset while the test ran, and what it had is gone."})],
+                    warnings=["This is a warning of many words, so that it has to be broken between them somewhere."]),
+                **{"stores/items.sqlite": store(self.directory / f"{number}.sqlite", "CREATE TABLE a (b)")})
+        return self.directory
+
+    def test_list(self):
+        self.make()
+        for width in (80, 100, 140):
+            for options in ([], ["--sort", "-time"]):
+                lines = self.see("list", self.directory, *options, width=width)
+                self.assertEqual(len(lines), 4)
+                for line in lines[:3]:
+                    self.assertLessEqual(columns(line), width, line)
+                    self.assertRegex(line, r"0000000\d(\.zip)?$")
+                # Where a column starts does not depend on what is in it.
+                starts = {columns(line[: line.index("(")]) for line in lines[:3]}
+                self.assertEqual(len(starts), 1, lines)
+        (line,) = (line for line in self.see("list", self.directory) if "00000001" in line)
+        self.assertRegex(line, r"CheckoutF….testThatTheV")
+
+    def test_show(self):
+        self.make()
+        for number in range(3):
+            lines = self.see("show", f"{self.directory}/0000000{number}")
+            # Titles and paths are as long as they are, to be copied; all else is broken between words.
+            for line in lines[2:]:
+                if "0000000" not in line:
+                    self.assertLessEqual(columns(line), 80, line)
+            self.assertTrue(any(line.endswith(" 49 rows") for line in lines))
+            ends = {columns(line) for line in lines if re.search(r"\d rows?$", line) and "長" in line}
+            self.assertEqual(len(ends - {min(ends)}), 1, lines)
+
+    def test_errors_are_broken_between_words(self):
+        lines = self.see("show", "/nowhere/at/all")
+        self.assertEqual(self.status, 66)
+        self.assertGreater(len(lines), 2)
+        self.assertLessEqual(max(map(columns, lines)), 80)
+        self.assertEqual(
+            " ".join(lines).split(),
+            tool("show", "/nowhere/at/all").stderr.split())
+
+    def test_open_over_ssh(self):
+        """sqlite3 in the terminal: there is no display, and none is asked for."""
+        self.make()
+        with contextlib.ExitStack() as stack:
+            for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+                if name in os.environ:
+                    stack.callback(os.environ.__setitem__, name, os.environ.pop(name))
+            lines = self.see(
+                "open", f"{self.directory}/00000000", "--", "SELECT 6 * 7, count(*) FROM a",
+                SSH_CONNECTION="::1 1 ::1 22", SSH_TTY="/dev/pts/0")
+            self.assertEqual(self.status, 0)
+            self.assertEqual(lines[-2], "42|0")
+            lines = self.see("open", f"{self.directory}/00000000", "--gui")
+            self.assertEqual(self.status, 66)
+
+    def test_open_without_sqlite3(self):
+        self.make()
+        lines = self.see("open", f"{self.directory}/00000000", PATH=str(self.directory))
+        self.assertEqual(self.status, 66)
+        self.assertIn("Install it with 'apt install sqlite3'", " ".join(lines))
+
+
+class Completions(unittest.TestCase):
+    """In real shells: what they offer."""
+
+    maxDiff = None
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="shells ")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.place = self.directory / "place"
+        (self.place / "art facts").mkdir(parents=True)
+        for name in ("one.zip", "two words.zip", "note.txt"):
+            (self.place / name).touch()
+        self.environment = {**os.environ, "HOME": str(self.directory), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+
+    def script(self, shell):
+        path = self.directory / f"completions.{shell}"
+        path.write_text(tool("completions", shell).stdout)
+        return path
+
+    def checkAll(self, offered):
+        for typed, expected in CASES:
+            with self.subTest(typed=typed):
+                # Some offer whole paths, some the last part.
+                self.assertEqual(sorted({pathlib.PurePath(word).name for word in offered(typed)}), expected)
+
+    @unittest.skipUnless(shutil.which("bash"), "there is no bash")
+    def test_bash(self):
+        # As readline calls it: it makes words of what is typed, and breaks them at an equals sign.
+        program = """
+            source "$1"; shift
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+            eval "$(complete -p failure-artifacts | sed -n 's/.*-F \\([^ ]*\\).*/\\1/p')"
+            for word in "${COMPREPLY[@]}"; do printf '%s\\n' "$word"; done"""
+
+        def offered(typed):
+            words = [word for part in typed.split(" ") for word in re.split("(=)", part)]
+            return subprocess.run(
+                ["bash", "--norc", "-uc", program, "bash", self.script("bash"), "failure-artifacts", *words],
+                cwd=self.place, env=self.environment, check=True, capture_output=True, text=True,
+            ).stdout.splitlines()
+
+        self.checkAll(offered)
+
+    @unittest.skipUnless(shutil.which("fish"), "there is no fish")
+    def test_fish(self):
+        script = self.script("fish")
+
+        def offered(typed):
+            found = subprocess.run(
+                ["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", str(script),
+                 f"failure-artifacts {typed}"],
+                cwd=self.place, env=self.environment, capture_output=True, text=True)
+            self.assertEqual((found.returncode, found.stderr), (0, ""))
+            names = [line.split("\t")[0].rstrip("/") for line in found.stdout.splitlines()]
+            # It repeats the option where the value is a part of the word.
+            return [re.sub(r"^--\w+=", "", name) for name in names]
+
+        self.checkAll(offered)
+
+    @unittest.skipUnless(shutil.which("zsh"), "there is no zsh")
+    def test_zsh(self):
+        functions = self.directory / "functions"
+        functions.mkdir()
+        (functions / "_failure-artifacts").write_text(tool("completions", "zsh").stdout)
+        answer = self.directory / "answer"
+        setup = self.directory / "setup.zsh"
+        # compadd is what all completion ends in: with -O, -A or -D it only asks.
+        setup.write_text("""
+            PS1=; fpath=("$FUNCTIONS" $fpath); autoload -Uz compinit; compinit -u -D
+            compadd() {
+                if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd "$@"; return; fi
+                local -a hits; builtin compadd -A hits "$@"; print -rl -- $hits >>"$ANSWER"; builtin compadd "$@"
+            }
+            finish() { print -r -- '--end--' >>"$ANSWER"; BUFFER= }
+            zle -N finish; bindkey '^Xe' finish; bindkey '^I' complete-word; print -r -- '--end--' >>"$ANSWER"
+            """)
+        number, controller = pty.fork()
+        if number == 0:
+            os.chdir(self.place)
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {
+                **self.environment, "FUNCTIONS": str(functions), "ANSWER": str(answer)})
+
+        def drain():
+            with contextlib.suppress(OSError):
+                while os.read(controller, 65536):
+                    pass
+
+        reader = threading.Thread(target=drain)
+        reader.start()
+
+        def type_and_wait(keys):
+            answer.write_text("")
+            os.write(controller, keys.encode())
+            deadline = time.monotonic() + 60
+            while not (text := answer.read_text()).endswith("--end--\n"):
+                self.assertLess(time.monotonic(), deadline, f"zsh does not answer to {keys!r}")
+                time.sleep(0.01)
+            return text.splitlines()[:-1]
+
+        try:
+            type_and_wait(f"source '{setup}'\n")
+            self.checkAll(lambda typed: [
+                line.replace("\\ ", " ") for line in type_and_wait(f"failure-artifacts {typed}\t\x18e") if line])
+        finally:
+            os.write(controller, b"\x15exit\n")
+            os.waitpid(number, 0)
+            reader.join()
+            os.close(controller)
+
+
+class Manual(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="manual ")
+        self.addCleanup(directory.cleanup)
+        self.page = pathlib.Path(directory.name) / "failure-artifacts.1"
+        self.page.write_text(tool("manual").stdout)
+
+    @unittest.skipUnless(shutil.which("mandoc"), "there is no mandoc")
+    def test_mandoc(self):
+        found = subprocess.run(
+            ["mandoc", "-T", "lint", "-W", "style", str(self.page)], capture_output=True, text=True)
+        # Which other pages there are differs from machine to machine.
+        lines = [line for line in (found.stdout + found.stderr).splitlines() if "mandoc.db" not in line]
+        self.assertEqual([line for line in lines if "referenced manual not found" not in line], [])
+        shown = subprocess.run(
+            ["mandoc", "-T", "utf8", "-O", "width=80", str(self.page)], check=True, capture_output=True, text=True)
+        self.assertSays(re.sub(".\b", "", shown.stdout))
+
+    @unittest.skipUnless(shutil.which("groff"), "there is no groff")
+    def test_groff(self):
+        found = subprocess.run(
+            ["groff", "-mandoc", "-ww", "-Tutf8", "-P-c", "-rLL=80n", str(self.page)], check=True, capture_output=True,
+            text=True, encoding="utf-8")
+        self.assertEqual(found.stderr, "")
+        self.assertSays(re.sub(".\b", "", found.stdout))
+
+    def assertSays(self, text):
+        words = " ".join(text.split())
+        self.assertLessEqual(max(map(columns, text.splitlines())), 80)
+        for phrase in (
+            "failure-artifacts run [--timeout D]", "list [--suite SUITE] [--outcome OUTCOME]", "-o, --output",
+            "failure-artifacts run --timeout 20m -- swift test --parallel", "BUNDLE", "EXIT STATUS",
+        ):
+            self.assertIn(phrase.replace(", --", " , --") if phrase not in words else phrase, words)
+
+
+class Installation(unittest.TestCase):
+    FILES = [
+        "bin/failure-artifacts", "share/bash-completion/completions/failure-artifacts",
+        "share/fish/vendor_completions.d/failure-artifacts.fish", "share/man/man1/failure-artifacts.1",
+        "share/zsh/site-functions/_failure-artifacts"]
+
+    def install(self, *arguments, cwd=None, **variables):
+        return subprocess.run(
+            [ROOT / "Scripts/install", *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
+            env={**os.environ, "TOOL": str(TOOL), **variables})
+
+    def files(self, place):
+        return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+
+    def test_one_command_puts_all_in_place(self):
+        with tempfile.TemporaryDirectory(prefix="prefix with spaces ") as name:
+            place = pathlib.Path(name) / "usr"
+            for _ in range(2):  # Over an older one.
+                found = self.install(place)
+                self.assertEqual(found.returncode, 0, found.stderr)
+                self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in (
+                    self.FILES[0], self.FILES[3], self.FILES[1], self.FILES[4], self.FILES[2])])
+                self.assertIn(f"PATH has no {place}/bin", found.stderr)
+                self.assertEqual(self.files(place), self.FILES)
+            modes = [(place / file).stat().st_mode & 0o777 for file in self.FILES]
+            self.assertEqual(modes, [0o755] + [0o644] * 4)
+            version = subprocess.run([place / self.FILES[0], "--version"], capture_output=True, text=True, check=True)
+            self.assertEqual(version.stdout, tool("--version").stdout)
+            # Where man and the shells look.
+            if shutil.which("man"):
+                shown = subprocess.run(
+                    ["man", "-M", place / "share/man", "-P", "cat", "failure-artifacts"], capture_output=True, text=True)
+                self.assertIn("FAILURE-ARTIFACTS(1)", re.sub(".\b", "", shown.stdout))
+            self.assertEqual(self.install("--uninstall", place).returncode, 0)
+            self.assertEqual(self.files(place), [])
+
+    def test_prefixes(self):
+        with tempfile.TemporaryDirectory(prefix="prefix ") as name:
+            place = pathlib.Path(name)
+            self.assertEqual(self.install("there", cwd=place).returncode, 0)
+            self.assertEqual(self.files(place / "there"), self.FILES)
+            found = self.install("/usr", DESTDIR=str(place / "package"), PATH=f"/usr/bin:{os.environ['PATH']}")
+            self.assertEqual((found.returncode, found.stderr), (0, ""))
+            self.assertEqual(self.files(place / "package/usr"), self.FILES)
+            for arguments in (["--nope"], ["a", "b"]):
+                self.assertEqual(self.install(*arguments, cwd=place).returncode, 1)
+            self.assertEqual(sorted(path.name for path in place.iterdir()), ["package", "there"])
+
+
+class Picture(unittest.TestCase):
+    """Of a report, which README and the documentation show; Scripts/picture makes it."""
+
+    def test_it_is_there_and_small(self):
+        path = "Sources/FailureArtifacts/Documentation.docc/Resources/report.png"
+        content = (ROOT / path).read_bytes()
+        self.assertTrue(content.startswith(b"\x89PNG\r\n\x1a\n"))
+        self.assertLess(len(content), 200_000)
+        self.assertIn(f"]({path})", (ROOT / "README.md").read_text())
+        article = ROOT / "Sources/FailureArtifacts/Documentation.docc/FailureArtifacts.md"
+        self.assertIn("](report)", article.read_text())
