@@ -1,10 +1,12 @@
 """A failing test with a store open, as a user has it, and the bundle it leaves."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import sys
 import zipfile
 
@@ -22,13 +24,21 @@ class Capture:
     ended: Ended
 
 
-def capture(store, keep=None):
-    """Runs the test, and moves its bundle to `keep`."""
+def capture(store, keep=None, wal=False):
+    """Runs the test, and moves its bundle to `keep`.
+
+    Where it says `wal`, the store is one in WAL mode that has just been written to.
+    """
     with scratch() as directory:
+        if wal:
+            store = shutil.copy(store, directory / "wal.sqlite")
+            with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as database:
+                database.execute("PRAGMA journal_mode = wal")
+            os.sync()
         artifacts, report = directory / "artifacts", directory / "report.json"
         ended = run(
             [SUITE, "BenchmarkSuite.CaptureTests/testFailWithStore"], directory=directory, environment={
-                "BENCHMARK_STORE": store, "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
+                "BENCHMARK_STORE": store, "BENCHMARK_WRITES": int(wal), "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
                 "FAILURE_ARTIFACTS_MAX_STORE_BYTES": 1 << 40, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": 1 << 40})
         bundles = list(artifacts.glob("*.zip"))
         if ended.status != 1 or len(bundles) != 1:

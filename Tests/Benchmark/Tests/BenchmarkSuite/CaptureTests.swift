@@ -1,4 +1,5 @@
 import CBenchmarkSQLite
+import FailureArtifacts
 import Foundation
 import XCTest
 
@@ -14,6 +15,11 @@ final class CaptureTests: XCTestCase {
         guard sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK,
             sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nil, nil, nil) == SQLITE_OK
         else { fatalError("Cannot open \(path).") }
+        if variables["BENCHMARK_WRITES"] == "1" {
+            let code = sqlite3_exec(
+                handle, "UPDATE note SET score = score + 1 WHERE id % 100 = 0", nil, nil, nil)
+            guard code == SQLITE_OK else { fatalError("Cannot write to \(path).") }
+        }
 
         let reached = now()
         XCTFail("a failure")
@@ -23,9 +29,48 @@ final class CaptureTests: XCTestCase {
         try report.write(to: URL(fileURLWithPath: try XCTUnwrap(variables["BENCHMARK_REPORT"])))
     }
 
-    private func now() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+/// Failures of tests one after the other, each with the store at `BENCHMARK_STORE` open.
+final class SmallCaptureTests: XCTestCase {
+    func testNothing() {}
+
+    /// Runs `BENCHMARK_COUNT` tests when no other test runs, and tells for each how many nanoseconds it took from
+    /// its failure until its end, with which its bundle was there.
+    override class func tearDown() {
+        CaptureConfiguration.current.packsInBackground = false
+        let variables = ProcessInfo.processInfo.environment
+        guard let path = variables["BENCHMARK_STORE"], let report = variables["BENCHMARK_REPORT"],
+            let count = Int(variables["BENCHMARK_COUNT"] ?? "")
+        else { fatalError("BENCHMARK_STORE, BENCHMARK_REPORT or BENCHMARK_COUNT is missing.") }
+        var times: [UInt64] = []
+        for _ in 0..<count {
+            var reached: UInt64 = 0
+            let test = OneFailureTest(name: "testFailure") { _ in
+                var handle: OpaquePointer?
+                guard sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK,
+                    sqlite3_exec(handle, "SELECT count(*) FROM note", nil, nil, nil) == SQLITE_OK
+                else { fatalError("Cannot open \(path).") }
+                reached = now()
+                XCTFail("a failure")
+                sqlite3_close(handle)
+            }
+            test.run()
+            times.append(now() - reached)
+        }
+        do {
+            try JSONEncoder().encode(times).write(to: URL(fileURLWithPath: report))
+        } catch {
+            fatalError("\(error)")
+        }
     }
+}
+
+/// A test that is made while the process runs.
+private final class OneFailureTest: XCTestCase {}
+
+private func now() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
