@@ -7,7 +7,7 @@ package enum CommandLineTool {
         [
             RunCommand.self, ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
             HistoryCommand.self, DiffCommand.self, ExtractCommand.self, VerifyCommand.self,
-            SweepCommand.self, ReportCommand.self,
+            SweepCommand.self, ReportCommand.self, JUnitCommand.self, SummaryCommand.self,
         ]
     }
 

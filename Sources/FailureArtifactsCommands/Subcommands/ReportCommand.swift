@@ -1,5 +1,4 @@
 internal import FailureArtifactsBundle
-internal import FailureArtifactsSystem
 
 /// `report`: all failures on one page.
 struct ReportCommand: Command {
@@ -52,31 +51,10 @@ struct ReportCommand: Command {
             if output == "-" {
                 try report.write { try console.output.write($0) }
             } else {
-                try write(report)
+                try WholeFile.write(report, to: output)
                 try console.output.writeLine(SafeText.line(output))
             }
             return code
-        }
-    }
-
-    /// Writes beside the file, and then in its place: nobody sees half a page.
-    private func write(_ report: Report) throws {
-        let name = ".\(Path.name(of: output)).\(ProcessEnvironment.processID)"
-        let part = Path.join(Path.directory(of: output), name)
-        do {
-            let file = try File(creating: part, permissions: 0o644)
-            var offset: UInt64 = 0
-            try report.write { text in
-                let bytes = Array(text.utf8)
-                try bytes.withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: offset)
-                }
-                offset += UInt64(bytes.count)
-            }
-            try file.close()
-            try FileSystem.rename(part, to: output)
-        } catch {
-            try? FileSystem.remove(part)
-            throw error
         }
     }
 }
