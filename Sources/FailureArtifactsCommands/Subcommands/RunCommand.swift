@@ -106,8 +106,8 @@ struct RunCommand: Command {
         }
         for warning in earlier.warnings { try console.warn(warning) }
         let bundles = NewBundles(in: directory)
-        var brackets =
-            stopsCommands && HostLog.isGitHub(console.environment) ? WorkflowCommand.brackets() : nil
+        let isGitHub = HostLog.isGitHub(console.environment)
+        var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = try Supervisor(
             Supervisor.Command(
                 words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
@@ -129,6 +129,8 @@ struct RunCommand: Command {
         let lines = RunSummary.lines(
             leavings.bundles, salvaged: salvaged.count, directory: directory,
             workingDirectory: workingDirectory, report: page, for: console.error)
+        // What stands behind something on a line is no command.
+        if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
         if let end = brackets?.end {
             for line in lines + [end] { console.say(line) }
             brackets = nil

@@ -215,6 +215,29 @@ import Testing
         #expect(lines[6] == annotation)
     }
 
+    /// A command at a line's start is one: what the tests printed last may have no end of line.
+    @Test(arguments: [false, true]) func anOpenLineOnGitHub(_ stops: Bool) throws {
+        let fixture = try Fixture()
+        try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
+        let script = "printf open; mkdir failure-artifacts; cp made/* failure-artifacts"
+        let outcome = try Program.run(
+            "/bin/sh",
+            [
+                "-c", "\"$0\" run $2 -- sh -c \"$1\" 2>&1", Program.tool, script,
+                stops ? "--stop-commands" : "",
+            ],
+            environment: [
+                "FAILURE_ARTIFACTS_DIR": "", "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "",
+            ],
+            directory: fixture.directory)
+        let lines = outcome.output.split(separator: "\n").map(String.init)
+        try #require(lines.count == 7)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("::stop-commands::") })
+        #expect(lines[stops ? 1 : 0] == "open")
+        #expect(start == (stops ? 0 : 1))
+        #expect(lines[5] == "::" + lines[start].dropFirst("::stop-commands::".count) + "::")
+    }
+
     /// The runner obeys again what comes after, also where there was nothing to run.
     @Test func aCommandThatIsNotThereOnGitHub() throws {
         let outcome = try Program.tool(

@@ -29,7 +29,7 @@ TEMPLATE = ROOT / "Scripts/gitlab/failure-artifacts.yml"
 
 # The stems of the bundles that CISuite leaves when its tests are run in parallel.
 FAILING = [
-    "CICrashTests.testCrashes", "CINewTests.fails", "CINewTests.isRipe-rotten", "CITests.testFails",
+    "CICrashTests.testCrashes", "CINewTests.fails", "CINewTests.isRipe", "CITests.testFails",
     "CITests.testThrows",
 ]
 
@@ -83,10 +83,19 @@ SERVICES = {
 MARKERS = ["GITHUB_ACTIONS", "GITLAB_CI", "JENKINS_URL", "BUILDKITE", "CIRCLECI", "TF_BUILD", "BITRISE_IO", "CI_WORKSPACE"]
 
 
+def setUpModule():
+    """The tool is built by the first command that asks for it; what tells that it is, is here."""
+    Checkout.marks = tempfile.TemporaryDirectory()
+
+
+def tearDownModule():
+    Checkout.marks.cleanup()
+
+
 class Checkout:
     """A directory in which a CI's commands are run, as if the package were in it."""
 
-    _is_built = False
+    marks = None
 
     def __init__(self, directory, service=None, tests=r"CISuite\.", **variables):
         self.directory = pathlib.Path(directory).resolve()
@@ -104,14 +113,14 @@ class Checkout:
         """The real one on the suites, which are built; the tool is built in earnest, once."""
         real = shutil.which("swift")
         places = f"--package-path {shlex.quote(str(SUITES))} --scratch-path {shlex.quote(str(SCRATCH))}"
-        build = f"exec {real} build {places} --disable-build-manifest-caching \"$@\""
-        if Checkout._is_built:
-            build = f'if [ "$1" = --product ]; then exit 0; fi; {build}'
-        Checkout._is_built = True
+        mark = shlex.quote(os.path.join(Checkout.marks.name, "built"))
         return f"""\
             command=$1; shift
             case $command in
-            build) {build} ;;
+            build)
+                if [ "$1" = --product ] && [ -e {mark} ]; then exit 0; fi
+                {real} build {places} --disable-build-manifest-caching "$@" || exit
+                if [ "$1" = --product ]; then touch {mark}; fi ;;
             test) exec {real} test {places} --skip-build --filter {shlex.quote(self.tests)} "$@" ;;
             *) exit 64 ;;
             esac
@@ -282,7 +291,9 @@ class Results(CICase):
 
     def test_of_kept_files_afterwards(self):
         place = self.checkout(tests=r"CISuite\.CI(New)?Tests")
-        process = place.run("swift", "test", "--event-stream-output-path", str(place.directory / "events"))
+        process = place.run(
+            "swift", "test", "--event-stream-output-path", str(place.directory / "events"),
+            env={"FAILURE_ARTIFACTS_DIR": str(place.artifacts)})
         (place.directory / "log").write_text(process.stdout, errors="surrogateescape")
         text = place.run(TOOL, "junit", "--log", "log", "--events", "events", "failure-artifacts").stdout
         self.assertEqual(junit_rules.problems(text), [])
@@ -373,7 +384,7 @@ class GitHub(CICase):
         titles = sorted(properties["title"] for _, properties, _ in action.obeyed)
         self.assertEqual(
             titles, [
-                "CICrashTests.testCrashes crashed", "CINewTests.fails failed", "CINewTests.isRipe(_:)(rotten) failed",
+                "CICrashTests.testCrashes crashed", "CINewTests.fails failed", 'CINewTests.isRipe(_:)("rotten") failed',
                 "CITests.testFails failed", "CITests.testThrows failed",
             ])
         for _, properties, data in action.obeyed:
