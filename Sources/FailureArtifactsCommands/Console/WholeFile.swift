@@ -19,8 +19,8 @@ enum WholeFile {
     /// Writes a file over one that may be there.
     ///
     /// - Parameters:
-    ///   - path: Where; its directory must exist.
     ///   - text: What is in it.
+    ///   - path: Where; its directory must exist.
     /// - Throws: A failure to write; then what was there is left as it was.
     static func write(_ text: some WrittenText, to path: String) throws {
         let name = ".\(Path.name(of: path)).\(ProcessEnvironment.processID)"

@@ -56,6 +56,7 @@ final class RunRecorder: Sendable {
     /// What is known when the command has ended.
     ///
     /// - Parameter bundles: Those it left.
+    /// - Returns: All tests that were heard of.
     func results(bundles: [ResultBundle]) -> TestResults {
         var attempts: [TestAttempt] = []
         var report: [TestAttempt] = []

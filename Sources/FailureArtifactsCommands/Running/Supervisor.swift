@@ -35,7 +35,12 @@ struct Supervisor {
     var cause = RunReport.Cause.itself
     var openOutputs: Int
 
-    /// - Parameter recorder: Reads what the command writes; nil where nobody does.
+    /// - Parameters:
+    ///   - command: What is run.
+    ///   - console: Where this tool's own words go.
+    ///   - salvage: Makes the bundles of what hangs, before it is ended.
+    ///   - recorder: Reads what the command writes; nil where nobody does.
+    /// - Throws: That the system gives no pipe.
     init(
         _ command: Command, console: Console, salvage: RunSalvage, recorder: RunRecorder? = nil
     ) throws(SystemError) {

@@ -4,7 +4,9 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// GitHub's lines. What reads them here is written after
+/// GitHub's lines.
+///
+/// What reads them here is written after
 /// [the runner](https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs).
 @Suite struct WorkflowCommandTests {
     /// The runner's way to read a line: command, properties, data.
