@@ -48,7 +48,10 @@ enum WorkflowCommand {
 
     /// Two lines around text from outside: between them the runner obeys nothing but the second.
     ///
-    /// - Parameter random: Nobody may guess it.
+    /// - Parameters:
+    ///   - random: Half of what nobody may guess.
+    ///   - more: The other half.
+    /// - Returns: The two lines.
     static func brackets(
         random: UInt64 = .random(in: 0 ... .max), _ more: UInt64 = .random(in: 0 ... .max)
     ) -> (start: String, end: String) {

@@ -154,11 +154,15 @@ struct EventStream {
 
     private struct Place: Decodable {
         var filePath: String?
-        /// That of version 0.
-        var _filePath: String?
+        var pathOfVersion0: String?
         var fileID: String?
         var line: Int?
 
-        var path: String? { filePath ?? _filePath ?? fileID }
+        var path: String? { filePath ?? pathOfVersion0 ?? fileID }
+
+        private enum CodingKeys: String, CodingKey {
+            case filePath, fileID, line
+            case pathOfVersion0 = "_filePath"
+        }
     }
 }

@@ -19,9 +19,7 @@ struct JUnitText: WrittenText {
     /// A bundle's path as a reader of the file is to find it.
     let attachment: (String) -> String
 
-    /// Writes the file.
-    ///
-    /// - Parameter write: Takes a piece of it.
+    /// Writes the file, a test at a time.
     func write(_ write: (String) throws -> Void) throws {
         let tests = results.tests
         try write("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")

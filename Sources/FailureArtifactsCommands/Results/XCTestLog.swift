@@ -8,8 +8,10 @@ internal import FailureArtifactsSystem
 /// only those that fail.
 struct XCTestLog: Sendable {
     private static let marker = "Test Case '"
+    private static let errorMark = ": error: "
+    private static let skipMark = " : Test skipped"
     /// A line without any of these is of no interest.
-    private static let marks: [String] = [marker, " : ", "] Testing "]
+    private static let marks: [String] = [marker, errorMark, skipMark, "] Testing "]
     /// Bytes of UTF-8 that one line adds to a message.
     private static let lineLimit = 4 << 10
 
@@ -93,10 +95,8 @@ struct XCTestLog: Sendable {
 
     /// `File.swift:42: error: Class.method : message`, or `File.swift:42: Class.method : Test skipped - reason`.
     private mutating func readFailure(_ line: Substring) -> Bool {
-        // Cheap for what is none of these.
-        guard !running.isEmpty, line.firstRange(of: " : ") != nil else { return false }
         for (name, index) in running {
-            if let found = line.firstRange(of: ": error: \(name) : ") {
+            if let found = line.firstRange(of: "\(Self.errorMark)\(name) : ") {
                 let (file, number) = Self.place(line[..<found.lowerBound])
                 let text = Self.cut(line[found.upperBound...])
                 attempts[index].add(TestAttempt.Failure(message: text, file: file, line: number))
@@ -104,7 +104,7 @@ struct XCTestLog: Sendable {
                 message = count < TestAttempt.failureLimit ? (index, count - 1) : nil
                 return true
             }
-            if let found = line.firstRange(of: ": \(name) : Test skipped") {
+            if let found = line.firstRange(of: ": \(name)\(Self.skipMark)") {
                 let reason = line[found.upperBound...]
                 attempts[index].reason =
                     reason.hasPrefix(" - ") ? Self.cut(reason.dropFirst(3)) : nil

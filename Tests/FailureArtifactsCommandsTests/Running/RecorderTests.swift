@@ -131,6 +131,15 @@ import Testing
         #expect(run("run", "--junit", "", "--", "true").status == 64)
     }
 
+    @Test func resultsOfAnEarlierRunDoNotStay() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array("old".utf8), to: "j.xml")
+        let outcome = try Program.tool(
+            "run", "--junit", "j.xml", "--", "/no/such/program", directory: fixture.directory)
+        #expect(outcome.status == 127)
+        #expect(try FileSystem.status(of: fixture.path("j.xml")) == nil)
+    }
+
     @Test func aFileThatCannotBeWritten() throws {
         let fixture = try Fixture()
         try fixture.write([], to: "file")
