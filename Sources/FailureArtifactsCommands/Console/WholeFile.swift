@@ -23,6 +23,7 @@ enum WholeFile {
     ///   - path: Where; its directory must exist.
     /// - Throws: A failure to write; then what was there is left as it was.
     static func write(_ text: some WrittenText, to path: String) throws {
+        let path = try place(of: path)
         let name = ".\(Path.name(of: path)).\(ProcessEnvironment.processID)"
         let part = Path.join(Path.directory(of: path), name)
         do {
@@ -41,6 +42,23 @@ enum WholeFile {
             try? FileSystem.remove(part)
             throw error
         }
+    }
+
+    /// Removes a file that is to be written anew; whatever else is there is left alone.
+    static func removeOld(_ path: String) {
+        guard let place = try? place(of: path) else { return }
+        try? FileSystem.remove(place)
+    }
+
+    /// The file itself, where the path is a link to it.
+    ///
+    /// - Throws: That something else is there, such as a terminal or a pipe, which a file must not replace.
+    private static func place(of path: String) throws -> String {
+        let place = FileSystem.realPath(of: path) ?? path
+        if let status = try FileSystem.status(of: place), status.kind != .regular {
+            throw CommandError(.inputOutput, "'\(path)' is no regular file: nothing is written there.")
+        }
+        return place
     }
 
     /// Adds text to the end of a file, which is created where there is none.

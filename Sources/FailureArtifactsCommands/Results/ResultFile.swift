@@ -6,7 +6,8 @@ enum ResultFile {
     ///
     /// - Throws: That there is no such file, or that it cannot be read.
     static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
-        guard try FileSystem.status(of: path) != nil else {
+        // Of a pipe nobody knows when somebody writes to it.
+        guard FileSystem.regularFile(path) != nil else {
             throw CommandError(.noInput, "There is no file '\(path)'.")
         }
         let file = try File(reading: path)

@@ -66,7 +66,9 @@ final class RunRecorder: Sendable {
             report += log.passed
         }
         for file in eventFiles { attempts += (try? EventStream(ofFile: file))?.attempts ?? [] }
-        if let reportFile, let bytes = try? FileSystem.contents(ofFile: reportFile) {
+        if let reportFile, FileSystem.regularFile(reportFile) != nil,
+            let bytes = try? FileSystem.contents(ofFile: reportFile)
+        {
             report = SwiftPMReport.attempts(String(decoding: bytes, as: UTF8.self))
         }
         return TestResults(attempts: attempts, report: report, bundles: bundles)

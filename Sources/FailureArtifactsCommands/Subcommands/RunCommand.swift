@@ -84,7 +84,7 @@ struct RunCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         guard let junit else { return try run(console, nil) }
         // Whatever becomes of this run: what is there afterwards is not of another one.
-        if FileSystem.regularFile(junit) != nil { try? FileSystem.remove(junit) }
+        WholeFile.removeOld(junit)
         return try console.withScratchDirectory { scratch in
             try run(console, RunRecorder(words, events: events, scratch: scratch))
         }

@@ -162,6 +162,33 @@ import Testing
         #expect(missing.status == 66)
         #expect(missing.error.contains("There is no file '\(fixture.path("missing"))'."))
         #expect(run("junit", fixture.path("missing")).status == 66)
-        #expect(run("junit", "--log", fixture.directory).status == 74)
+        #expect(run("junit", "--log", fixture.directory).status == 66)
+        #expect(run("junit", "--log", "/dev/null").status == 66)
+    }
+
+    /// A file takes the place of a file only, and of the one that a link leads to.
+    @Test func whereFilesAreWritten() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        try fixture.write(Array("old".utf8), to: "there/j.xml")
+        let made = try Program.run(
+            "/bin/sh", ["-c", "ln -s there/j.xml link; mkfifo pipe"], directory: fixture.directory)
+        #expect(made.status == 0)
+        #expect(run("junit", bundle, "-o", fixture.path("link")).status == 0)
+        #expect(
+            try FileSystem.contents(ofFile: fixture.path("there/j.xml")).starts(
+                with: Array("<?xml".utf8)))
+        #expect(try FileSystem.contents(ofDirectory: fixture.path("there")) == ["j.xml"])
+        for command in [["junit"], ["summary"], ["report"]] {
+            for place in ["pipe", "there"] {
+                let outcome = run(command + [bundle, "-o", fixture.path(place)])
+                #expect(outcome.status == 74)
+                #expect(outcome.error.contains("is no regular file"))
+            }
+        }
+        let ran = try Program.tool(
+            "run", "--junit", "pipe", "--", "true", directory: fixture.directory)
+        #expect(ran.status == 0)
+        #expect(ran.error.contains("'pipe' is no regular file"))
     }
 }

@@ -29,7 +29,7 @@ TEMPLATE = ROOT / "Scripts/gitlab/failure-artifacts.yml"
 
 # The stems of the bundles that CISuite leaves when its tests are run in parallel.
 FAILING = [
-    "CICrashTests.testCrashes", "CINewTests.fails", "CINewTests.isRipe", "CITests.testFails",
+    "CICrashTests.testCrashes", "CIModernTests.fails", "CIModernTests.isRipe", "CITests.testFails",
     "CITests.testThrows",
 ]
 
@@ -188,9 +188,9 @@ class CICase(SuiteCase):
                 # SwiftPM prints nothing of it, and its report has no word for it.
                 "CISuite.CITests/testIsSkipped": ["passed"],
                 "CISuite.CICrashTests/testCrashes": ["error"],
-                "CISuite.CINewTests/passes()": ["passed"], "CISuite.CINewTests/fails()": ["failure"],
-                "CISuite.CINewTests/isRipe(_:)": ["failure"], "CISuite.CINewTests/isDisabled()": ["skipped"],
-                "CISuite.CINewTests/isKnown()": ["passed"], "CISuite.CINewTests.Inner/passes()": ["passed"],
+                "CISuite.CIModernTests/passes()": ["passed"], "CISuite.CIModernTests/fails()": ["failure"],
+                "CISuite.CIModernTests/isRipe(_:)": ["failure"], "CISuite.CIModernTests/isDisabled()": ["skipped"],
+                "CISuite.CIModernTests/isKnown()": ["passed"], "CISuite.CIModernTests.Inner/passes()": ["passed"],
             })
         attachments = {name: files for name, files in junit_rules.attachments(text).items() if files}
         stems = {
@@ -220,16 +220,16 @@ class Results(CICase):
         return text, process
 
     def test_one_process_with_both_frameworks(self):
-        place = self.checkout(tests=r"CISuite\.CI(New)?Tests")
+        place = self.checkout(tests=r"CISuite\.CI(Modern)?Tests")
         text, process = self.results(place, "swift", "test")
         self.assertEqual(
             junit_rules.results(text), {
                 "CITests/testFails": ["failure"], "CITests/testIsFlaky": ["passed"],
                 "CITests/testIsSkipped": ["skipped"], "CITests/testPasses": ["passed"],
-                "CITests/testThrows": ["failure"], "CISuite.CINewTests/passes()": ["passed"],
-                "CISuite.CINewTests/fails()": ["failure"], "CISuite.CINewTests/isRipe(_:)": ["failure"],
-                "CISuite.CINewTests/isDisabled()": ["skipped"], "CISuite.CINewTests/isKnown()": ["passed"],
-                "CISuite.CINewTests.Inner/passes()": ["passed"],
+                "CITests/testThrows": ["failure"], "CISuite.CIModernTests/passes()": ["passed"],
+                "CISuite.CIModernTests/fails()": ["failure"], "CISuite.CIModernTests/isRipe(_:)": ["failure"],
+                "CISuite.CIModernTests/isDisabled()": ["skipped"], "CISuite.CIModernTests/isKnown()": ["passed"],
+                "CISuite.CIModernTests.Inner/passes()": ["passed"],
             })
         cases = {case.get("name"): case for case in junit_rules.tree.fromstring(text).iter("testcase")}
         failure = cases["testFails"].find("failure")
@@ -290,7 +290,7 @@ class Results(CICase):
         self.assertEqual(error.get("type"), "crashed")
 
     def test_of_kept_files_afterwards(self):
-        place = self.checkout(tests=r"CISuite\.CI(New)?Tests")
+        place = self.checkout(tests=r"CISuite\.CI(Modern)?Tests")
         process = place.run(
             "swift", "test", "--event-stream-output-path", str(place.directory / "events"),
             env={"FAILURE_ARTIFACTS_DIR": str(place.artifacts)})
@@ -384,7 +384,7 @@ class GitHub(CICase):
         titles = sorted(properties["title"] for _, properties, _ in action.obeyed)
         self.assertEqual(
             titles, [
-                "CICrashTests.testCrashes crashed", "CINewTests.fails failed", 'CINewTests.isRipe(_:)("rotten") failed',
+                "CICrashTests.testCrashes crashed", "CIModernTests.fails failed", 'CIModernTests.isRipe(_:)("rotten") failed',
                 "CITests.testFails failed", "CITests.testThrows failed",
             ])
         for _, properties, data in action.obeyed:

@@ -64,7 +64,7 @@ final class CICrashTests: XCTestCase {
     }
 }
 
-@Suite(.failureArtifacts) struct CINewTests {
+@Suite(.failureArtifacts) struct CIModernTests {
     @Test func passes() {}
 
     @Test func fails() throws {
