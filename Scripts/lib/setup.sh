@@ -77,7 +77,7 @@ set_up() {
     install_missing
 }
 
-# What the tests need besides; sets `python`, which can import jsonschema.
+# What the tests need besides; sets `python`, which can import jsonschema and yaml.
 set_up_tests() {
     set_up
     need_command python3 python3
@@ -100,11 +100,11 @@ set_up_tests() {
     if [ "$(uname)" = Linux ] && ! has_browser; then missing+=(chromium); fi
     install_missing
     python=python3
-    if ! has_jsonschema; then
+    if ! has_python_packages; then
         set_up_venv
         python=$build/venv/bin/python3
-        has_jsonschema || quietly "$build/logs/pip.log" \
-            "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5'
+        has_python_packages || quietly "$build/logs/pip.log" \
+            "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5' 'PyYAML>=6,<7'
     fi
     # Of this package only the script axe-core is of use, which it has with it.
     if [ ! -e "$build/axe/axe_playwright_python/axe.min.js" ]; then
@@ -152,6 +152,6 @@ set_up_benchmark() {
     install_missing
 }
 
-has_jsonschema() {
-    "$python" -c 'from jsonschema import Draft202012Validator' 2>/dev/null
+has_python_packages() {
+    "$python" -c 'import yaml; from jsonschema import Draft202012Validator' 2>/dev/null
 }

@@ -1,6 +1,8 @@
 #ifndef CFAILUREARTIFACTS_PROCESSES_H
 #define CFAILUREARTIFACTS_PROCESSES_H
 
+#include <stddef.h>
+
 // What Swift cannot call: functions with variable arguments, and structures whose members are macros.
 
 /// Whether this process was told to ignore a signal.
@@ -23,5 +25,16 @@ int failure_artifacts_ended_child(int waits);
 
 /// How many bytes are in a pipe, by its reading end.
 int failure_artifacts_available_bytes(int descriptor);
+
+/// Whether `text`, which ends with a NUL, is somewhere in the bytes.
+int failure_artifacts_contains(const void *bytes, size_t count, const char *text);
+
+/// A pseudo-terminal with the settings and the size of another one, but for what a terminal does with output.
+///
+/// The first end is for whoever reads what is written to the second. Returns 0, or -1 with errno.
+int failure_artifacts_open_terminal(int like, int ends[2]);
+
+/// Gives a terminal the size of another one, where that has one.
+void failure_artifacts_copy_size(int from, int to);
 
 #endif

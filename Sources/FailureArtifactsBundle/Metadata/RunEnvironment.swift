@@ -19,13 +19,15 @@ package enum RunEnvironment {
             ]),
         Service(
             name: "GitLab CI", marker: "GITLAB_CI",
-            identity: ["CI_PIPELINE_ID", "CI_JOB_ID", "CI_JOB_URL", "CI_COMMIT_SHA"]),
+            identity: [
+                "CI_PIPELINE_ID", "CI_JOB_ID", "CI_JOB_URL", "CI_JOB_NAME", "CI_NODE_INDEX",
+                "CI_COMMIT_SHA", "CI_PROJECT_URL",
+            ]),
         Service(
             name: "Buildkite", marker: "BUILDKITE",
             identity: [
                 "BUILDKITE_BUILD_URL", "BUILDKITE_JOB_ID", "BUILDKITE_PARALLEL_JOB",
-                "BUILDKITE_RETRY_COUNT",
-                "BUILDKITE_COMMIT",
+                "BUILDKITE_RETRY_COUNT", "BUILDKITE_COMMIT",
             ]),
         Service(
             name: "CircleCI", marker: "CIRCLECI",
@@ -34,10 +36,19 @@ package enum RunEnvironment {
             name: "Jenkins", marker: "JENKINS_URL", identity: ["BUILD_TAG", "BUILD_URL", "GIT_COMMIT"]),
         Service(
             name: "Azure Pipelines", marker: "TF_BUILD",
-            identity: ["BUILD_BUILDID", "SYSTEM_JOBID", "BUILD_SOURCEVERSION"]),
+            identity: [
+                "BUILD_BUILDID", "SYSTEM_JOBID", "SYSTEM_JOBATTEMPT", "BUILD_SOURCEVERSION",
+                "BUILD_REPOSITORY_URI",
+            ]),
         Service(
             name: "Bitrise", marker: "BITRISE_IO",
             identity: ["BITRISE_BUILD_SLUG", "BITRISE_BUILD_URL", "BITRISE_GIT_COMMIT"]),
+        Service(
+            name: "Bitbucket Pipelines", marker: "BITBUCKET_PIPELINE_UUID",
+            identity: [
+                "BITBUCKET_BUILD_NUMBER", "BITBUCKET_PIPELINE_UUID", "BITBUCKET_STEP_UUID",
+                "BITBUCKET_PARALLEL_STEP", "BITBUCKET_COMMIT", "BITBUCKET_GIT_HTTP_ORIGIN",
+            ]),
         Service(
             name: "Xcode Cloud", marker: "CI_WORKSPACE",
             identity: ["CI_BUILD_ID", "CI_BUILD_NUMBER", "CI_WORKFLOW", "CI_COMMIT"]),

@@ -46,7 +46,8 @@ struct Occurrence: Sendable {
         self.bytes = bytes
         let variables = metadata.environment.ci?.variables ?? [:]
         let names = [
-            "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_ID", "SYSTEM_JOBID",
+            "BUILDKITE_PARALLEL_JOB", "CIRCLE_NODE_INDEX", "GITHUB_JOB", "CI_JOB_NAME",
+            "CI_JOB_ID", "SYSTEM_JOBID",
         ]
         job = names.lazy.compactMap { variables[$0] }.first
         var identity = metadata.test

@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 
 /// A report, made cause by cause: only some of them are in memory at a time.
-struct Report {
+struct Report: WrittenText {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String

@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 /// The bundles that have come to a directory since a moment.
 struct NewBundles {
     /// Of so many bundles at most the descriptions are read.
-    private static let limit = 1000
+    private static let limit = 5000
 
     private let directory: String
     private let before: Set<String>

@@ -3,7 +3,8 @@ internal import FailureArtifactsSystem
 
 /// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
 ///
-/// The command writes to a pipe, which a thread empties: nothing else waits while nobody reads what is passed on.
+/// The command writes to a pipe, or to a pseudo-terminal where the output is a terminal. A thread empties it: nothing
+/// else waits while nobody reads what is passed on.
 final class OutputTee: Sendable {
     /// Seconds after the command's end in which those it has started may still write, where they have
     /// the pipe: they could keep it for ever.
@@ -13,13 +14,14 @@ final class OutputTee: Sendable {
     let log: LogTail
     /// Where it goes, a descriptor of this process.
     private let target: CInt
+    private let isTerminal: Bool
     /// The command's end of the pipe, until the command has it; then ours is closed.
     private let writing: Lock<CInt>
     private let stop: Lock<CInt>
     private let problem = Lock<SystemError?>(nil)
 
     /// - Parameters:
-    ///   - target: Where to write.
+    ///   - target: Where to write; where it is a terminal the command gets one like it.
     ///   - log: Keeps the end.
     ///   - ended: Called when all is passed on.
     /// - Throws: That the system gives no pipe, or no thread.
@@ -28,7 +30,8 @@ final class OutputTee: Sendable {
     ) throws(SystemError) {
         self.target = target
         self.log = log
-        let output = try PipeEnds()
+        isTerminal = isatty(target) == 1
+        let output = try Self.ends(for: target)
         let stopping = try PipeEnds()
         writing = Lock(output.writing.release())
         stop = Lock(stopping.writing.release())
@@ -43,6 +46,11 @@ final class OutputTee: Sendable {
         Self.shut(writing)
         Self.shut(stop)
         throw SystemError("create", "a thread", code: EAGAIN)
+    }
+
+    private static func ends(for target: CInt) throws(SystemError) -> PipeEnds {
+        if isatty(target) == 1 { return try PipeEnds(terminalLike: target) }
+        return try PipeEnds()
     }
 
     /// The descriptor for the command.
@@ -91,8 +99,11 @@ final class OutputTee: Sendable {
                 deadline = Instant.now.advanced(bySeconds: Self.afterwards)
             }
             guard descriptors[0].revents != 0 else { continue }
+            // The window may have been resized.
+            if isTerminal { failure_artifacts_copy_size(target, reading) }
             let count = read(reading, buffer.baseAddress, buffer.count)
             if count < 0, errno == EINTR { continue }
+            // Of a terminal that nobody has any more it is EIO.
             guard count > 0 else { return }
             due -= count
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])

@@ -32,4 +32,11 @@ package struct RunReport: Sendable {
 
     /// What `run` exits with: the command's own status, and 124 for the time limit as timeout(1) has it.
     package var exitStatus: Int32 { cause == .timeLimit ? 124 : command.status.code }
+
+    /// Whether the last line of what was written has no end yet.
+    var hasOpenLine: Bool {
+        [standardOutput, standardError].contains { log in
+            log.bytes.last.map { $0 != UInt8(ascii: "\n") } ?? false
+        }
+    }
 }

@@ -15,11 +15,12 @@ enum RunSummary {
     ///   - salvaged: How many of them were made after the command's end.
     ///   - directory: Where they are, absolute.
     ///   - workingDirectory: That of whoever reads this.
+    ///   - report: The page that was made of them; nil where there is none.
     ///   - output: Where the lines go.
     /// - Returns: None where there are no bundles.
     static func lines(
         _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, directory: String,
-        workingDirectory: String, for output: TextOutput
+        workingDirectory: String, report: String? = nil, for output: TextOutput
     ) -> [String] {
         guard let first = bundles.first else { return [] }
         let place = relative(directory, to: workingDirectory)
@@ -34,6 +35,7 @@ enum RunSummary {
         }
         let path = relative(first.path, to: workingDirectory)
         lines.append("To look at the first: failure-artifacts open \(ShellWord.quoted(path))")
+        if let report { lines.append("To see all of them: " + SafeText.line(report)) }
         return lines
     }
 
@@ -54,7 +56,7 @@ enum RunSummary {
     }
 
     /// A path as short as it can be written in a directory.
-    private static func relative(_ path: String, to directory: String) -> String {
+    static func relative(_ path: String, to directory: String) -> String {
         let start = directory.hasSuffix("/") ? directory : directory + "/"
         guard path.hasPrefix(start), path.count > start.count else { return path }
         let rest = String(path.dropFirst(start.count))

@@ -35,14 +35,22 @@ struct Supervisor {
     var cause = RunReport.Cause.itself
     var openOutputs: Int
 
-    init(_ command: Command, console: Console, salvage: RunSalvage) throws(SystemError) {
+    /// - Parameters:
+    ///   - command: What is run.
+    ///   - console: Where this tool's own words go.
+    ///   - salvage: Makes the bundles of what hangs, before it is ended.
+    ///   - recorder: Reads what the command writes; nil where nobody does.
+    /// - Throws: That the system gives no pipe.
+    init(
+        _ command: Command, console: Console, salvage: RunSalvage, recorder: RunRecorder? = nil
+    ) throws(SystemError) {
         self.command = command
         self.console = console
         self.salvage = salvage
         let mailbox = try Mailbox()
         self.mailbox = mailbox
         reaper = try ChildReaper(mailbox: mailbox)
-        outputs = CommandOutputs { mailbox.post(.outputEnded) }
+        outputs = CommandOutputs(onLine: recorder?.lineHooks) { mailbox.post(.outputEnded) }
         openOutputs = outputs.count
         // Whoever ignores it, as some that start jobs do, is not told how a child ends.
         if InheritedSignals.isIgnored(SIGCHLD) { signal(SIGCHLD, SIG_DFL) }

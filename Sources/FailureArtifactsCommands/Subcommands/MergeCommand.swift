@@ -18,7 +18,7 @@ struct MergeCommand: Command {
             that is there already, byte for byte, is not put there twice. So the same may be merged again, \
             and more later. Where each bundle comes from is in \(MergeLog.name).
 
-            The report is \(ReportCommand.defaultOutput) in that directory. Attempts of one test are side by \
+            The report is \(RunLeavings.reportName) in that directory. Attempts of one test are side by \
             side in it, with what differs between them: attempts within a process, and those of the run \
             where the CI counts them. An attempt that passed has left no bundle.
             """)
@@ -58,7 +58,7 @@ struct MergeCommand: Command {
             let report = Report(
                 page: ReportPage(causes: causes, problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress)
-            try report.write(toFile: counts.report)
+            try WholeFile.write(report, to: counts.report)
             try console.output.writeLine(isJSON ? JSONText.line(counts) : counts.text)
             return code == .done ? before : code
         }
@@ -192,7 +192,7 @@ struct MergeCommand: Command {
 
         init(directory: String) {
             self.directory = directory
-            report = Path.join(directory, ReportCommand.defaultOutput)
+            report = Path.join(directory, RunLeavings.reportName)
         }
 
         var text: String {

@@ -1,5 +1,4 @@
 internal import FailureArtifactsBundle
-internal import FailureArtifactsSystem
 
 /// `report`: all failures on one page.
 struct ReportCommand: Command {
@@ -55,7 +54,7 @@ struct ReportCommand: Command {
             if output == "-" {
                 try report.write { try console.output.write($0) }
             } else {
-                try report.write(toFile: output)
+                try WholeFile.write(report, to: output)
                 try console.output.writeLine(SafeText.line(output))
             }
             return code

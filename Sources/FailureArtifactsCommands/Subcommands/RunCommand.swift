@@ -11,7 +11,27 @@ struct RunCommand: Command {
                 "--timeout", value: "D",
                 help:
                     "End the command, and all it has started, when it has taken so long: 90, 90s, 10m, "
-                    + "1h30m. What hangs is captured before.")
+                    + "1h30m. What hangs is captured before."),
+            Syntax.Option(
+                "--report",
+                help:
+                    "Write report.html beside the new bundles, where there are some: one self-contained page "
+                    + "about them."),
+            Syntax.Option(
+                "--junit", value: "FILE",
+                help:
+                    "Write the results of all tests as JUnit XML, with the bundles as attachments, over a file "
+                    + "that is there."),
+            Syntax.Option(
+                "--events", value: "FILE",
+                help:
+                    "For --junit: where CMD writes Swift Testing's event stream. Of use where CMD is not swift "
+                    + "test itself, which is asked for one. May be given several times."),
+            Syntax.Option(
+                "--stop-commands",
+                help:
+                    "On GitHub: have the runner obey nothing of what CMD prints, such as a failure's text."
+            ),
         ],
         rest: Syntax.Positional("CMD", help: "The command, such as: swift test --parallel"),
         needsRest: true,
@@ -20,7 +40,12 @@ struct RunCommand: Command {
             signals that are sent to this process. FAILURE_ARTIFACTS_DIR says where bundles go, by default \
             to failure-artifacts in the working directory; the command gets it as an absolute path.
 
-            At the end the new bundles are counted on standard error. Nothing is printed where there are none.
+            At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
+            On GitHub they are told of on the step's page, and marked in the source.
+
+            For --junit XCTest's results are read from what passes by; where that goes to a terminal, CMD gets \
+            another one like it. `swift test` is asked for Swift Testing's results by an option of its own, \
+            and with --parallel for SwiftPM's.
 
             The exit status is the command's own, 128 plus the signal's number where a signal ended it, 124 \
             where it took longer than --timeout, 126 where it cannot be run and 127 where there is no such \
@@ -29,9 +54,21 @@ struct RunCommand: Command {
 
     private let words: [String]
     private let timeLimit: Double?
+    private let hasReport: Bool
+    private let junit: String?
+    private let events: [String]
+    private let stopsCommands: Bool
 
     init(_ arguments: ParsedArguments) throws {
         words = arguments.rest
+        hasReport = arguments.has("--report")
+        junit = arguments.value(of: "--junit")
+        events = arguments.values(of: "--events")
+        stopsCommands = arguments.has("--stop-commands")
+        if junit?.isEmpty == true { throw Self.syntax.usageError("'--junit' needs a file.") }
+        if junit == nil, !events.isEmpty {
+            throw Self.syntax.usageError("'--events' is of use with '--junit' only.")
+        }
         guard let text = arguments.value(of: "--timeout") else {
             timeLimit = nil
             return
@@ -45,6 +82,15 @@ struct RunCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
+        guard let junit else { return try run(console, nil) }
+        // Whatever becomes of this run: what is there afterwards is not of another one.
+        WholeFile.removeOld(junit)
+        return try console.withScratchDirectory { scratch in
+            try run(console, RunRecorder(words, events: events, scratch: scratch))
+        }
+    }
+
+    private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
         let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
         let directory = Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)
@@ -62,18 +108,38 @@ struct RunCommand: Command {
         }
         for warning in earlier.warnings { try console.warn(warning) }
         let bundles = NewBundles(in: directory)
+        let isGitHub = HostLog.isGitHub(console.environment)
+        var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = try Supervisor(
             Supervisor.Command(
-                words: words, environment: environment, timeLimit: timeLimit, directory: directory),
-            console: console, salvage: salvage)
+                words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
+                directory: directory),
+            console: console, salvage: salvage, recorder: recorder)
+        if let brackets { console.say(brackets.start) }
+        // Also where the command could not be started.
+        defer { if let brackets { console.say(brackets.end) } }
         let report = try supervisor.run()
         let result = salvage.afterwards(report)
         for warning in result.warnings { try console.warn(warning) }
         let salvaged = result.bundles
+        let leavings = RunLeavings(
+            console: console, bundles: bundles.bundles(and: salvaged), directory: directory,
+            workingDirectory: workingDirectory)
+        let page = hasReport ? try leavings.writeReport() : nil
+        if let recorder, let junit { try leavings.writeResults(of: recorder, to: junit) }
+        try leavings.writeStepSummary(report: page)
         let lines = RunSummary.lines(
-            bundles.bundles(and: salvaged), salvaged: salvaged.count, directory: directory,
-            workingDirectory: workingDirectory, for: console.error)
-        for line in lines { console.say(line) }
+            leavings.bundles, salvaged: salvaged.count, directory: directory,
+            workingDirectory: workingDirectory, report: page, for: console.error)
+        // What stands behind something on a line is no command.
+        if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
+        if let end = brackets?.end {
+            for line in lines + [end] { console.say(line) }
+            brackets = nil
+        } else {
+            for line in HostLog.quoted(lines, console.environment) { console.say(line) }
+        }
+        for line in leavings.annotations { console.say(line) }
         return ExitCode(rawValue: report.exitStatus)
     }
 }

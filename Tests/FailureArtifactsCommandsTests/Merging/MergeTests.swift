@@ -16,7 +16,7 @@ import Testing
     }
 
     private func page(in directory: String) throws -> String {
-        let file = Path.join(directory, "failure-artifacts.html")
+        let file = Path.join(directory, "report.html")
         return String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
     }
 
@@ -46,7 +46,7 @@ import Testing
         }
         let output = fixture.path("merged")
         let result = run("merge", fixture.path("src"), "-o", output)
-        let page = Path.join(output, "failure-artifacts.html")
+        let page = Path.join(output, "report.html")
         #expect(
             result
                 == Outcome(

@@ -7,7 +7,7 @@ let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature(
 // Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one
 // and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it. TestingSuite has
 // Swift Testing's tests; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which
-// pass, and tests that fail with stores of the kit.
+// pass, and tests that fail with stores of the kit. CISuite has a test of each kind that a CI tells apart.
 let package = Package(
     name: "integration-suites",
     platforms: [.macOS(.v13)],
@@ -51,6 +51,14 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "MixedSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+                .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "CISuite",
             dependencies: [
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),

@@ -74,6 +74,35 @@ class Store:
         return [name for (name,) in self.query(f"SELECT name FROM {table} ORDER BY rowid")]
 
 
+# What actions/upload-artifact refuses in a path, and with it the whole upload: see `invalidArtifactFilePathCharacters`
+# in https://github.com/actions/toolkit/blob/main/packages/artifact/src/internal/upload/path-and-artifact-name-validation.ts
+NOT_UPLOADED = re.compile(r'[":<>|*?\r\n]')
+# In a name, of an artifact or here of a file, these too.
+NOT_IN_A_NAME = re.compile(r"[\\/]")
+# What Windows keeps for itself, and cuts off.
+NOT_ON_WINDOWS = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*[. ]|.*[\x00-\x1f].*", re.DOTALL)
+
+
+def name_problems(name):
+    """What is wrong with the name of a file that is to be uploaded."""
+    problems = [what for what, is_so in {
+        "refused by upload-artifact": NOT_UPLOADED.search(name),
+        "a path": NOT_IN_A_NAME.search(name),
+        "hidden, which upload-artifact leaves out": name.startswith("."),
+        "not for Windows": NOT_ON_WINDOWS.fullmatch(name),
+        "too long": len(name.encode()) > 200,
+        "an option": name.startswith("-"),
+    }.items() if is_so]
+    return problems or ([] if name else ["empty"])
+
+
+def check_names(bundle, entries):
+    """Every bundle can be uploaded, and what is in it be unpacked anywhere."""
+    for name in [bundle, *(part for entry in entries for part in entry.split("/"))]:
+        problems = name_problems(name)
+        assert not problems, f"the name {name!r} of {bundle!r} is {problems}"
+
+
 class Bundle:
     """A bundle on disk."""
 
@@ -85,6 +114,7 @@ class Bundle:
             self.entries = archive.infolist()
             self.contents = {entry.filename: archive.read(entry) for entry in self.entries}
         self.names = [entry.filename for entry in self.entries]
+        check_names(self.path.name, self.names)
         self.metadata = json.loads(self.contents["metadata.json"])
 
     @property

@@ -66,7 +66,7 @@ class Merge(SuiteCase):
         self.assertEqual(
             {line["bundle"] for line in log}, {path.name for path in self.output.glob("*.zip")})
         self.assertEqual(len(log), 8)  # What was merged twice is from the same place.
-        page = (self.output / "failure-artifacts.html").read_text()
+        page = (self.output / "report.html").read_text()
         self.assertEqual(page.count("2 attempts side by side"), 2)
         self.assertIn('<th scope="col">attempt 1</th><th scope="col">attempt 2</th>', page)
         self.assertIn("<td>download.zip", page)
@@ -151,7 +151,7 @@ class Page(unittest.TestCase):
             merge(directory / "try-1", directory / "try-2", output=directory / "merged")
             with browser.page() as page:
                 page.show(1200, 1400, "light")
-                page.open((directory / "merged" / "failure-artifacts.html").as_uri())
+                page.open((directory / "merged" / "report.html").as_uri())
                 rows = page.run(
                     "[...document.querySelectorAll('table.attempts tr')]"
                     ".map(row => [...row.cells].map(cell => cell.textContent))")

@@ -1,0 +1,95 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// What `run` leaves besides the bundles: the report, the results, and on GitHub the summary and annotations.
+struct RunLeavings {
+    /// The page's name, in the directory of the bundles.
+    static let reportName = "report.html"
+
+    let console: Console
+    let bundles: [(path: String, metadata: BundleMetadata?)]
+    /// Where the bundles are, absolute.
+    let directory: String
+    /// That of whoever reads what is written.
+    let workingDirectory: String
+
+    /// Writes the page about all bundles.
+    ///
+    /// - Returns: Its path for people; nil where there are none, or where it could not be written, which is said.
+    func writeReport() throws -> String? {
+        guard !bundles.isEmpty else { return nil }
+        let path = Path.join(directory, Self.reportName)
+        do {
+            try console.withScratchDirectory { scratch in
+                var occurrences: [Occurrence] = []
+                let code = try console.readBundles(at: bundles.map(\.path), scratch: scratch) {
+                    location, archive, bytes in
+                    let bundle = try BundleReader(location, archive: archive)
+                    return Occurrence(bundle.metadata, location: location, bytes: bytes)
+                } _: {
+                    occurrences.append($0)
+                }
+                let causes = FailureCause.causes(of: occurrences)
+                let problems =
+                    code == .done ? [] : ["Some bundles could not be read: the tool said which."]
+                let report = Report(
+                    page: ReportPage(causes: causes, problems: problems),
+                    limits: ReportLimits(causes: causes.count), scratch: scratch)
+                try WholeFile.write(report, to: path)
+            }
+            return RunSummary.relative(path, to: workingDirectory)
+        } catch {
+            try console.warn(Self.sentence("The report could not be written.", error))
+            return nil
+        }
+    }
+
+    /// Writes the results of all tests, failed or not.
+    func writeResults(of recorder: RunRecorder, to path: String) throws {
+        do {
+            let results = recorder.results(bundles: resultBundles)
+            let text = JUnitText(
+                results: results, attachment: JUnitText.attachment(environment: console.environment))
+            try FileSystem.createDirectory(Path.directory(of: Path.absolute(path)), permissions: 0o755)
+            try WholeFile.write(text, to: path)
+        } catch {
+            try console.warn(Self.sentence("The results could not be written to '\(path)'.", error))
+        }
+    }
+
+    /// Adds to the page of the step, on GitHub.
+    func writeStepSummary(report: String?) throws {
+        let path = console.environment["GITHUB_STEP_SUMMARY", default: ""]
+        guard !bundles.isEmpty, !path.isEmpty else { return }
+        do {
+            var summary = SummaryMarkdown(causes: causes)
+            summary.isPart = bundles.contains { $0.metadata == nil }
+            summary.report = report
+            try summary.append(to: path)
+        } catch {
+            try console.warn(Self.sentence("The summary of the step could not be written.", error))
+        }
+    }
+
+    /// The lines that have GitHub mark the failures in the source; none elsewhere.
+    var annotations: [String] {
+        guard HostLog.isGitHub(console.environment) else { return [] }
+        return WorkflowCommand.annotations(
+            for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
+    }
+
+    private var resultBundles: [ResultBundle] {
+        bundles.compactMap { bundle in
+            bundle.metadata.map { metadata in
+                ResultBundle(
+                    metadata, path: RunSummary.relative(bundle.path, to: workingDirectory))
+            }
+        }
+    }
+
+    private var causes: [BundleCause] { BundleCause.causes(of: resultBundles) }
+
+    private static func sentence(_ start: String, _ error: any Error) -> String {
+        start + " " + CommandError(error).description
+    }
+}

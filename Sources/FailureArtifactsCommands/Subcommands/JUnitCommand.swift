@@ -1,0 +1,73 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// `junit`: test results as JUnit XML.
+struct JUnitCommand: Command {
+    static let syntax = Syntax(
+        command: "junit", summary: "Write test results as JUnit XML, with the bundles as attachments",
+        positionals: [
+            Syntax.Positional(
+                "PATH", isRepeated: true, isOptional: true,
+                help: "A bundle, a directory of bundles, or a zip of bundles.")
+        ],
+        options: [
+            Syntax.Option(
+                "--log", value: "FILE",
+                help:
+                    "What the tests printed, for those of XCTest. May be given several times, in order."),
+            Syntax.Option(
+                "--events", value: "FILE",
+                help:
+                    "What swift test --event-stream-output-path wrote, for those of Swift Testing. May be given "
+                    + "several times, in order."),
+            Syntax.Option(
+                "--output", short: "-o", value: "FILE",
+                help: "The file, written over one that is there. By default standard output."),
+        ],
+        discussion: """
+            Bundles tell of tests that failed, and nothing of others: 'failure-artifacts run --junit FILE' \
+            writes of the whole run. Logs and event streams that were kept give the same afterwards.
+
+            A test that was run several times is one, with what its runs gave told apart: it has passed when \
+            the last one did. Attachments are named from the working directory, and on GitLab from \
+            CI_PROJECT_DIR.
+            """)
+
+    private let paths: [String]
+    private let logs: [String]
+    private let events: [String]
+    private let output: String?
+
+    init(_ arguments: ParsedArguments) throws {
+        paths = arguments.positionals
+        logs = arguments.values(of: "--log")
+        events = arguments.values(of: "--events")
+        output = arguments.value(of: "--output")
+        if output?.isEmpty == true { throw Self.syntax.usageError("'-o' needs a file.") }
+        guard !paths.isEmpty || !logs.isEmpty || !events.isEmpty else {
+            throw Self.syntax.usageError("'junit' needs PATH, --log or --events.")
+        }
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        let (bundles, code) = try console.resultBundles(at: paths)
+        if bundles.isEmpty, code != .done, logs.isEmpty, events.isEmpty { return code }
+        var attempts: [TestAttempt] = []
+        var report: [TestAttempt] = []
+        for path in logs {
+            let log = try XCTestLog(ofFile: path)
+            attempts += log.attempts
+            report += log.passed
+        }
+        for path in events { attempts += try EventStream(ofFile: path).attempts }
+        let results = TestResults(attempts: attempts, report: report, bundles: bundles)
+        let text = JUnitText(
+            results: results, attachment: JUnitText.attachment(environment: console.environment))
+        if let output, output != "-" {
+            try WholeFile.write(text, to: output)
+        } else {
+            try text.write { try console.output.write($0) }
+        }
+        return code
+    }
+}

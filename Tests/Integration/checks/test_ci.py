@@ -1,0 +1,623 @@
+"""On CI: results of whole runs as JUnit XML, GitHub's action, GitLab's template, and the recipes of the article.
+
+The commands are those of the files themselves. `swift` is the real one, told by a wrapper of that name which package
+to work on; what only a CI has, such as `buildkite-agent`, is a stand-in that keeps what it is given.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+import zipfile
+
+import harness
+import junit_rules
+import workflow
+from harness import BUILD, EXECUTABLE, ROOT, SCRATCH, SUITES, SuiteCase, clean_environment
+
+import yaml
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ContinuousIntegration.md"
+ACTION = ROOT / "Scripts/github-action/action.yml"
+TEMPLATE = ROOT / "Scripts/gitlab/failure-artifacts.yml"
+
+# The stems of the bundles that CISuite leaves when its tests are run in parallel.
+FAILING = [
+    "CICrashTests.testCrashes", "CIModernTests.fails", "CIModernTests.isRipe", "CITests.testFails",
+    "CITests.testThrows",
+]
+
+# By the names that the metadata has: the variable that tells a CI, and those that identify a run.
+SERVICES = {
+    "GitHub Actions": {
+        "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "1658821493", "GITHUB_RUN_ATTEMPT": "3", "GITHUB_JOB": "test",
+        "GITHUB_SHA": "ffac537e6cbbf934b08745a378932722df287a53", "GITHUB_REPOSITORY": "octo/app",
+        "GITHUB_SERVER_URL": "https://github.example",
+    },
+    "GitLab CI": {
+        "GITLAB_CI": "true", "CI_PIPELINE_ID": "11", "CI_JOB_ID": "12",
+        "CI_JOB_URL": "https://gitlab.example/g/app/-/jobs/12", "CI_JOB_NAME": "test 1/2", "CI_NODE_INDEX": "1",
+        "CI_COMMIT_SHA": "1ecfd275763eff1d6b4844ea3168962458c9f27a", "CI_PROJECT_URL": "https://gitlab.example/g/app",
+    },
+    "Jenkins": {
+        "JENKINS_URL": "https://jenkins.example/", "BUILD_TAG": "jenkins-app-7",
+        "BUILD_URL": "https://jenkins.example/job/app/7/", "GIT_COMMIT": "1ecfd275763eff1d6b4844ea3168962458c9f27a",
+    },
+    "Buildkite": {
+        "BUILDKITE": "true", "BUILDKITE_BUILD_URL": "https://buildkite.example/o/app/builds/7",
+        "BUILDKITE_JOB_ID": "e44f9784-e20e-4b93-a21d-f41fd5869db9", "BUILDKITE_PARALLEL_JOB": "0",
+        "BUILDKITE_RETRY_COUNT": "1", "BUILDKITE_COMMIT": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
+    },
+    "CircleCI": {
+        "CIRCLECI": "true", "CIRCLE_WORKFLOW_ID": "48f2bd3a-5a8b-4a0e-8c7a-ffb5d4c4f1a1",
+        "CIRCLE_BUILD_URL": "https://circleci.example/gh/o/app/7", "CIRCLE_NODE_INDEX": "0",
+        "CIRCLE_SHA1": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
+    },
+    "Azure Pipelines": {
+        "TF_BUILD": "True", "BUILD_BUILDID": "7", "SYSTEM_JOBID": "12f1170f-54f2-53f3-20dd-22fc7dff55f9",
+        "SYSTEM_JOBATTEMPT": "1", "BUILD_SOURCEVERSION": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
+        "BUILD_REPOSITORY_URI": "https://azure.example/o/app/_git/app",
+    },
+    "Bitrise": {
+        "BITRISE_IO": "true", "BITRISE_BUILD_SLUG": "9d8f8a8b", "BITRISE_BUILD_URL": "https://bitrise.example/build/9d8f",
+        "BITRISE_GIT_COMMIT": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
+    },
+    "Bitbucket Pipelines": {
+        "BITBUCKET_PIPELINE_UUID": "{6fbb1b7b-1b1a-4b0a-8b3b-1b1a4b0a8b3b}", "BITBUCKET_BUILD_NUMBER": "7",
+        "BITBUCKET_STEP_UUID": "{0e1d2c3b}", "BITBUCKET_PARALLEL_STEP": "0",
+        "BITBUCKET_COMMIT": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
+        "BITBUCKET_GIT_HTTP_ORIGIN": "http://bitbucket.example/w/app",
+    },
+    "Xcode Cloud": {
+        "CI_WORKSPACE": "/Volumes/workspace", "CI_BUILD_ID": "9d8f8a8b-1111", "CI_BUILD_NUMBER": "7",
+        "CI_WORKFLOW": "Tests", "CI_COMMIT": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
+    },
+}
+# Those that tell a CI and say nothing of the run.
+MARKERS = ["GITHUB_ACTIONS", "GITLAB_CI", "JENKINS_URL", "BUILDKITE", "CIRCLECI", "TF_BUILD", "BITRISE_IO", "CI_WORKSPACE"]
+
+
+def setUpModule():
+    """The tool is built by the first command that asks for it; what tells that it is, is here."""
+    Checkout.marks = tempfile.TemporaryDirectory()
+
+
+def tearDownModule():
+    Checkout.marks.cleanup()
+
+
+class Checkout:
+    """A directory in which a CI's commands are run, as if the package were in it."""
+
+    marks = None
+
+    def __init__(self, directory, service=None, tests=r"CISuite\.", **variables):
+        self.directory = pathlib.Path(directory).resolve()
+        self.bin = self.directory.parent / (self.directory.name + "-bin")
+        for place in (self.directory, self.bin, self.bin / "tmp"):
+            place.mkdir()
+        self.tests = tests
+        self.stand_in("swift", self.swift())
+        environment = clean_environment(self.bin / "tmp", **SERVICES.get(service, {}), **variables)
+        # Secrets are about on every CI.
+        environment["SECRET_TOKEN"] = "hunter2"
+        self.environment = {**environment, "PATH": f"{self.bin}:{environment['PATH']}"}
+
+    def swift(self):
+        """The real one on the suites, which are built; the tool is built in earnest, once."""
+        real = shutil.which("swift")
+        places = f"--package-path {shlex.quote(str(SUITES))} --scratch-path {shlex.quote(str(SCRATCH))}"
+        mark = shlex.quote(os.path.join(Checkout.marks.name, "built"))
+        return f"""\
+            command=$1; shift
+            case $command in
+            build)
+                if [ "$1" = --product ] && [ -e {mark} ]; then exit 0; fi
+                {real} build {places} --disable-build-manifest-caching "$@" || exit
+                if [ "$1" = --product ]; then touch {mark}; fi ;;
+            test) exec {real} test {places} --skip-build --filter {shlex.quote(self.tests)} "$@" ;;
+            *) exit 64 ;;
+            esac
+            """
+
+    def stand_in(self, name, script):
+        path = self.bin / name
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+
+    def run(self, *command, **options):
+        return subprocess.run(
+            command, cwd=options.pop("cwd", self.directory), env={**self.environment, **options.pop("env", {})},
+            capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", timeout=600, **options)
+
+    def script(self, text, *shell):
+        return self.run(*shell, "-c", text)
+
+    @property
+    def artifacts(self):
+        return self.directory / "failure-artifacts"
+
+    def bundles(self):
+        found = [harness.Bundle(path) for path in sorted(self.artifacts.glob("*.zip"))]
+        for bundle in found:
+            harness.check_with_tools(bundle)
+        return found
+
+
+class CICase(SuiteCase):
+    def checkout(self, service=None, **variables):
+        directory = tempfile.TemporaryDirectory(prefix="ci ")
+        self.addCleanup(directory.cleanup)
+        return Checkout(pathlib.Path(directory.name) / "app", service, **variables)
+
+    def check_bundles(self, place, service, stems=FAILING):
+        bundles = place.bundles()
+        self.assertEqual(sorted(bundle.stem for bundle in bundles), stems)
+        identity = {name: value for name, value in SERVICES.get(service, {}).items() if name not in MARKERS}
+        for bundle in bundles:
+            self.framework = bundle.metadata["test"]["framework"]
+            self.check(bundle, outcome=bundle.metadata["outcome"])
+            self.assertEqual(len(bundle.metadata["stores"]), 1)
+            if service:
+                self.assertEqual(
+                    bundle.metadata["environment"]["ci"], {"service": service, "variables": identity})
+            else:
+                self.assertNotIn("ci", bundle.metadata["environment"])
+            self.assertNotIn("hunter2", bundle.contents["metadata.json"].decode())
+        return bundles
+
+    def check_page(self, place):
+        page = (place.artifacts / "report.html").read_text()
+        for stem in FAILING:
+            self.assertIn(stem.split("-")[0], page)
+
+    def check_results(self, place, file="junit.xml", base=None):
+        """The results of all tests of a parallel run; each bundle belongs to its test, and is where that says."""
+        text = (place.directory / file).read_text()
+        self.assertEqual(junit_rules.problems(text), [])
+        self.assertEqual(
+            junit_rules.results(text), {
+                "CISuite.CITests/testPasses": ["passed"], "CISuite.CITests/testFails": ["failure"],
+                "CISuite.CITests/testThrows": ["failure"], "CISuite.CITests/testIsFlaky": ["passed"],
+                # SwiftPM prints nothing of it, and its report has no word for it.
+                "CISuite.CITests/testIsSkipped": ["passed"],
+                "CISuite.CICrashTests/testCrashes": ["error"],
+                "CISuite.CIModernTests/passes()": ["passed"], "CISuite.CIModernTests/fails()": ["failure"],
+                "CISuite.CIModernTests/isRipe(_:)": ["failure"], "CISuite.CIModernTests/isDisabled()": ["skipped"],
+                "CISuite.CIModernTests/isKnown()": ["passed"], "CISuite.CIModernTests.Inner/passes()": ["passed"],
+            })
+        attachments = {name: files for name, files in junit_rules.attachments(text).items() if files}
+        stems = {
+            name: [harness.BUNDLE_NAME.fullmatch(pathlib.Path(file).name)["stem"] for file in files]
+            for name, files in attachments.items()
+        }
+        self.assertEqual(
+            stems, {
+                "testCrashes": [FAILING[0]], "fails()": [FAILING[1]], "isRipe(_:)": [FAILING[2]],
+                "testFails": [FAILING[3]], "testThrows": [FAILING[4]],
+            })
+        for files in attachments.values():
+            for file in files:
+                self.assertFalse(pathlib.Path(file).is_absolute())
+                self.assertTrue(((base or place.directory) / file).is_file(), file)
+        return text
+
+
+class Results(CICase):
+    """`run --junit` around real tests."""
+
+    def results(self, place, *command, status=1, options=()):
+        process = place.run(TOOL, "run", *options, "--junit", "junit.xml", "--", *map(str, command))
+        self.assertEqual(process.returncode, status, process.stderr)
+        text = (place.directory / "junit.xml").read_text()
+        self.assertEqual(junit_rules.problems(text), [])
+        return text, process
+
+    def test_one_process_with_both_frameworks(self):
+        place = self.checkout(tests=r"CISuite\.CI(Modern)?Tests")
+        text, process = self.results(place, "swift", "test")
+        self.assertEqual(
+            junit_rules.results(text), {
+                "CITests/testFails": ["failure"], "CITests/testIsFlaky": ["passed"],
+                "CITests/testIsSkipped": ["skipped"], "CITests/testPasses": ["passed"],
+                "CITests/testThrows": ["failure"], "CISuite.CIModernTests/passes()": ["passed"],
+                "CISuite.CIModernTests/fails()": ["failure"], "CISuite.CIModernTests/isRipe(_:)": ["failure"],
+                "CISuite.CIModernTests/isDisabled()": ["skipped"], "CISuite.CIModernTests/isKnown()": ["passed"],
+                "CISuite.CIModernTests.Inner/passes()": ["passed"],
+            })
+        cases = {case.get("name"): case for case in junit_rules.tree.fromstring(text).iter("testcase")}
+        failure = cases["testFails"].find("failure")
+        # Whole, as the bundle has it: what follows in the log is none of it. XML has neither of the last three.
+        message = (
+            'XCTAssertEqual failed: ("1") is not equal to ("2") - <&> ]]> "quoted" ``` 100%\n'
+            "::set-output name=stolen::yes\n"
+            "##[error]stolen ##vso[task.complete result=Succeeded]stolen \\u{1b}[31m\\u{0}\\u{ffff}")
+        file = str(SUITES / "Tests/CISuite/CITests.swift")
+        lines = [store["line"] for bundle in place.bundles() if bundle.stem == "CITests.testFails"
+                 for store in bundle.metadata["failures"]]
+        self.assertEqual(
+            failure.text, f"{file}:{lines[0]}: {message}\n{file}:{lines[1]}: failed - a second one")
+        self.assertEqual(failure.get("message"), message.splitlines()[0])
+        self.assertEqual(failure.get("type"), "XCTAssertEqual")
+        self.assertEqual(cases["testIsSkipped"].find("skipped").get("message"), "not on <this> machine")
+        self.assertEqual(cases["isDisabled()"].find("skipped").get("message"), "not now")
+        self.assertIn("of <Swift> Testing", cases["fails()"].findtext("failure"))
+        for name, case in cases.items():
+            if name != "isDisabled()":
+                self.assertRegex(case.get("time"), r"^\d+\.\d{3}$")
+
+    def test_parallel(self):
+        place = self.checkout()
+        self.results(place, "swift", "test", "--parallel")
+        self.check_results(place)
+        self.check_bundles(place, None)
+
+    def test_the_streams_stay_as_they_are(self):
+        place = self.checkout()
+        selection = "CISuite.CITests"
+        direct = place.run(EXECUTABLE, selection, env={"FAILURE_ARTIFACTS": "off"})
+        text, process = self.results(place, EXECUTABLE, selection)
+        self.assertEqual(harness.timeless(process.stdout), harness.timeless(direct.stdout))
+        self.assertEqual(junit_rules.results(text)["CITests/testPasses"], ["passed"])
+
+    def test_attempts_are_told_apart(self):
+        place = self.checkout(CI_SUITE_FLAKY=str(pathlib.Path(tempfile.mkdtemp()) / "flag"))
+        self.addCleanup(shutil.rmtree, pathlib.Path(place.environment["CI_SUITE_FLAKY"]).parent)
+        command = f"'{EXECUTABLE}' CISuite.CITests/testIsFlaky,CISuite.CITests/testThrows"
+        text, _ = self.results(place, "sh", "-c", f"{command} || {command} || {command}")
+        self.assertEqual(
+            junit_rules.results(text), {
+                "CITests/testIsFlaky": ["flakyFailure"],
+                "CITests/testThrows": ["failure", "rerunFailure", "rerunFailure"],
+            })
+        attachments = junit_rules.attachments(text)
+        self.assertEqual([len(attachments[name]) for name in ("testIsFlaky", "testThrows")], [1, 3])
+        self.assertEqual(len(set(attachments["testThrows"])), 3)
+
+    def test_a_crash_ends_all(self):
+        place = self.checkout()
+        text, _ = self.results(place, EXECUTABLE, "CISuite.CICrashTests", status=128 + 4)
+        self.assertEqual(junit_rules.results(text), {"CICrashTests/testCrashes": ["error"]})
+        error = next(junit_rules.tree.fromstring(text).iter("error"))
+        self.assertIn("Fatal error: no more", error.get("message"))
+        self.assertIn("signal 4 (SIGILL)", error.text)
+        self.assertEqual(error.get("type"), "crashed")
+
+    def test_of_kept_files_afterwards(self):
+        place = self.checkout(tests=r"CISuite\.CI(Modern)?Tests")
+        process = place.run(
+            "swift", "test", "--event-stream-output-path", str(place.directory / "events"),
+            env={"FAILURE_ARTIFACTS_DIR": str(place.artifacts)})
+        (place.directory / "log").write_text(process.stdout, errors="surrogateescape")
+        text = place.run(TOOL, "junit", "--log", "log", "--events", "events", "failure-artifacts").stdout
+        self.assertEqual(junit_rules.problems(text), [])
+        self.assertEqual(len(junit_rules.results(text)), 11)
+        self.assertEqual(sum(len(files) for files in junit_rules.attachments(text).values()), 4)
+
+    def test_a_zip_of_bundles_as_a_ci_serves_it(self):
+        """`report`, `summary` and `junit` take several of them."""
+        place = self.checkout()
+        place.run(EXECUTABLE, "CISuite.CITests")
+        zips = []
+        for number, bundle in enumerate(place.bundles()):
+            zips.append(str(place.directory / f"shard {number}.zip"))
+            with zipfile.ZipFile(zips[-1], "w") as outer:
+                outer.write(bundle.path, f"failure-artifacts/{bundle.path.name}")
+        for command, marks in [
+            (("report", "-o", "-"), ["testFails", "testThrows"]),
+            (("summary",), ["`CITests.testFails`", "`CITests.testThrows`"]),
+            (("junit",), ['name="testFails"', 'name="testThrows"']),
+        ]:
+            process = place.run(TOOL, *command, *zips)
+            self.assertEqual((process.returncode, process.stderr), (0, ""))
+            for mark in marks:
+                self.assertIn(mark, process.stdout)
+
+    def test_the_rules_find_what_is_wrong(self):
+        """Of the check itself: each of these breaks one rule."""
+        good = (
+            '<testsuites tests="1" failures="1" errors="0"><testsuite name="s" tests="1" failures="1" errors="0" '
+            'time="1.000"><testcase name="a" classname="s"><failure message="m">t</failure><rerunFailure type="x">'
+            "<stackTrace>y</stackTrace></rerunFailure><system-out>o</system-out></testcase></testsuite></testsuites>")
+        self.assertEqual(junit_rules.problems(good), [])
+        for old, new in [
+            ('name="s" ', ""), ('time="1.000"', 'time="1.0001"'), (' type="x"', ""), ("<stackTrace>", "<trace>"),
+            ('failures="1" errors="0" time', 'failures="2" errors="0" time'), ("m\">t", "m\" id=\"1\">t"),
+            ("</failure>", "</failure><skipped/>"), ("<system-out>o", "text<system-out>o"),
+            ("</testcase>", '</testcase><testcase name="a" classname="s"/>'), ("</testsuites>", ""),
+        ]:
+            bad = good.replace(old, new).replace("</stackTrace>", "</trace>" if new == "<trace>" else "</stackTrace>")
+            self.assertNotEqual(junit_rules.problems(bad), [], new)
+
+
+class Names(unittest.TestCase):
+    """The check that every bundle goes through."""
+
+    def test_what_cannot_be_uploaded(self):
+        for name in ['a"', "a:b", "<", "a>", "a|b", "*", "?", "a\rb", "a\nb", "a\\b", "a/b", ".a", "", "nul.zip",
+                     "a.", "a ", "果" * 70, "-a"]:
+            self.assertNotEqual(harness.name_problems(name), [], name)
+        for name in ["A.b-01234567.zip", "test_CoreData内の果物を更新できる", "a b"]:
+            self.assertEqual(harness.name_problems(name), [], name)
+
+
+class GitHub(CICase):
+    def action(self, place, **inputs):
+        return workflow.Action(ACTION, place, inputs)
+
+    def place(self, **variables):
+        place = self.checkout("GitHub Actions", **variables)
+        step_summary = place.bin / "step summary.md"
+        step_summary.touch()
+        place.environment.update({
+            "GITHUB_STEP_SUMMARY": str(step_summary), "GITHUB_WORKSPACE": str(place.directory),
+            "RUNNER_TEMP": str(place.bin / "tmp"), "GITHUB_ACTION_PATH": str(ACTION.parent),
+        })
+        place.step_summary = step_summary
+        return place
+
+    def test_failing_tests(self):
+        place = self.place()
+        action = self.action(place, junit="results/junit.xml", timeout="10m")
+        action.run()
+        self.assertEqual(
+            action.outcomes,
+            {"tool": "success", "tests": "failure", "bundles": "success", "upload": "success", "where": "success"})
+        self.check_bundles(place, "GitHub Actions")
+        self.check_page(place)
+        self.check_results(place, "results/junit.xml")
+        self.assertEqual(action.outputs(), {"bundles": "5", "artifact-url": workflow.URL})
+        upload = action.uploads[0]
+        self.assertEqual(upload["name"], "failure-artifacts-test-0-3")
+        self.assertEqual(
+            sorted(upload["files"]), sorted([*(bundle.path.name for bundle in place.bundles()), "report.html"]))
+        # The runner has obeyed nothing but what is this tool's: the messages and the log tried.
+        self.assertIn("::set-output name=stolen::yes", action.log)
+        self.assertIn("##[error]stolen", action.log)
+        self.assertEqual({command for command, _, _ in action.obeyed}, {"error"})
+        titles = sorted(properties["title"] for _, properties, _ in action.obeyed)
+        self.assertEqual(
+            titles, [
+                "CICrashTests.testCrashes crashed", "CIModernTests.fails failed", 'CIModernTests.isRipe(_:)("rotten") failed',
+                "CITests.testFails failed", "CITests.testThrows failed",
+            ])
+        for _, properties, data in action.obeyed:
+            if "testThrows" in properties["title"]:
+                self.assertNotIn("file", properties)
+                self.assertNotIn("line", properties)
+                self.assertEqual(data, '"Broken()"')
+            else:
+                self.assertTrue(properties["file"].endswith("CITests.swift"), properties)
+                self.assertGreater(int(properties["line"]), 0)
+            if "testFails" in properties["title"]:
+                self.assertIn("\n::set-output name=stolen::yes\n", data)
+        summary = place.step_summary.read_text()
+        self.assertTrue(summary.startswith("## 5 failed tests\n"), summary[:100])
+        self.assertIn(f"[failure-artifacts-test-0-3]({workflow.URL})", summary)
+        self.assertNotIn("\x1b", summary)
+
+    def test_tests_that_pass(self):
+        place = self.place(tests=r"CITests/(testPasses|testIsSkipped)")
+        action = self.action(place)
+        action.run()
+        self.assertEqual(
+            action.outcomes,
+            {"tool": "success", "tests": "success", "bundles": "success", "upload": "skipped", "where": "skipped"})
+        self.assertEqual(action.outputs(), {"bundles": "0", "artifact-url": ""})
+        self.assertEqual(list(place.directory.iterdir()), [])
+        self.assertEqual(place.step_summary.read_text(), "")
+        self.assertEqual(action.obeyed, [])
+
+    def test_what_was_left_behind_is_salvaged(self):
+        """The step was ended: there is nobody who could have tidied up."""
+        place = self.place()
+        action = self.action(place, tool=str(TOOL), command=f"'{EXECUTABLE}' CISuite.CICrashTests")
+        action.before["tests"] = lambda script: script.replace(
+            "exec \"$TOOL\" run", "set +e; \"${command[@]}\"; exit 1 #")
+        action.run()
+        self.assertEqual(action.outcomes["tests"], "failure")
+        self.assertEqual(action.outputs()["bundles"], "1")
+        self.assertEqual([bundle.stem for bundle in place.bundles()], ["CICrashTests.testCrashes"])
+
+    def test_words_of_the_command(self):
+        place = self.place()
+        action = self.action(place, tool=str(TOOL), command="printf '%s;' 'a b' \"$HOME\" c\\ d", directory="a b/c")
+        action.run()
+        self.assertIn(f"a b;{place.environment['HOME']};c d;", action.log)
+
+    def test_an_outcome_in_another_directory(self):
+        place = self.place()
+        (place.directory / "sub dir").mkdir()
+        action = self.action(place, **{
+            "tool": str(TOOL), "working-directory": "sub dir", "directory": "left over",
+            "command": f"'{EXECUTABLE}' CISuite.CITests/testThrows"})
+        action.run()
+        self.assertEqual(action.outputs()["bundles"], "1")
+        self.assertEqual(len(action.uploads[0]["files"]), 2)
+
+    def test_the_article_gives_what_the_action_takes(self):
+        text = section("GitHub Actions", "yaml")
+        steps = yaml.safe_load(text)["jobs"]["test"]["steps"]
+        (step,) = [step for step in steps if "failure-artifacts" in step["uses"]]
+        self.assertTrue(step["uses"].split("@")[0].endswith("failure-artifacts/Scripts/github-action"))
+        self.assertLessEqual(set(step["with"]), set(yaml.safe_load(ACTION.read_text())["inputs"]))
+
+    def test_every_expression_is_known(self):
+        action = self.action(self.place())
+        for step in action.definition["runs"]["steps"]:
+            self.assertTrue("uses" in step or step["shell"] == "bash", step["id"])
+            # Nothing that comes from outside is pasted into a script.
+            self.assertNotIn("${{", step.get("run", ""))
+        ids = [step["id"] for step in action.definition["runs"]["steps"]]
+        self.assertEqual(len(set(ids)), len(ids))
+
+
+def section(name, language):
+    """The code of a section of the article."""
+    article = ARTICLE.read_text()
+    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", article, re.DOTALL | re.MULTILINE)
+    (code,) = re.findall(rf"```{language}\n(.*?)```", found[1], re.DOTALL)
+    return code
+
+
+class GitLab(CICase):
+    def test_template(self):
+        place = self.checkout("GitLab CI")
+        job = yaml.safe_load(TEMPLATE.read_text())[".failure-artifacts"]
+        place.environment.update(job["variables"])
+        place.environment["CI_PROJECT_DIR"] = str(place.directory)
+        process = place.script("\n".join(job["script"]), "bash", "-eo", "pipefail")
+        self.assertEqual(process.returncode, 1, process.stderr)
+        after = place.script("\n".join(job["after_script"]), "bash", "-eo", "pipefail")
+        self.assertEqual((after.returncode, after.stdout), (0, ""), after.stderr)
+        self.check_bundles(place, "GitLab CI")
+        self.check_page(place)
+        self.check_results(place, job["artifacts"]["reports"]["junit"], base=place.directory)
+        self.assertEqual(job["artifacts"]["when"], "always")
+        self.assertEqual(job["artifacts"]["paths"], ["$FAILURE_ARTIFACTS_DIR"])
+        self.assertEqual(job["variables"]["FAILURE_ARTIFACTS_DIR"], place.artifacts.name)
+
+    def test_tests_that_pass(self):
+        place = self.checkout("GitLab CI", tests="CITests/testPasses")
+        job = yaml.safe_load(TEMPLATE.read_text())[".failure-artifacts"]
+        place.environment.update(job["variables"])
+        for part in ("script", "after_script"):
+            process = place.script("\n".join(job[part]), "bash", "-eo", "pipefail")
+            self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual([entry.name for entry in place.directory.iterdir()], ["failure-artifacts-junit.xml"])
+
+    def test_the_article_extends_the_template(self):
+        article = yaml.safe_load(section("GitLab", "yaml"))
+        self.assertEqual(ROOT / article["include"][0]["file"], TEMPLATE)
+        self.assertIn(article["test"]["extends"], yaml.safe_load(TEMPLATE.read_text()))
+
+
+class Recipes(CICase):
+    """The commands as the article has them."""
+
+    def check_leavings(self, place, service, process, junit="junit.xml", status=1):
+        self.assertEqual(process.returncode, status, process.stdout[-2000:] + process.stderr[-2000:])
+        self.check_bundles(place, service)
+        self.check_page(place)
+        return self.check_results(place, junit)
+
+    def test_overview(self):
+        place = self.checkout()
+        article = ARTICLE.read_text()
+        (code,) = re.findall(r"```sh\n(.*?)```", article.split("\n## ")[1], re.DOTALL)
+        self.check_leavings(place, None, place.script(code, "sh"))
+
+    def test_jenkins(self):
+        place = self.checkout("Jenkins")
+        (script,) = re.findall(r"sh '''(.*?)'''", section("Jenkins", "groovy"), re.DOTALL)
+        # Groovy takes a backslash and the line's end away, and Jenkins' shell prints what it does.
+        process = place.script(script.replace("\\\n", ""), "sh", "-xe")
+        self.check_leavings(place, "Jenkins", process)
+
+    def test_buildkite(self):
+        place = self.checkout("Buildkite")
+        place.stand_in("buildkite-agent", f'printf "%s " "$@" >"{place.bin}/words"; cat >"{place.bin}/annotation"\n')
+        (step,) = yaml.safe_load(section("Buildkite", "yaml"))["steps"]
+        self.assertIsNone(re.search(r"(?<!\$)\$(?![\$?])", step["command"].replace("$$", "")))
+        process = place.script(step["command"].replace("$$", "$"), "bash", "-e")
+        self.check_leavings(place, "Buildkite", process)
+        self.assertEqual(
+            (place.bin / "words").read_text(), "annotate --style error --context failure-artifacts ")
+        self.assertTrue((place.bin / "annotation").read_text().startswith("## 5 failed tests\n"))
+        self.assertEqual(step["artifact_paths"], ["failure-artifacts/**/*", "junit.xml"])
+
+    def test_circleci(self):
+        place = self.checkout("CircleCI")
+        steps = yaml.safe_load(section("CircleCI", "yaml"))["jobs"]["test"]["steps"]
+        scripts = [step["run"] for step in steps if isinstance(step, dict) and "run" in step]
+        for script in scripts[:-1]:
+            self.assertEqual(place.script(script, "bash", "-eo", "pipefail").returncode, 0)
+        process = place.script(scripts[-1], "bash", "-eo", "pipefail")
+        (results,) = [step["store_test_results"]["path"] for step in steps if "store_test_results" in step]
+        self.check_leavings(place, "CircleCI", process, junit=f"{results}/swift/junit.xml")
+        (stored,) = [step["store_artifacts"]["path"] for step in steps if "store_artifacts" in step]
+        self.assertEqual(place.directory / stored, place.artifacts)
+
+    def test_azure(self):
+        place = self.checkout("Azure Pipelines")
+        steps = yaml.safe_load(section("Azure Pipelines", "yaml"))["steps"]
+        scripts = [step["script"] for step in steps if "script" in step]
+        # Its own variables are written as a shell's commands are.
+        self.assertNotIn("$(", "".join(scripts))
+        for script in scripts:
+            process = place.script(script, "bash", "--noprofile", "--norc")
+            if process.returncode:
+                break
+        self.check_leavings(place, "Azure Pipelines", process)
+        (summary,) = re.findall(r"^##vso\[task\.uploadsummary\](.+)$", process.stdout, re.MULTILINE)
+        self.assertTrue(pathlib.Path(summary).read_text().startswith("## 5 failed tests\n"))
+        # What this tool says of a failure is no command; the log of the tests itself is not its to change.
+        self.assertNotIn("##vso", process.stderr)
+        self.assertNotIn("##[", process.stderr)
+
+    def test_bitrise(self):
+        place = self.checkout("Bitrise")
+        for name in ("BITRISE_TEST_RESULT_DIR", "BITRISE_DEPLOY_DIR"):
+            (place.directory / name).mkdir()
+            place.environment[name] = str(place.directory / name)
+        steps = yaml.safe_load(section("Bitrise", "yaml"))["workflows"]["test"]["steps"]
+        (script,) = [step["script"]["inputs"][0]["content"] for step in steps if "script" in step]
+        process = place.script(script, "bash")
+        self.check_leavings(place, "Bitrise", process, junit="BITRISE_TEST_RESULT_DIR/swift/junit.xml")
+        about = place.directory / "BITRISE_TEST_RESULT_DIR/swift/test-info.json"
+        self.assertEqual(json.loads(about.read_text()), {"test-name": "swift test"})
+        listed = place.run(TOOL, "list", "--json", str(place.directory / "BITRISE_DEPLOY_DIR/failure-artifacts.zip"))
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertEqual(len(listed.stdout.splitlines()), len(FAILING))
+
+    def test_bitbucket(self):
+        place = self.checkout("Bitbucket Pipelines")
+        step = yaml.safe_load(section("Bitbucket Pipelines", "yaml"))["pipelines"]["default"][0]["step"]
+        process = place.script("\n".join(step["script"]), "bash", "-e")
+        self.check_leavings(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
+        self.assertEqual(step["artifacts"], ["failure-artifacts/**"])
+
+    def test_xcode_cloud(self):
+        """Without `run`: the tests are the CI's own."""
+        place = self.checkout("Xcode Cloud")
+        directory = place.directory / "made"
+        tests = place.run("swift", "test", "--parallel", env={"FAILURE_ARTIFACTS_DIR": str(directory)})
+        self.assertEqual(tests.returncode, 1)
+        place.stand_in("curl", f'printf "%s\\n" "$@" >"{place.bin}/words"; cat >"{place.bin}/upload.zip"\n')
+        place.environment.update({
+            "TEST_RUNNER_FAILURE_ARTIFACTS_DIR": str(directory), "ARTIFACTS_URL": "https://store.example/app",
+            "CI_PRIMARY_REPOSITORY_PATH": str(place.directory)})
+        script = section("Xcode Cloud", "sh")
+        process = place.script(script, "sh")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn("## 5 failed tests\n", process.stdout)
+        self.assertTrue((place.bin / "words").read_text().endswith("/app/9d8f8a8b-1111.zip\n"))
+        with zipfile.ZipFile(place.bin / "upload.zip") as upload:
+            names = [name for name in upload.namelist() if not name.startswith(".")]
+        self.assertEqual(sorted(name for name in names if not name.endswith(".zip")), ["report.html"])
+        self.assertEqual(len(names), len(FAILING) + 1)
+        place.directory = directory
+        directory.joinpath("failure-artifacts").symlink_to(directory)
+        self.check_bundles(place, "Xcode Cloud")
+
+    def test_xcode_cloud_where_nothing_failed(self):
+        place = self.checkout("Xcode Cloud")
+        place.environment["TEST_RUNNER_FAILURE_ARTIFACTS_DIR"] = str(place.directory / "none")
+        process = place.script(section("Xcode Cloud", "sh"), "sh")
+        self.assertEqual((process.returncode, process.stdout, process.stderr), (0, "", ""))
+
+    def test_there_is_a_recipe_for_each(self):
+        sections = re.findall(r"^## (.+)$", ARTICLE.read_text(), re.MULTILINE)
+        self.assertEqual(sections[0], "Overview")
+        known = {name.removesuffix(" CI") for name in SERVICES}
+        self.assertEqual(set(sections[1:]), known)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,183 @@
+"""Runs a composite action's steps the way GitHub's runner does, as far as this project's action goes."""
+
+import collections
+import os
+import pathlib
+import re
+import subprocess
+
+import yaml
+
+URL = "https://github.example/octo/app/actions/runs/1658821493/artifacts/7"
+
+# The commands that the runner knows: `IActionCommandExtension` in
+# https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs.
+COMMANDS = {
+    "internal-set-repo-path", "set-env", "set-output", "save-state", "add-path", "add-mask", "add-matcher",
+    "remove-matcher", "warning", "error", "notice", "debug", "group", "endgroup", "echo",
+}
+
+
+class Log:
+    """Reads a step's output: which commands in it are obeyed."""
+
+    def __init__(self):
+        self.obeyed = []
+        self.token = None
+
+    def read(self, line):
+        known = {*COMMANDS, "stop-commands", *([self.token] if self.token else [])}
+        found = parse(line, known) or parse_old(line, known)
+        if not found:
+            return
+        command, properties, data = found
+        if self.token:
+            if command.lower() == self.token.lower():
+                self.token = None
+        elif command == "stop-commands":
+            assert data and data not in known and data != "pause-logging", f"the runner refuses the token {data!r}"
+            self.token = data
+        else:
+            self.obeyed.append((command, properties, data))
+
+
+def parse(line, known):
+    """`::command key=value,…::data` at a line's start: `TryParseV2` of ActionCommand.cs."""
+    line = line.lstrip()
+    end = line.find("::", 2)
+    if not line.startswith("::") or end < 0:
+        return None
+    command, _, rest = line[2:end].partition(" ")
+    if command not in known:
+        return None
+    properties = {}
+    for pair in rest.strip().split(","):
+        key, is_pair, value = pair.partition("=")
+        if is_pair and value:
+            properties[key] = decoded(value, {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"})
+    return command, properties, decoded(line[end + 2:], {"%0D": "\r", "%0A": "\n", "%25": "%"})
+
+
+def parse_old(line, known):
+    """`##[command key=value;…]data` anywhere in a line: `TryParse`."""
+    start = line.find("##[")
+    end = line.find("]", start)
+    if start < 0 or end < 0:
+        return None
+    command, _, _ = line[start + 3:end].partition(" ")
+    return (command, {}, line[end + 1:]) if command in known else None
+
+
+def decoded(text, codes):
+    for code, character in codes.items():
+        text = text.replace(code, character)
+    return text
+
+
+class Action:
+    def __init__(self, path, place, inputs):
+        self.definition = yaml.safe_load(path.read_text())
+        self.place = place
+        unknown = set(inputs) - set(self.definition["inputs"])
+        assert not unknown, f"the action has no inputs {unknown}"
+        self.steps = collections.defaultdict(dict)
+        self.inputs = {}
+        self.inputs = {
+            name: inputs.get(name, self.expand(about["default"]))
+            for name, about in self.definition["inputs"].items()
+        }
+        self.outcomes = {}
+        self.uploads = []
+        self.before = {}
+        self.log = ""
+        self.obeyed = []
+
+    def run(self):
+        has_failed = False
+        for step in self.definition["runs"]["steps"]:
+            name = step["id"]
+            condition = step.get("if", "success()")
+            if not self.condition(condition, has_failed):
+                self.outcomes[name] = "skipped"
+                continue
+            self.outcomes[name] = "success"
+            if "uses" in step:
+                self.upload(step)
+            elif self.shell(step) != 0:
+                self.outcomes[name] = "failure"
+                has_failed = True
+
+    def outputs(self):
+        return {name: self.expand(about["value"]) for name, about in self.definition["outputs"].items()}
+
+    def shell(self, step):
+        assert step["shell"] == "bash"
+        file = self.place.bin / f"{step['id']}.sh"
+        file.write_text(self.before.get(step["id"], lambda script: script)(step["run"]))
+        output = self.place.bin / f"{step['id']}.output"
+        output.touch()
+        variables = {name: self.expand(value) for name, value in step.get("env", {}).items()}
+        directory = self.place.directory / self.expand(step.get("working-directory", "."))
+        process = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(file)], cwd=directory,
+            env={**self.place.environment, **variables, "GITHUB_OUTPUT": str(output)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+        text = process.stdout.decode(errors="replace")
+        self.log += text
+        log = Log()
+        for line in re.split(r"\r\n|\n|\r", text):
+            log.read(line)
+        assert log.token is None, f"after the step {step['id']} the runner still obeys nothing"
+        self.obeyed += log.obeyed
+        for line in output.read_text().splitlines():
+            name, _, value = line.partition("=")
+            self.steps[step["id"]][name] = value
+        return process.returncode
+
+    def upload(self, step):
+        """What actions/upload-artifact does: hidden files are left out, and one bad path fails it all."""
+        assert step["uses"].startswith("actions/upload-artifact@v4"), step["uses"]
+        options = {name: self.expand(value) for name, value in step["with"].items()}
+        assert not re.search(r'[":<>|*?\r\n\\/]', options["name"]), options["name"]
+        root = self.place.directory / options["path"]
+        files = []
+        for file in root.rglob("*"):
+            path = file.relative_to(root)
+            if file.is_file() and not any(part.startswith(".") for part in path.parts):
+                assert not re.search(r'[":<>|*?\r\n]', str(path)), path
+                files.append(str(path))
+        assert files, "there is nothing to upload"
+        assert options["name"] not in [upload["name"] for upload in self.uploads]
+        self.uploads.append({**options, "files": files})
+        self.steps[step["id"]]["artifact-url"] = URL
+
+    # Expressions
+
+    def expand(self, text):
+        return re.sub(r"\$\{\{(.*?)\}\}", lambda found: self.value(found[1].strip()), str(text))
+
+    def value(self, expression):
+        contexts = {
+            "github.job": self.place.environment["GITHUB_JOB"],
+            "github.run_attempt": self.place.environment["GITHUB_RUN_ATTEMPT"], "strategy.job-index": "0",
+        }
+        if expression in contexts:
+            return contexts[expression]
+        if found := re.fullmatch(r"inputs\.([\w-]+)", expression):
+            return self.inputs[found[1]]
+        if found := re.fullmatch(r"steps\.([\w-]+)\.outputs\.([\w-]+)", expression):
+            return self.steps[found[1]].get(found[2], "")
+        raise AssertionError(f"the expression {expression!r} is not known")
+
+    def condition(self, text, has_failed):
+        """Comparisons with texts, joined by `&&`."""
+        parts = [part.strip() for part in text.strip().removeprefix("${{").removesuffix("}}").split("&&")]
+        if not any(part in ("always()", "failure()", "cancelled()") for part in parts) and has_failed:
+            return False
+        for part in parts:
+            if part in ("always()", "success()"):
+                continue
+            left, right = part.split("!=")
+            if self.value(left.strip()) == right.strip().strip("'"):
+                return False
+        return True
