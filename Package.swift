@@ -132,6 +132,7 @@ let package = Package(
                 "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
+            exclude: ["CoreData/store.py"],
             swiftSettings: settings),
     ]
 )

@@ -7,6 +7,8 @@ struct CoreDataChanges {
     private let store: CoreDataStore
     private let roots: [String: CoreDataStore.Entity]
     private let links: [String: CoreDataStore.Link]
+    /// Tables with objects of several entities.
+    private let shared: Set<String>
 
     /// - Returns: Nil where neither store is Core Data's, or where they cannot be read: that is said by whoever
     ///   reads the rest of them.
@@ -23,6 +25,8 @@ struct CoreDataChanges {
             store.entities.filter { $0.superentity == nil }.compactMap { entity in
                 entity.table.map { ($0, entity) }
             }, uniquingKeysWith: { first, _ in first })
+        let counts = Dictionary(store.entities.map { ($0.table ?? "", 1) }, uniquingKeysWith: +)
+        shared = Set(counts.filter { $0.value > 1 }.keys)
         links = Dictionary(store.links.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
@@ -31,10 +35,10 @@ struct CoreDataChanges {
         roots[table.name]?.name ?? links[table.name]?.name
     }
 
-    /// What a change is to people; `Z_PK` and `Z_OPT` are left out.
+    /// What a change is to people; `Z_PK` and what only Core Data uses are left out.
     func change(_ change: RowChange, in table: ComparedTable) -> RowChange {
         if let root = roots[table.name] { return self.change(change, of: root) }
-        if let link = links[table.name] { return self.change(change, of: link) }
+        if let link = links[table.name] { return self.change(change, of: link, key: table.keyColumns) }
         return change
     }
 
@@ -48,7 +52,7 @@ struct CoreDataChanges {
     // MARK: - Entities
 
     private func change(_ change: RowChange, of root: CoreDataStore.Entity) -> RowChange {
-        let hasHeirs = store.entities.contains { $0.table == root.table && $0.number != root.number }
+        let hasHeirs = shared.contains(root.table ?? "")
         let cells = change.cells.compactMap { cell -> RowChange.Cell? in
             switch cell.column {
             case "Z_PK": return nil
@@ -61,20 +65,23 @@ struct CoreDataChanges {
                     }
                     return value
                 }
-            default: return self.cell(cell, of: root)
+            default: return self.cell(cell, of: root, isAlone: change.cells.count == 1)
             }
         }
         return RowChange(kind: change.kind, key: change.key, cells: cells)
     }
 
-    private func cell(_ cell: RowChange.Cell, of root: CoreDataStore.Entity) -> RowChange.Cell {
+    private func cell(
+        _ cell: RowChange.Cell, of root: CoreDataStore.Entity, isAlone: Bool
+    ) -> RowChange.Cell? {
         if let attribute = root.attributes.first(where: { $0.column == cell.column }) {
             return mapped(cell, attribute.name) { Self.value($0, of: attribute) }
         }
         if let relationship = root.toOne.first(where: { $0.column == cell.column }) {
             return mapped(cell, relationship.name) { Self.reference($0, to: relationship.entity) }
         }
-        return cell
+        // An order, or the entity of a relationship's other end.
+        return isAlone ? cell : nil
     }
 
     private func mapped(
@@ -85,14 +92,20 @@ struct CoreDataChanges {
 
     // MARK: - Relationships of many to many
 
-    private func change(_ change: RowChange, of link: CoreDataStore.Link) -> RowChange {
+    private func change(
+        _ change: RowChange, of link: CoreDataStore.Link, key keyColumns: [String]
+    ) -> RowChange {
         let cells = change.cells.map { cell in
             mapped(cell, name(cell.column, in: link)) { value in
                 [link.source, link.target].first { $0.column == cell.column }
                     .map { Self.reference(value, to: $0.entity) } ?? value
             }
         }
-        return RowChange(kind: change.kind, key: change.key, cells: cells)
+        let ends = [link.source, link.target]
+        let key = zip(change.key, keyColumns).map { value, column in
+            Self.reference(value, to: ends.first { $0.column == column }?.entity)
+        }
+        return RowChange(kind: change.kind, key: key, cells: cells)
     }
 
     private func name(_ column: String, in link: CoreDataStore.Link) -> String {

@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 extension CoreDataStore {
     /// What is read of a store that has more.
     private enum Limit {
-        static let entities = 1000
+        static let entities = 500
         static let tables = 5000
     }
 
@@ -145,7 +145,11 @@ extension CoreDataStore {
             let isReference =
                 isIndexed || companions[capitals] != nil || names.contains("Z_FOK_" + capitals)
             if column.type.uppercased() == "INTEGER", isReference {
-                entities[index].toOne.append(ToOne(name: name, column: column.name, entity: target))
+                let order = "Z_FOK_" + capitals
+                entities[index].toOne.append(
+                    ToOne(
+                        name: name, column: column.name, entity: target,
+                        orderColumn: names.contains(order) ? order : nil))
             } else {
                 entities[index].attributes.append(
                     Attribute(name: name, column: column.name, type: column.type))
@@ -215,7 +219,8 @@ extension CoreDataStore {
                 entities[index].toMany.append(
                     ToMany(
                         name: "\(entity.name).\(relationship.name)", entity: entity.name, table: table,
-                        sourceColumn: relationship.column, targetColumn: "Z_PK"))
+                        sourceColumn: relationship.column, targetColumn: "Z_PK",
+                        orderColumn: relationship.orderColumn))
             }
         }
     }

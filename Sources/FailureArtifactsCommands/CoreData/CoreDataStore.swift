@@ -21,6 +21,8 @@ struct CoreDataStore: Encodable, Equatable {
         var column: String
         /// The other object's entity; nil where the store does not tell.
         var entity: String?
+        /// What the relationship back is sorted by, if it is an ordered one.
+        var orderColumn: String?
     }
 
     /// A relationship to several objects.
@@ -88,32 +90,6 @@ struct CoreDataStore: Encodable, Equatable {
         entities.first { $0.number == number }
     }
 
-    /// An entity and all that inherit from it.
-    func family(of entity: Entity) -> [Entity] {
-        let heirs = Dictionary(grouping: entities) { $0.superentity ?? "" }
-        var result = [entity]
-        var next = 0
-        // In a circle each comes once.
-        while next < result.count, result.count <= entities.count {
-            result += (heirs[result[next].name] ?? []).filter { $0 != entity }
-            next += 1
-        }
-        return result
-    }
-
-    /// The entities that an entity inherits from, the nearest first.
-    func ancestors(of entity: Entity) -> [Entity] {
-        var result: [Entity] = []
-        var current = entity
-        while let name = current.superentity, result.count < entities.count,
-            let next = entities.first(where: { $0.name == name })
-        {
-            result.append(next)
-            current = next
-        }
-        return result
-    }
-
     /// What people call a table: the entity or the relationship that is in it.
     func title(ofTable table: String) -> String {
         root(ofTable: table)?.name ?? links.first { $0.table == table }?.name ?? table
@@ -126,4 +102,39 @@ struct CoreDataStore: Encodable, Equatable {
 
     /// How many seconds after 1970 the time of Core Data begins: 2001-01-01T00:00:00Z.
     static let referenceDate = 978_307_200
+}
+
+/// Which entities inherit from which.
+struct EntityHierarchy {
+    private let entities: [String: CoreDataStore.Entity]
+    private let heirs: [String: [CoreDataStore.Entity]]
+
+    init(_ store: CoreDataStore) {
+        entities = Dictionary(
+            store.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        heirs = Dictionary(grouping: store.entities) { $0.superentity ?? "" }
+    }
+
+    /// An entity and all that inherit from it.
+    func family(of entity: CoreDataStore.Entity) -> [CoreDataStore.Entity] {
+        var result = [entity]
+        var next = 0
+        // In a circle this would not come to an end.
+        while next < result.count, result.count <= entities.count {
+            result += heirs[result[next].name] ?? []
+            next += 1
+        }
+        return result
+    }
+
+    /// The entities that an entity inherits from, the nearest first.
+    func ancestors(of entity: CoreDataStore.Entity) -> [CoreDataStore.Entity] {
+        var result: [CoreDataStore.Entity] = []
+        var current = entity
+        while let next = current.superentity.flatMap({ entities[$0] }), result.count < entities.count {
+            result.append(next)
+            current = next
+        }
+        return result
+    }
 }

@@ -16,14 +16,19 @@ struct CoreDataViews {
     ///   - tables: Names that are not to be hidden.
     init(_ store: CoreDataStore, besides tables: [String]) {
         taken = Set(tables.map { $0.lowercased() })
+        let hierarchy = EntityHierarchy(store)
+        let sizes = Dictionary(store.entities.map { ($0.table ?? "", 1) }, uniquingKeysWith: +)
+        let roots = Dictionary(
+            store.entities.filter { $0.superentity == nil }.map { ($0.table ?? "", $0) },
+            uniquingKeysWith: { first, _ in first })
         for entity in store.entities {
-            guard let table = entity.table, let root = store.root(ofTable: table),
+            guard let table = entity.table, let root = roots[table],
                 let name = claim(entity.name)
             else { continue }
-            let family = store.family(of: entity)
+            let family = hierarchy.family(of: entity)
             var columns = Columns()
             columns.add("Z_PK", "_id")
-            if store.entities.contains(where: { $0.table == table && $0.number != root.number }) {
+            if sizes[table, default: 0] > 1 {
                 columns.add(
                     "(SELECT k.Z_NAME FROM main.Z_PRIMARYKEY AS k WHERE k.Z_ENT = e.Z_ENT)", "_entity")
             }
@@ -34,15 +39,15 @@ struct CoreDataViews {
             for relationship in root.toOne {
                 columns.add("e." + quotedIdentifier(relationship.column), relationship.name)
             }
-            for relationship in ([entity] + store.ancestors(of: entity)).flatMap(\.toMany) {
+            for relationship in ([entity] + hierarchy.ancestors(of: entity)).flatMap(\.toMany) {
                 columns.add(Self.list(relationship), relationship.name)
             }
             let numbers = family.map { String($0.number) }.joined(separator: ", ")
             statements.append(
                 "CREATE TEMP VIEW \(quotedIdentifier(name)) AS SELECT \(columns.text) FROM main."
                     + quotedIdentifier(table) + " AS e"
-                    + (entity == root ? "" : " WHERE e.Z_ENT IN (\(numbers))"))
-            if entity == root { names[table] = name }
+                    + (entity.number == root.number ? "" : " WHERE e.Z_ENT IN (\(numbers))"))
+            if entity.number == root.number { names[table] = name }
         }
         for link in store.links {
             guard let name = claim(link.name) else { continue }

@@ -135,12 +135,12 @@ struct ShowCommand: Command {
             })
         else { return nil }
         do {
-            let file = try bundle.extract(choice, below: scratch)
-            defer { try? FileSystem.remove(Path.directory(of: file)) }
-            let connection = try Connection(path: file, mode: .immutable)
-            try connection.distrustSchema()
-            connection.setDeadline(Instant.now.advanced(bySeconds: 1))
-            return try CoreDataStore.read(connection, counts: true)
+            return try console.withStore(choice, of: bundle, scratch: scratch, for: .reading) { file in
+                let connection = try Connection(path: file, mode: .immutable)
+                try connection.distrustSchema()
+                connection.setDeadline(Instant.now.advanced(bySeconds: 1))
+                return try CoreDataStore.read(connection, counts: true)
+            }
         } catch {
             try console.warn(
                 "The entities of store '\(store.name)' are not shown: \(CommandError(error))")
