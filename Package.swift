@@ -24,6 +24,10 @@ let package = Package(
         .library(
             name: "FailureArtifactsTestKit",
             targets: ["FailureArtifactsTestKit", "FailureArtifactsCapture"]),
+        // Apple platforms; elsewhere it is empty.
+        .library(
+            name: "FailureArtifactsCoreData",
+            targets: ["FailureArtifactsCoreData", "FailureArtifactsTestKit", "FailureArtifactsCapture"]),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
@@ -83,6 +87,16 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+            ],
+            swiftSettings: settings),
+
+        // Stores of Core Data, on Apple platforms.
+        .target(name: "CFailureArtifactsCoreDataInstall"),
+        .target(
+            name: "FailureArtifactsCoreData",
+            dependencies: [
+                "FailureArtifactsTestKit", "FailureArtifactsCapture", "FailureArtifactsSystem",
+                "CFailureArtifactsCoreDataInstall",
             ],
             swiftSettings: settings),
 

@@ -32,7 +32,19 @@ extension FailureObserver {
     /// - Parameter configuration: What is captured from now on, whatever the environment says.
     public static func install(_ configuration: CaptureConfiguration = CaptureConfiguration()) {
         CaptureSession.shared.configure(configuration)
-        guard configuration.mode != .off, observation == nil else { return }
+        guard configuration.mode != .off else { return }
+        #if canImport(ObjectiveC)
+        // Where the process starts, and where XCTest creates its principal class, this is the main thread.
+        guard Thread.isMainThread else {
+            DispatchQueue.main.async { observe() }
+            return
+        }
+        #endif
+        observe()
+    }
+
+    private static func observe() {
+        guard observation == nil else { return }
         let observation = TestObservation()
         self.observation = observation
         XCTestObservationCenter.shared.addTestObserver(observation)
