@@ -2,6 +2,11 @@
 internal import XCTest
 
 #if canImport(ObjectiveC)
+internal import Foundation
+public import ObjectiveC
+#endif
+
+#if canImport(ObjectiveC)
 /// Leaves a bundle for each failing XCTest.
 ///
 /// Linking the product `FailureArtifacts` to a test target installs it before the first test. It can also be

@@ -3,6 +3,11 @@ internal import FailureArtifactsCapture
 internal import XCTest
 
 #if canImport(ObjectiveC)
+internal import Foundation
+internal import ObjectiveC
+#endif
+
+#if canImport(ObjectiveC)
 /// Passes on to the session what XCTest tells its observers.
 final class TestObservation: NSObject {}
 #else
@@ -43,8 +48,10 @@ extension TestObservation: XCTestObservation {
     ///
     /// Asked in this way because earlier versions have no such property.
     private static func isFailure(_ issue: XCTIssue) -> Bool {
-        let reference = issue as XCTIssueReference
-        guard reference.responds(to: NSSelectorFromString("isFailure")) else { return true }
+        // The structure stands for an object.
+        guard let reference = issue as Any as? NSObject,
+            reference.responds(to: NSSelectorFromString("isFailure"))
+        else { return true }
         return reference.value(forKey: "isFailure") as? Bool ?? true
     }
 
@@ -60,7 +67,8 @@ extension TestObservation: XCTestObservation {
             let attachment = XCTAttachment(contentsOfFile: URL(filePath: path))
             attachment.name = "\(name).sqlite"
             attachment.lifetime = .keepAlways
-            testCase.add(attachment)
+            nonisolated(unsafe) let (target, content) = (testCase, attachment)
+            MainActor.assumeIsolated { target.add(content) }
         }
     }
     #else

@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 /// The stores of all coordinators of the process, found by their notifications.
 enum CoreDataStores {
     /// A coordinator that may be gone.
-    private struct Coordinator: @unchecked Sendable {
+    private struct Coordinator {
         weak var object: NSPersistentStoreCoordinator?
     }
 

@@ -52,6 +52,33 @@ final class FailingOpenTests: StoreTestCase<SQLiteTestStore> {
     func testOpen() { XCTFail("the test must not be run") }
 }
 
+/// A store that tells when it is closed, and that something is against it.
+final class StubbornStore: TestStore {
+    private let store: SQLiteTestStore
+
+    init(at location: StoreLocation) throws { store = try SQLiteTestStore(at: location) }
+
+    func close() throws {
+        store.close()
+        print("the stubborn store was closed")
+        throw Rotten.apple
+    }
+
+    func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result {
+        try store.withConnection(body)
+    }
+}
+
+final class FailingCloseTests: StoreTestCase<StubbornStore> {
+    func testClose() {}
+}
+
+final class FailingContentTests: StoreTestCase<StubbornStore> {
+    override var content: StoreContent<StubbornStore> { .prepared { _ in throw Rotten.apple } }
+
+    func testContent() { XCTFail("the test must not be run") }
+}
+
 final class MissingResourceTests: StoreTestCase<SQLiteTestStore> {
     override var content: StoreContent<SQLiteTestStore> {
         .resource("no-such-thing", withExtension: "sql", in: .module)
@@ -119,5 +146,9 @@ final class LeakingTests: SharedStoreTestCase<SQLiteTestStore> {
     func testEHasFailedAlready() throws {
         try store.execute("INSERT INTO line (name) VALUES ('中央線')")
         XCTFail("before the leak")
+    }
+
+    func testFFindsNothing() throws {
+        XCTAssertEqual(try store.value("SELECT count(*) FROM line"), 0)
     }
 }
