@@ -83,6 +83,7 @@ struct UncommittedChanges: Encodable, Equatable {
     /// - Parameters:
     ///   - title: The beginning.
     ///   - name: What people call a table.
+    /// - Returns: The text.
     func text(after title: String, naming name: (String) -> String = { $0 }) -> String {
         var items = schema
         for table in tables {

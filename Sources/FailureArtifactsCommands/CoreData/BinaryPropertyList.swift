@@ -17,10 +17,9 @@ enum BinaryPropertyList: Equatable {
     /// How many bytes are read at most.
     static let maximumBytes = 1 << 20
 
-    /// Reads a property list.
+    /// Reads a property list; nil where it is damaged, too large, or holds more than was to be expected.
     ///
     /// - Parameter bytes: All of it.
-    /// - Returns: Nil where it is damaged, too large, or holds more than was to be expected.
     init?(_ bytes: [UInt8]) {
         guard bytes.count <= Self.maximumBytes, var reader = Reader(bytes),
             let value = reader.value(reader.top, depth: 0)

@@ -13,7 +13,8 @@ extension CoreDataStore {
     /// - Parameters:
     ///   - connection: It reads the store as `main`, and distrusts its schema.
     ///   - counts: Whether objects are counted, which takes as long as reading the entities' tables.
-    /// - Throws: Why the store cannot be read; nil is one that Core Data has not made.
+    /// - Returns: Nil for a store that Core Data has not made.
+    /// - Throws: Why the store cannot be read.
     static func read(
         _ connection: borrowing Connection, counts: Bool = false
     ) throws(SQLiteError) -> CoreDataStore? {

@@ -9,7 +9,7 @@ struct CoreDataStore: Encodable, Equatable {
     struct Attribute: Encodable, Equatable {
         var name: String
         var column: String
-        /// As declared: `VARCHAR`, `INTEGER`, `TIMESTAMP`…
+        /// As declared, such as `VARCHAR`, `INTEGER` or `TIMESTAMP`.
         var type: String
 
         var isDate: Bool { type.uppercased() == "TIMESTAMP" }
@@ -57,7 +57,7 @@ struct CoreDataStore: Encodable, Equatable {
 
     /// A table for a relationship of many objects to many.
     struct Link: Encodable, Equatable {
-        /// `Album.assets`
+        /// Such as `Album.assets`.
         var name: String
         var table: String
         var source: End

@@ -65,6 +65,7 @@ struct CoreDataViews {
     /// Creates the views, for this connection only.
     ///
     /// - Parameter connection: One that reads; the file stays as it is.
+    /// - Throws: Why SQLite does not create one of them.
     func create(on connection: borrowing Connection) throws(SQLiteError) {
         try connection.execute("PRAGMA query_only = 0; PRAGMA temp_store = 2")
         defer { try? connection.execute("PRAGMA query_only = 1") }

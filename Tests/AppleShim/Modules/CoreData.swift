@@ -1,3 +1,4 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 // The part of Core Data that the sources use, as https://developer.apple.com/documentation/coredata declares it.
 //
 // Classes are not Sendable here, although Apple says of some that they are: what compiles here does so there.

@@ -1,3 +1,4 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 // What the sources take from Apple's ObjectiveC module. Its existence alone makes `canImport(ObjectiveC)` true.
 
 @_exported public import Foundation

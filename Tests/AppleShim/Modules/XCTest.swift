@@ -1,3 +1,4 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 // The part of Apple's XCTest that the sources use, as https://developer.apple.com/documentation/xctest declares it.
 //
 // The observer's methods, which are optional there, are required here, so that a misspelt one is noticed.
