@@ -30,6 +30,10 @@ extension CoreDataStore {
                 .isSuperset(of: ["Z_ENT", "Z_NAME", "Z_SUPER"])
         else { return nil }
         var store = CoreDataStore()
+        store.objectNames = try rows(
+            "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') LIMIT \(2 * Limit.tables)",
+            connection
+        ).compactMap { $0[0].text }
         try store.readMetadata(connection)
         try store.readEntities(connection, tables)
         let indices = Set(

@@ -80,6 +80,12 @@ struct CoreDataStore: Encodable, Equatable {
     /// By their numbers.
     var entities: [Entity] = []
     var links: [Link] = []
+    /// The names of all tables and views.
+    var objectNames: [String] = []
+
+    private enum CodingKeys: String, CodingKey {
+        case uuid, modelHashes, modelIdentifiers, entities, links
+    }
 
     /// The entity of a table that inherits from no other.
     func root(ofTable table: String) -> Entity? {

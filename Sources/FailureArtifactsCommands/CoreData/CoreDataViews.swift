@@ -11,11 +11,9 @@ struct CoreDataViews {
     private var statements: [String] = []
     private var taken: Set<String>
 
-    /// - Parameters:
-    ///   - store: What is known of the model.
-    ///   - tables: Names that are not to be hidden.
-    init(_ store: CoreDataStore, besides tables: [String]) {
-        taken = Set(tables.map { $0.lowercased() })
+    /// - Parameter store: What is known of the model. An entity that is called as a table has no view.
+    init(_ store: CoreDataStore) {
+        taken = Set(store.objectNames.map { $0.lowercased() })
         let hierarchy = EntityHierarchy(store)
         let sizes = Dictionary(store.entities.map { ($0.table ?? "", 1) }, uniquingKeysWith: +)
         let roots = Dictionary(

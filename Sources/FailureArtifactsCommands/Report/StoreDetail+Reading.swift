@@ -56,7 +56,7 @@ extension StoreDetail {
         in names: inout [String], of connection: borrowing Connection
     ) throws(SQLiteError) -> [String: String] {
         guard let coreData else { return [:] }
-        let views = CoreDataViews(coreData, besides: names)
+        let views = CoreDataViews(coreData)
         try views.create(on: connection)
         // Core Data's own tables come last.
         names = names.filter { views.names[$0] != nil } + names.filter { views.names[$0] == nil }

@@ -92,8 +92,7 @@ struct QueryCommand: Command {
                 .usage,
                 "The store '\(choice.name)' of '\(bundle)' is none of Core Data: it has no entities.")
         }
-        let tables = (choice.store.tables ?? []).map(\.name)
-        try CoreDataViews(store, besides: tables).create(on: connection)
+        try CoreDataViews(store).create(on: connection)
     }
 
     private func renderer(for output: TextOutput) -> any RowRenderer {

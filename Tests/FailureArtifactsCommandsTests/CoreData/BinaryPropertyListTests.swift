@@ -53,6 +53,14 @@ import Testing
                 == .dictionary(["a": .array([.string("b"), .data([1, 2])]), "ü": .integer(7)]))
     }
 
+    @Test func aListThatIsTooLargeIsNone() throws {
+        for (size, isRead) in [(1 << 19, true), (1 << 20, false)] {
+            let data = try PropertyListSerialization.data(
+                fromPropertyList: Data(count: size), format: .binary, options: 0)
+            #expect((BinaryPropertyList(Array(data)) != nil) == isRead)
+        }
+    }
+
     /// Any change gives another list or none, soon.
     @Test func damage() throws {
         let sample = try Self.sample()

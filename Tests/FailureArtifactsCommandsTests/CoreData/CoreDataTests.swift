@@ -9,6 +9,8 @@ import Testing
     private static let maker = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "store.py").path
 
+    private static let uuid = "5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11"
+
     /// A store in Core Data's layout.
     private func store(_ fixture: borrowing Fixture, after: Bool = false, sql: String = "") throws
         -> String
@@ -124,6 +126,11 @@ import Testing
         #expect(run("query", path, "DELETE FROM Fruit", "--entities").status == 64)
         #expect(run("query", path, "DELETE FROM ZFRUIT", "--entities").status == 64)
         #expect(run("query", path, "CREATE TEMP TABLE x(a)", "--entities").status == 64)
+        let named = try Fixture()
+        let own = try bundle(
+            named, sql: "CREATE TABLE fruit(own); CREATE VIEW citrus AS SELECT 1 AS own")
+        #expect(run("query", own, "SELECT count(own) FROM fruit", "--entities").status == 0)
+        #expect(run("query", own, "SELECT own FROM citrus", "--entities").status == 0)
         let ledger = try fixture.ledger()
         let refused = run("query", ledger, "SELECT 1", "--entities")
         #expect(refused.status == 64)
@@ -166,12 +173,14 @@ import Testing
             """
             UPDATE ZFRUIT SET ZPHOTO = X'00', ZPICKEDAT = 'soon' WHERE Z_PK = 1;
             UPDATE ZFRUIT SET ZPICKEDAT = 1e300, Z_ENT = 2, ZGROWER = NULL WHERE Z_PK = 2;
-            UPDATE ZFRUIT SET ZPICKEDAT = -63113904000 WHERE Z_PK = 3;
+            UPDATE ZFRUIT SET ZPICKEDAT = -63113904000, ZPHOTO = CAST(char(1) || '\(Self.uuid)' || char(1) AS BLOB)
+              WHERE Z_PK = 3;
             """)
         let text = run("diff", a, b, width: 200).output
         #expect(text.contains("photo 'external file 5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11' → X'00'"))
         #expect(text.contains("pickedat '2026-11-21T07:08:09.250Z' → 'soon'"))
         #expect(text.contains("_entity 'Citrus' → 'Fruit'"))
+        #expect(text.components(separatedBy: "external file").count == 2)
         #expect(text.contains("grower 'Person/p2' → NULL"))
         #expect(text.contains("pickedat '1970-01-01T00:00:00.000Z' → 1e+300"))
         #expect(text.contains("pickedat NULL → '0001-01-01T00:00:00.000Z'"))
@@ -197,7 +206,7 @@ import Testing
         "UPDATE Z_METADATA SET Z_PLIST = zeroblob(3000000)", "DELETE FROM Z_METADATA",
         "DELETE FROM Z_PRIMARYKEY", "DROP TABLE ZFRUIT", "UPDATE Z_PRIMARYKEY SET Z_SUPER = Z_ENT",
         "UPDATE Z_PRIMARYKEY SET Z_SUPER = Z_ENT % 7 + 1", "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Fruit'",
-        "UPDATE Z_PRIMARYKEY SET Z_NAME = 'sqlite_x' WHERE Z_ENT = 1",
+        "UPDATE Z_PRIMARYKEY SET Z_NAME = 'sqlite_x' WHERE Z_ENT = 1; ALTER TABLE ZBASKET RENAME TO ZSQLITE_X",
         "UPDATE Z_PRIMARYKEY SET Z_NAME = X'FF00' WHERE Z_ENT = 1",
         "UPDATE Z_PRIMARYKEY SET Z_NAME = 'a\";DROP TABLE x' WHERE Z_ENT = 1",
         "ALTER TABLE ZFRUIT RENAME COLUMN Z_PK TO K", "ALTER TABLE ZFRUIT ADD COLUMN \"Z\" INTEGER",
@@ -217,6 +226,28 @@ import Testing
         let file = fixture.path("r.html")
         #expect(run("report", path, "-o", file).status == 0)
         #expect(run("query", path, "SELECT 1", "--entities").status == 0)
+    }
+
+    private func model(_ fixture: borrowing Fixture, _ sql: String) throws -> CoreDataStore {
+        let connection = try Connection(path: store(fixture, sql: sql), mode: .immutable)
+        return try #require(try CoreDataStore.read(connection))
+    }
+
+    @Test func whatMakesNoSenseIsLeftOut() throws {
+        // Of several entities of one name the first counts: names tell who inherits from whom.
+        let one = try model(
+            try Fixture(),
+            "DELETE FROM Z_PRIMARYKEY; INSERT INTO Z_PRIMARYKEY VALUES (1, 'E', 0, 0), (2, 'E', 1, 0), (3, 'F', 2, 0)"
+        )
+        #expect(one.entities.map(\.name) == ["E", "F"])
+        #expect(one.entities.map(\.superentity) == [nil, nil])
+        let circle = try model(try Fixture(), "UPDATE Z_PRIMARYKEY SET Z_SUPER = Z_ENT % 7 + 1")
+        #expect(circle.entities.count == 7 && circle.entities.allSatisfy { $0.table == nil })
+        let links = try model(
+            try Fixture(),
+            "CREATE TABLE Z_2MORE(Z_3A, Z_6MORE); CREATE TABLE Z_2NONE(Z_2A, Z_66NONE); CREATE TABLE Z_2ONE(Z_2A)"
+        )
+        #expect(links.links.map(\.name) == ["Fruit.tags", "Person.friends"])
     }
 
     /// Tables that are only called so.

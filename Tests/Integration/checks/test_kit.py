@@ -79,6 +79,8 @@ class Failures(KitCase):
         bundle = self.bundle(f"KitSuite.FailingTests/{name}", placement)
         self.assertEqual(bundle.stem, f"FailingTests.{name}")
         self.assertIn(message, bundle.messages[0])
+        self.assertEqual(
+            bundle.metadata["stores"][0]["storage"], "file" if placement == "disk" else "memory")
         (name, store), = self.stores(bundle).items()
         if placement != "null":
             self.assertEqual(name, "果物")
@@ -208,6 +210,12 @@ class Migrations(KitCase):
                 self.assertIn("rating: 2 rows inserted", text)
                 self.assertIn("  + gameID: 1, stars: 3", text)
 
+    def test_of_many_rows_the_first_are_shown(self):
+        bundle = self.bundle("KitSuite.FailingMigrationTests/testManyRows")
+        lines = bundle.contents["attachments/App_V1_to_App_V2.diff.txt"].decode().splitlines()
+        self.assertIn("game: 60 rows inserted", lines)
+        self.assertEqual(lines[-2:], ["  + id: 50", "  and 10 more rows"])
+
     def test_at_dev_null(self):
         bundle = self.bundle("KitSuite.FailingMigrationTests/testAssertion", "null")
         self.assertEqual(sorted(len(self.columns(store)) for store in self.stores(bundle).values()), [4, 5])
@@ -222,7 +230,7 @@ class Migrations(KitCase):
 
     def test_what_a_test_keeps_is_not_left_to_the_next(self):
         found = self.runs("KitSuite.FailingMigrationTests")
-        self.assertEqual(len(found.bundles), 3)
+        self.assertEqual(len(found.bundles), 4)
         for bundle in found.bundles:
             self.assertLessEqual(set(self.stores(bundle)), {"App_V1", "App_V2", "App_V3"})
 

@@ -113,6 +113,25 @@ final class FailingMigrationTests: XCTestCase {
         }
     }
 
+    func testManyRows() throws {
+        let versions = [
+            StoreVersion<SQLiteTestStore>(
+                "App V1", .script("CREATE TABLE game (id INTEGER PRIMARY KEY)")),
+            StoreVersion(
+                "App V2",
+                .script(
+                    """
+                    WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+                    INSERT INTO game SELECT i FROM n
+                    """)),
+        ]
+        try withMigrations(of: versions) { stores in
+            try stores.start(at: "App V1")
+            try stores.migrate(to: "App V2")
+            XCTFail("too many games")
+        }
+    }
+
     func testMigrationThatFails() throws {
         var versions = BoardGames.versions.prefix(1)
         versions.append(StoreVersion("App V2", .script("DELETE FROM game; INSERT INTO gmae VALUES (1)")))
