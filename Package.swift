@@ -24,6 +24,10 @@ let package = Package(
         .library(
             name: "FailureArtifactsTestKit",
             targets: ["FailureArtifactsTestKit", "FailureArtifactsCapture"]),
+        // Apple platforms; elsewhere it is empty.
+        .library(
+            name: "FailureArtifactsCoreData",
+            targets: ["FailureArtifactsCoreData", "FailureArtifactsTestKit", "FailureArtifactsCapture"]),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
@@ -86,6 +90,16 @@ let package = Package(
             ],
             swiftSettings: settings),
 
+        // Stores of Core Data, on Apple platforms.
+        .target(name: "CFailureArtifactsCoreDataInstall"),
+        .target(
+            name: "FailureArtifactsCoreData",
+            dependencies: [
+                "FailureArtifactsTestKit", "FailureArtifactsCapture", "FailureArtifactsSystem",
+                "CFailureArtifactsCoreDataInstall",
+            ],
+            swiftSettings: settings),
+
         // The command-line tool.
         .target(name: "CFailureArtifactsProcesses"),
         .target(
@@ -132,6 +146,7 @@ let package = Package(
                 "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
+            exclude: ["CoreData/store.py"],
             swiftSettings: settings),
     ]
 )

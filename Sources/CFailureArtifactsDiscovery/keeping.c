@@ -48,10 +48,10 @@ const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
 
 bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp(vfs, "memdb") == 0; }
 
-// The database's file; NULL where it has none.
+// The database's file; NULL where it has none. What is at /dev/null was never written: it is in the page cache only.
 static const char *path_of(sqlite3 *handle, const char *schema) {
     const char *path = sqlite3_db_filename(handle, schema);
-    if (!path || !*path) return NULL;
+    if (!path || !*path || strcmp(path, "/dev/null") == 0) return NULL;
     sqlite3_vfs *vfs = NULL;
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
     return vfs && failure_artifacts_is_memory_vfs(vfs->zName) ? NULL : path;

@@ -2,6 +2,11 @@
 internal import XCTest
 
 #if canImport(ObjectiveC)
+internal import Foundation
+public import ObjectiveC
+#endif
+
+#if canImport(ObjectiveC)
 /// Leaves a bundle for each failing XCTest.
 ///
 /// Linking the product `FailureArtifacts` to a test target installs it before the first test. It can also be
@@ -32,7 +37,19 @@ extension FailureObserver {
     /// - Parameter configuration: What is captured from now on, whatever the environment says.
     public static func install(_ configuration: CaptureConfiguration = CaptureConfiguration()) {
         CaptureSession.shared.configure(configuration)
-        guard configuration.mode != .off, observation == nil else { return }
+        guard configuration.mode != .off else { return }
+        #if canImport(ObjectiveC)
+        // Where the process starts, and where XCTest creates its principal class, this is the main thread.
+        guard Thread.isMainThread else {
+            DispatchQueue.main.async { observe() }
+            return
+        }
+        #endif
+        observe()
+    }
+
+    private static func observe() {
+        guard observation == nil else { return }
         let observation = TestObservation()
         self.observation = observation
         XCTestObservationCenter.shared.addTestObserver(observation)

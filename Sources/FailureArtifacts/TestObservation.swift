@@ -3,6 +3,11 @@ internal import FailureArtifactsCapture
 internal import XCTest
 
 #if canImport(ObjectiveC)
+internal import Foundation
+internal import ObjectiveC
+#endif
+
+#if canImport(ObjectiveC)
 /// Passes on to the session what XCTest tells its observers.
 final class TestObservation: NSObject {}
 #else
@@ -28,11 +33,43 @@ extension TestObservation: XCTestObservation {
 
     #if canImport(ObjectiveC)
     func testCase(_ testCase: XCTestCase, didRecord issue: XCTIssue) {
+        guard Self.isFailure(issue) else { return }
         let location = issue.sourceCodeContext.location
         didFail(
             FailureEvent(
                 message: issue.compactDescription, file: location?.fileURL.path(percentEncoded: false),
                 line: location?.lineNumber, kind: issue.type == .thrownError ? .error : .assertion))
+        attachCopies(to: testCase)
+    }
+
+    // Failures that were expected (`XCTExpectFailure`) are told by another method, which is not implemented here.
+
+    /// Whether an issue lets the test fail: since Xcode 26 it may be a warning.
+    ///
+    /// Asked in this way because earlier versions have no such property.
+    private static func isFailure(_ issue: XCTIssue) -> Bool {
+        // The structure stands for an object.
+        guard let reference = issue as Any as? NSObject,
+            reference.responds(to: NSSelectorFromString("isFailure"))
+        else { return true }
+        return reference.value(forKey: "isFailure") as? Bool ?? true
+    }
+
+    /// Shows the copies of the stores in Xcode's report too.
+    ///
+    /// The bundle itself is not there before the test has ended, when it takes no attachments any more.
+    private func attachCopies(to testCase: XCTestCase) {
+        // Attachments are for the main thread; an asynchronous test may fail on another one.
+        guard Thread.isMainThread, let test = CaptureSession.shared.currentTest,
+            test.hasFailedOnce
+        else { return }
+        for (name, path) in CaptureSession.shared.copies(of: test) {
+            let attachment = XCTAttachment(contentsOfFile: URL(filePath: path))
+            attachment.name = "\(name).sqlite"
+            attachment.lifetime = .keepAlways
+            nonisolated(unsafe) let (target, content) = (testCase, attachment)
+            MainActor.assumeIsolated { target.add(content) }
+        }
     }
     #else
     func testCase(

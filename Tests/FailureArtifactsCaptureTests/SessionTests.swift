@@ -312,4 +312,85 @@ import Testing
         world.finish(test)
         #expect(test.state.withLock(\.failures.count) == 1)
     }
+
+    // MARK: Stores that a library copies
+
+    @Test func aLibraryCopiesItsStore() throws {
+        let world = try World()
+        let path = world.directory + "/ledger.sqlite"
+        world.session.addSource {
+            [
+                LibraryStore(path: path) { target in
+                    var handle: OpaquePointer?
+                    defer { sqlite3_close_v2(handle) }
+                    guard sqlite3_open(target, &handle) == SQLITE_OK,
+                        // What is in the WAL belongs to the copy too.
+                        sqlite3_exec(
+                            handle,
+                            "PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3)",
+                            nil, nil, nil) == SQLITE_OK
+                    else { throw CaptureError(description: "no copy") }
+                    let file = Path.join(Path.directory(of: target), ".hidden")
+                    try FileSystem.write([7, 8], toNewFile: file)
+                    return [.init(name: "ledger_EXTERNAL_DATA-1", path: file)]
+                }
+            ]
+        }
+        let test = world.start()
+        world.fail(test, "first")
+        let copies = world.session.copies(of: test)
+        #expect(copies.map(\.name) == ["ledger"])
+        #expect(FileSystem.regularFile(copies.first?.path ?? "") != nil)
+        world.finish(test)
+        #expect(world.session.copies(of: test).isEmpty)
+        let bundle = try world.bundle()
+        #expect(try world.rows(bundle) == 3)
+        #expect(try bundle.store(named: nil).store.originalPath == path)
+        #expect(
+            bundle.metadata.attachments.map(\.entry) == ["attachments/ledger_EXTERNAL_DATA-1"])
+        #expect(bundle.metadata.warnings == [])
+    }
+
+    /// The store is copied as any other then.
+    @Test(arguments: [true, false]) func aLibraryThatFails(throwing: Bool) throws {
+        let world = try World()
+        let path = world.directory + "/ledger.sqlite"
+        world.session.addSource {
+            [
+                LibraryStore(path: path) { _ in
+                    if throwing { throw CaptureError(description: "it is away") }
+                    return []
+                }
+            ]
+        }
+        let test = world.start()
+        world.fail(test, "first")
+        world.finish(test)
+        let bundle = try world.bundle()
+        #expect(try world.rows(bundle) == 1)
+        let reason = throwing ? "it is away" : "it left no file"
+        #expect(
+            bundle.metadata.warnings == [
+                "The library of the store 'ledger' did not copy it, so that its file was copied: \(reason)."
+            ])
+    }
+
+    /// A store that is neither open nor registered is captured because its library knows it.
+    @Test func aLibrarysStoreIsFound() throws {
+        let world = try World { $0.discoversStores = true }
+        let other = world.directory + "/only-library.sqlite"
+        world.session.addSource {
+            [
+                LibraryStore(path: other) { target in
+                    try FileSystem.copy(world.directory + "/ledger.sqlite", toNewFile: target)
+                    return []
+                }
+            ]
+        }
+        let test = world.start()
+        world.fail(test, "first")
+        world.finish(test)
+        let bundle = try world.bundle()
+        #expect(try bundle.store(named: "only-library").store.tables?.first?.rows == 1)
+    }
 }

@@ -2,6 +2,12 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 // The copies that a bundle is packed from.
 extension Capture {
     /// Limits, by what sets them.
@@ -15,6 +21,7 @@ extension Capture {
     func findStores() -> [FoundStores.Store] {
         FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
+            libraryStores: libraryStores(),
             artifactsDirectory: directory.path, isRunning: isRunning
         ).stores
     }
@@ -66,7 +73,7 @@ extension Capture {
                 raw: try spool.path(ofEntry: entries.raw),
                 history: folder == "stores" && configuration.maximumHistoryBytes > 0
                     ? try spool.path(ofEntry: entries.history) : nil)
-            let snapshot = snapshotter.capture(found.store, to: targets)
+            let snapshot = snapshotter.capture(copyByLibrary(found) ?? found.store, to: targets)
             note(snapshot, of: found)
             var store = BundleMetadata.Store(
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
@@ -81,6 +88,32 @@ extension Capture {
             return store
         } catch {
             return leaveOut(found, because: "\(error).")
+        }
+    }
+
+    /// Has the library of a store copy it; nil where there is none, or where it fails.
+    private func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
+        guard let library = found.library else { return nil }
+        do {
+            let directory = try FileSystem.createUniqueDirectory(
+                in: FileManager.default.temporaryDirectory.path, prefix: "failure-artifacts-")
+            state.withLock { $0.scratch.append(directory) }
+            let target = Path.join(directory, Path.name(of: library.path))
+            let files = try library.copy(target)
+            guard FileSystem.regularFile(target) != nil else {
+                throw CaptureError(description: "it left no file")
+            }
+            test.state.withLock { state in
+                state.attachments += files.map { ($0.name, .file($0.path)) }
+            }
+            return DiscoveredStore(path: target)
+        } catch {
+            state.withLock { state in
+                state.warnings.append(
+                    "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
+                        + "\(error).")
+            }
+            return nil
         }
     }
 

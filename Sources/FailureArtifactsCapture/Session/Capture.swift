@@ -26,6 +26,8 @@ final class Capture: Sendable {
         var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
+        /// Directories with what libraries have copied, until it is spooled.
+        var scratch: [String] = []
         /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
     }
@@ -35,6 +37,8 @@ final class Capture: Sendable {
     let registry: ConnectionRegistry
     /// Whether a test has not ended yet.
     let isRunning: @Sendable (TestID) -> Bool
+    /// The stores that adapters know.
+    let libraryStores: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
     let spool: Spool
     /// What the directory may still take, in bytes, when the capture starts.
@@ -48,12 +52,14 @@ final class Capture: Sendable {
     /// - Throws: That it can't be written to, or holds as many bundles as it may.
     init(
         of test: RunningTest, configuration: CaptureConfiguration, registry: ConnectionRegistry,
-        isRunning: @escaping @Sendable (TestID) -> Bool
+        isRunning: @escaping @Sendable (TestID) -> Bool,
+        libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] }
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
         self.registry = registry
         self.isRunning = isRunning
+        self.libraryStores = libraryStores
         directory = ArtifactsDirectory(path: configuration.directoryPath)
         do {
             try directory.prepare()
@@ -116,7 +122,7 @@ final class Capture: Sendable {
     private func spoolBaseline(of found: [FoundStores.Store]) {
         let baseline = found.compactMap { found in
             found.store.baseline(of: test.id).map {
-                FoundStores.Store(store: $0, name: found.name, isShared: found.isShared)
+                FoundStores.Store(store: $0, name: found.name, isShared: found.isShared, library: nil)
             }
         }
         guard !baseline.isEmpty else { return }
@@ -141,6 +147,8 @@ final class Capture: Sendable {
     private func add(_ body: () -> Void) {
         body()
         spoolAttachments()
+        for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
+        state.withLock { $0.scratch = [] }
         // Where there is no room for it there will be none for the bundle, which is said then.
         try? spool.record(describe())
     }
@@ -161,6 +169,13 @@ final class Capture: Sendable {
                 capture: BundleMetadata.Capture(
                     at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
                 warnings: state.warnings)
+        }
+    }
+
+    /// The files of the copies, until they are packed.
+    var copies: [(name: String, path: String)] {
+        state.withLock(\.stores).compactMap { store in
+            store.entry.map { (store.name, spool.file(ofEntry: $0)) }
         }
     }
 

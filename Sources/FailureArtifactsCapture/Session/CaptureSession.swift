@@ -19,6 +19,8 @@ package final class CaptureSession: Sendable {
         var current: RunningTest?
         /// Whether the caller runs in a test, reported or not; nil where no adapter can tell.
         var isInTest: (@Sendable () -> Bool)?
+        /// What adapters know of stores.
+        var sources: [@Sendable () -> [LibraryStore]] = []
         /// What was said on standard error already: some things are true of every failure of a run.
         var said: Set<String> = []
     }
@@ -76,6 +78,21 @@ package final class CaptureSession: Sendable {
         registry.followTasks()
     }
 
+    /// Has the stores captured that an adapter knows.
+    ///
+    /// - Parameter source: Lists them; called at each failure, on its thread.
+    package func addSource(_ source: @escaping @Sendable () -> [LibraryStore]) {
+        state.withLock { $0.sources.append(source) }
+    }
+
+    /// The copies of a failing test's stores that were made so far, by the stores' names.
+    package func copies(of test: RunningTest) -> [(name: String, path: String)] {
+        test.capture.withLock { stage in
+            guard case .open(let capture) = stage else { return [] }
+            return capture.copies
+        }
+    }
+
     private var currentTestID: TestID? {
         if let test = currentTest { return test.id }
         return state.withLock(\.isInTest)?() == true ? RunningTest.unobserved : nil
@@ -97,7 +114,7 @@ package final class CaptureSession: Sendable {
     /// - Parameters:
     ///   - path: Its file; nil for one in memory.
     ///   - test: The test; nil where any test may use it.
-    func storeOpened(_ path: String?, by test: RunningTest?) {
+    package func storeOpened(_ path: String?, by test: RunningTest?) {
         guard !isOff else { return }
         journal.withLock(\.self)?.storeOpened(path, by: test?.inJournal)
         finishAtExit()
@@ -269,6 +286,9 @@ package final class CaptureSession: Sendable {
                         isRunning: { id in
                             id == RunningTest.unobserved
                                 || self.state.withLock { $0.running[id] != nil }
+                        },
+                        libraryStores: {
+                            self.state.withLock(\.sources).flatMap { $0() }
                         })
                     stage = .open(capture)
                     self.finishAtExit()

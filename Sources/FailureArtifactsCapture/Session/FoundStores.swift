@@ -13,6 +13,8 @@ struct FoundStores {
         let name: String
         /// Whether other tests may have used it too.
         let isShared: Bool
+        /// How the library that has it open copies it, where that is known.
+        let library: LibraryStore?
     }
 
     private(set) var stores: [Store] = []
@@ -23,10 +25,13 @@ struct FoundStores {
     ///   - test: The test that failed.
     ///   - registry: What knows the process's connections.
     ///   - discovers: Whether stores that were not registered count.
+    ///   - libraryStores: Those that adapters know.
     ///   - artifactsDirectory: Databases in it are not the test's.
     ///   - isRunning: Whether a test has not ended yet.
     init(
-        test: RunningTest, registry: ConnectionRegistry, discovers: Bool, artifactsDirectory: String,
+        test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
+        libraryStores: [LibraryStore] = [],
+        artifactsDirectory: String,
         isRunning: (TestID) -> Bool
     ) {
         var candidates: [DiscoveredStore] = []
@@ -41,6 +46,10 @@ struct FoundStores {
             candidates += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
                 .filter { $0.hasContent && Relation(of: $0, to: test, isRunning: isRunning) != .foreign }
         }
+        for store in discovers ? libraryStores : []
+        where !candidates.contains(where: { Self.isSame($0, store.path) }) {
+            candidates.append(DiscoveredStore(path: store.path))
+        }
         let registered = test.state.withLock(\.registered)
         var names: [Int: String] = [:]
         for (path, name) in registered {
@@ -53,6 +62,13 @@ struct FoundStores {
             }
             if let name { names[index] = name }
         }
+        var libraries: [Int: LibraryStore] = [:]
+        for store in libraryStores {
+            guard let index = candidates.firstIndex(where: { Self.isSame($0, store.path) }) else {
+                continue
+            }
+            libraries[index] = store
+        }
         var unique = UniqueNames()
         for (index, store) in candidates.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
@@ -62,7 +78,8 @@ struct FoundStores {
                 Store(
                     store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150)),
                     isShared: !registered.contains { Self.isSame(store, $0.path) }
-                        && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id]))))
+                        && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
+                    library: libraries[index]))
         }
     }
 

@@ -58,6 +58,9 @@ package final class RunningTest: Sendable {
     /// Whether a statement was run after the test had started.
     func hasRun(_ statement: LoggedStatement) -> Bool { statement.order > start.statement }
 
+    /// Whether it has failed, and not again since.
+    package var hasFailedOnce: Bool { state.withLock { $0.failures.count == 1 } }
+
     /// Its form in the journal.
     var inJournal: InFlightJournal.Test { .init(id: id, identity: identity, start: date) }
 

@@ -79,7 +79,12 @@ struct UncommittedChanges: Encodable, Equatable {
     }
 
     /// The same with another beginning.
-    func text(after title: String) -> String {
+    ///
+    /// - Parameters:
+    ///   - title: The beginning.
+    ///   - name: What people call a table.
+    /// - Returns: The text.
+    func text(after title: String, naming name: (String) -> String = { $0 }) -> String {
         var items = schema
         for table in tables {
             let parts = [
@@ -87,7 +92,7 @@ struct UncommittedChanges: Encodable, Equatable {
                 (table.deleted, "deleted from"),
             ]
             items += parts.filter { $0.0 > 0 }
-                .map { "\(Counted.items($0.0, "row")) \($0.1) \(table.name)" }
+                .map { "\(Counted.items($0.0, "row")) \($0.1) \(name(table.name))" }
         }
         let limit = 12
         if items.count > limit { items = items.prefix(limit) + ["\(items.count - limit) more changes"] }

@@ -20,7 +20,8 @@ struct BundleText {
         sections += metadata.stores.map { story(of: $0, report, limit) }
         for store in metadata.stores {
             sections.append(
-                StoreText(output: output).lines(store, uncommitted: uncommitted[store.name]))
+                StoreText(output: output).lines(
+                    store, uncommitted: uncommitted[store.name], coreData: report.coreData[store.name]))
         }
         sections.append(snapshots(metadata))
         sections.append(attachments(metadata))
@@ -60,7 +61,9 @@ struct BundleText {
         var lines: [String] = []
         if let last = report.lastTransaction[store.name] {
             let title = "Last transaction\(name) before it"
-            lines += TextWrap.message(last.changes.text(after: title), indent: 0, for: output)
+            let coreData = report.coreData[store.name]
+            let text = last.changes.text(after: title) { coreData?.title(ofTable: $0) ?? $0 }
+            lines += TextWrap.message(text, indent: 0, for: output)
             let shown = last.statements.suffix(limit ?? last.statements.count)
             if shown.count < last.statements.count {
                 lines.append("  \(last.statements.count - shown.count) statements more, then")

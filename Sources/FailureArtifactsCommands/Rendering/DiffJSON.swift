@@ -6,8 +6,10 @@ struct DiffJSON {
     static let valueLimit = 4096
 
     private let output: TextOutput
+    private let coreData: CoreDataChanges?
 
-    init(output: TextOutput) {
+    init(output: TextOutput, coreData: CoreDataChanges? = nil) {
+        self.coreData = coreData
         self.output = output
     }
 
@@ -46,12 +48,15 @@ struct DiffJSON {
             try output.write(start + "\"problem\":\(JSONText.string(problem))}")
             return true
         }
-        let key = table.keyColumns.isEmpty ? ["rowid"] : table.keyColumns
+        if let title = coreData?.title(of: table) { start += "\"entity\":\(JSONText.string(title))," }
+        let columns = coreData?.keyColumns(of: table) ?? table.keyColumns
+        let key = columns.isEmpty ? ["rowid"] : columns
         start += "\"key\":[\(key.map(JSONText.string).joined(separator: ","))],"
         if table.isShadow { start += "\"shadow\":true," }
         start += "\"changes\":["
         var isFirst = true
         let counts = try comparison.forEachRowChange(in: table, valueLimit: Self.valueLimit) { change in
+            let change = coreData?.change(change, in: table) ?? change
             try output.write((isFirst ? start + "\n" : ",\n") + Self.text(of: change, key: key))
             isFirst = false
         }

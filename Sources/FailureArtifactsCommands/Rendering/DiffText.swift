@@ -9,8 +9,10 @@ struct DiffText {
     /// How many rows of a table are shown; nil for all.
     private let rowLimit: Int64?
     private let width: Int
+    private let coreData: CoreDataChanges?
 
-    init(output: TextOutput, rowLimit: Int64?) {
+    init(output: TextOutput, rowLimit: Int64?, coreData: CoreDataChanges? = nil) {
+        self.coreData = coreData
         self.output = output
         self.rowLimit = rowLimit
         width = max(output.terminal?.width ?? 80, 40)
@@ -89,7 +91,10 @@ struct DiffText {
         case .replaced: note = " (another key, so all rows are others)"
         }
         if table.isShadow { note += " (content of a virtual table)" }
-        return output.styled(SafeText.line(table.name), .heading) + note + ": " + Self.text(of: counts)
+        let title = coreData?.title(of: table)
+        if title != nil { note = " (" + SafeText.line(table.name) + ")" + note }
+        return output.styled(SafeText.line(title ?? table.name), .heading) + note + ": "
+            + Self.text(of: counts)
     }
 
     /// `2 inserted, 1 updated`.
@@ -100,7 +105,8 @@ struct DiffText {
 
     /// `~ 1: balance 90 → 100`, over several lines where it is long.
     private func lines(of change: RowChange, in table: ComparedTable) -> [String] {
-        let keyColumns = table.keyColumns
+        let change = coreData?.change(change, in: table) ?? change
+        let keyColumns = coreData?.keyColumns(of: table) ?? table.keyColumns
         let key = change.key.map { StoredText.text(of: $0, width: 40) }.joined(separator: ", ")
         let (sign, style): (String, TextOutput.Style) =
             switch change.kind {

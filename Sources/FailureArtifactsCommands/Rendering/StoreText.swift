@@ -13,13 +13,20 @@ struct StoreText {
     /// - Parameters:
     ///   - store: Its metadata.
     ///   - uncommitted: What its open transaction had changed; nil where that is not known.
+    ///   - coreData: What it tells of its model; nil where Core Data has not made it.
     /// - Returns: Text without line ends.
-    func lines(_ store: BundleMetadata.Store, uncommitted: UncommittedChanges?) -> [String] {
+    func lines(
+        _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore? = nil
+    ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
         lines += Self.state(of: store).flatMap {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
         }
-        if let uncommitted { lines += TextWrap.message(uncommitted.text, indent: 2, for: output) }
+        if let uncommitted {
+            let text = uncommitted.text(after: "Not committed") { coreData?.title(ofTable: $0) ?? $0 }
+            lines += TextWrap.message(text, indent: 2, for: output)
+        }
+        if let coreData { lines += [""] + CoreDataText.lines(coreData, output: output) }
         if let tables = store.tables, !tables.isEmpty {
             lines += ["", "  " + output.styled("Tables", .bold)]
             lines += Self.rows(of: tables).map { "    " + $0 }

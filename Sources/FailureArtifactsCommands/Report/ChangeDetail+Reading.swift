@@ -20,6 +20,9 @@ extension ChangeDetail {
                 a: StoreComparison.Side(path: old, isPrivate: true),
                 b: StoreComparison.Side(path: new, isPrivate: true), deadline: deadline)
             schema = comparison.schemaChanges()
+            let coreData = CoreDataChanges(
+                from: StoreComparison.Side(path: old, isPrivate: true),
+                to: StoreComparison.Side(path: new, isPrivate: true))
             for table in try comparison.tables() {
                 var rows: [RowChange] = []
                 var left = budget
@@ -28,12 +31,14 @@ extension ChangeDetail {
                 ) { change in
                     guard left > 0 else { return }
                     left -= change.size
-                    rows.append(change)
+                    rows.append(coreData?.change(change, in: table) ?? change)
                 }
                 budget = left
                 guard counts.total > 0 || table.problem != nil else { continue }
                 tables.append(
-                    Table(name: table.name, counts: counts, rows: rows, problem: table.problem))
+                    Table(
+                        name: coreData?.title(of: table) ?? table.name, counts: counts, rows: rows,
+                        problem: table.problem))
             }
         } catch let error as SQLiteError where error.isInterrupted {
             isComplete = false

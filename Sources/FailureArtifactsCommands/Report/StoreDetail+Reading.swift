@@ -17,25 +17,29 @@ extension StoreDetail {
         let connection = try Connection(path: path, mode: .immutable)
         try connection.distrustSchema()
         connection.setDeadline(deadline)
-        let names = try Self.texts(
+        var names = try Self.texts(
             of: "SELECT name FROM sqlite_master WHERE type = 'table' "
                 + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name", in: connection)
+        coreData = try CoreDataStore.read(connection)
+        let sources = try useViews(in: &names, of: connection)
         omittedTables = max(0, names.count - limits.tables)
         let known = Dictionary(
             (store.tables ?? []).map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         for (index, name) in names.prefix(limits.tables).enumerated() {
             var table = TableDetail(name: name)
-            if let counted = known[name] {
+            table.source = sources[name]
+            if let counted = known[sources[name] ?? name] {
                 (table.count, table.isExact) = (counted.rows, counted.exact)
             }
             // What small tables leave over is for the others.
             let share = budget / max(1, min(names.count, limits.tables) - index)
             do throws(SQLiteError) {
-                if known[name] == nil {
+                if known[sources[name] ?? name] == nil {
                     table.count = try connection.integer(
                         of: "SELECT count(*) FROM \(quotedIdentifier(name))")
                 }
                 try table.readColumns(of: connection)
+                if let source = sources[name] { coreData?.describe(&table, of: source) }
                 let used = try table.readRows(of: connection, limits, bytes: max(share, 2048))
                 budget = max(0, budget - used)
             } catch {
@@ -43,6 +47,21 @@ extension StoreDetail {
             }
             tables.append(table)
         }
+    }
+
+    /// Has tables of Core Data replaced by views that show entities.
+    ///
+    /// - Returns: The tables of the views.
+    private func useViews(
+        in names: inout [String], of connection: borrowing Connection
+    ) throws(SQLiteError) -> [String: String] {
+        guard let coreData else { return [:] }
+        let views = CoreDataViews(coreData)
+        try views.create(on: connection)
+        // Core Data's own tables come last.
+        names = names.filter { views.names[$0] != nil } + names.filter { views.names[$0] == nil }
+        names = names.map { views.names[$0] ?? $0 }
+        return Dictionary(views.names.map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     fileprivate static func texts(
@@ -126,5 +145,34 @@ extension TableDetail {
     private static func text(_ value: Value) -> String {
         if case .text(let text) = value { return text }
         return ""
+    }
+}
+
+extension CoreDataStore {
+    /// Gives a table that is a view of an entity or a relationship what only tables have: types, a key, references.
+    fileprivate func describe(_ table: inout TableDetail, of source: String) {
+        func tableName(_ entity: String) -> String {
+            entities.first { $0.name == entity }?.table.map(title(ofTable:)) ?? entity
+        }
+        if let root = root(ofTable: source) {
+            let types = Dictionary(
+                root.attributes.map { ($0.name, $0.type) }, uniquingKeysWith: { first, _ in first })
+            table.columns = table.columns.map { column in
+                TableDetail.Column(
+                    name: column.name, type: types[column.name] ?? column.type,
+                    isKey: column.name == "_id")
+            }
+            table.foreignKeys = root.toOne.compactMap { relationship in
+                relationship.entity.map {
+                    TableDetail.ForeignKey(
+                        columns: [relationship.name], table: tableName($0), targets: ["_id"])
+                }
+            }
+        } else if let link = links.first(where: { $0.table == source }) {
+            table.foreignKeys = [link.source, link.target].map {
+                TableDetail.ForeignKey(
+                    columns: [$0.name], table: tableName($0.entity), targets: ["_id"])
+            }
+        }
     }
 }

@@ -32,6 +32,8 @@ struct StoreDetail: Sendable {
     var uncommitted: ChangeDetail?
     var statements: [StatementRecord] = []
     var notes: [String] = []
+    /// Nil where Core Data has not made it.
+    var coreData: CoreDataStore?
 
     init(_ store: BundleMetadata.Store) {
         self.store = store
@@ -54,6 +56,8 @@ struct TableDetail: Sendable {
     }
 
     let name: String
+    /// The table that it is a view of; nil where it is one itself.
+    var source: String?
     var columns: [Column] = []
     var foreignKeys: [ForeignKey] = []
     /// Rows in the store; a lower bound where `isExact` is false.

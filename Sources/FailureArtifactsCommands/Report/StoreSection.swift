@@ -18,7 +18,7 @@ struct StoreSection {
         "<section class=\"store\">\n"
             + "<h3>Store <code>\(HTMLText.line(store.name))</code></h3>\n" + facts
             + ReportPage.warnings(notes) + rowCounts + changes + StatementTimeline(detail, failure).html
-            + tables + schema + commands + "</section>\n"
+            + tables + schema + modelHashes + commands + "</section>\n"
     }
 
     private var facts: String {
@@ -34,6 +34,10 @@ struct StoreSection {
         if let integrity = store.integrity { items.append("integrity \(integrity)") }
         if store.transactionOpen == true { items.append("inside an open transaction") }
         if store.shared == true { items.append("shared with other tests") }
+        if let coreData = detail.coreData {
+            items.append("Core Data" + (coreData.uuid.map { " " + $0 } ?? ""))
+            items += coreData.modelIdentifiers.map { "model " + $0 }
+        }
         return "<p class=\"facts\">" + items.map { "<span>\(HTMLText.cell($0))</span>" }.joined()
             + "</p>\n"
     }
@@ -59,7 +63,7 @@ struct StoreSection {
         guard let largest = tables.first?.rows else { return "" }
         let bars = tables.prefix(24).map { table in
             ReportPage.Bar(
-                label: table.name, value: table.rows,
+                label: detail.coreData?.title(ofTable: table.name) ?? table.name, value: table.rows,
                 text: HTMLText.number(table.rows) + (table.exact ? "" : " or more"))
         }
         let more = tables.count - bars.count
@@ -197,6 +201,16 @@ struct StoreSection {
         return text + "</details>\n"
     }
 
+    /// The hashes by which Core Data finds the model of a store.
+    private var modelHashes: String {
+        guard let hashes = detail.coreData?.modelHashes, !hashes.isEmpty else { return "" }
+        let lines = hashes.sorted { $0.key < $1.key }.prefix(200).map { "\($0.key) \($0.value)" }
+        return
+            "<details class=\"part\"><summary><h4>Model hashes</h4></summary>\n"
+            + "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Model hashes\">"
+            + "\(HTMLText.lines(lines.joined(separator: "\n")))</pre></details>\n"
+    }
+
     // MARK: - Commands
 
     private var commands: String {
@@ -206,7 +220,8 @@ struct StoreSection {
         var lines = ["failure-artifacts open \(path)\(option)"]
         let query =
             detail.tables.first.map { "SELECT * FROM " + quotedIdentifier($0.name) } ?? "SELECT 1"
-        lines.append("failure-artifacts query \(path) \(ShellWord.quoted(query))\(option)")
+        let entities = detail.tables.first?.source == nil ? "" : " --entities"
+        lines.append("failure-artifacts query \(path) \(ShellWord.quoted(query))\(option)\(entities)")
         if store.history?.entry != nil {
             lines.append("failure-artifacts history \(path)\(option)")
             lines.append("failure-artifacts open \(path) --at -2\(option)")

@@ -38,6 +38,9 @@ struct DiffCommand: Command {
             NULL. A line begins with + for what only B has, - for what only A has, and ~ for what differs. \
             1, 1.0 and '1' are different values. What ANALYZE left is not compared.
 
+            In stores of Core Data rows are objects: Fruit with its attributes, references such as Basket/p2, dates \
+            in UTC. Z_OPT, which counts changes, is left out.
+
             In JSON texts and BLOBs of more than 4096 bytes are cut, and have "bytes", their size.
 
             The exit status is 0 where there is no difference, and 1 where there is one.
@@ -69,12 +72,16 @@ struct DiffCommand: Command {
             let (a, b) = try ComparedSide.pair(
                 paths, stores: stores, commits: commits, scratch: scratch)
             let comparison = try StoreComparison(a: a.file, b: b.file)
+            let coreData = CoreDataChanges(from: a.file, to: b.file)
             let isEqual: Bool
             switch form {
             case .text:
-                isEqual = try DiffText(output: console.output, rowLimit: isComplete ? nil : 100)
-                    .write(comparison, a, b)
-            case .json: isEqual = try DiffJSON(output: console.output).write(comparison, a, b)
+                isEqual = try DiffText(
+                    output: console.output, rowLimit: isComplete ? nil : 100, coreData: coreData
+                ).write(comparison, a, b)
+            case .json:
+                isEqual = try DiffJSON(output: console.output, coreData: coreData).write(
+                    comparison, a, b)
             case .sql:
                 let summary = try comparison.writeScript { try console.output.write($0) }
                 for omission in summary.omissions {

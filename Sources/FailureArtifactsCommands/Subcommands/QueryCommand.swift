@@ -10,6 +10,11 @@ struct QueryCommand: Command {
         ],
         options: [
             .store, .commit,
+            Syntax.Option(
+                "--entities",
+                help:
+                    "Of a store of Core Data: entities as tables, with names and dates as the model has them."
+            ),
             Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
             .json("An array of objects, a row a line."),
         ],
@@ -23,6 +28,10 @@ struct QueryCommand: Command {
             A store of more than 8 MB is kept in a cache of 2 GiB, in FAILURE_ARTIFACTS_CACHE ('off' for \
             none) or where the system has its caches, so that the next query starts at once.
 
+            With --entities a store of Core Data has a table Fruit with _id, the attributes, for a relationship to \
+            one object its _id and for one to many a list of them; and Album.assets for the pairs of a \
+            relationship of many to many. Names of attributes are in small letters, as SQL does not mind.
+
             A statement that starts with a comment goes after --: \
             failure-artifacts query BUNDLE -- '-- all of it …'
             """)
@@ -31,6 +40,7 @@ struct QueryCommand: Command {
     private let sql: String
     private let store: String?
     private let commit: CommitReference?
+    private let hasEntities: Bool
     private let isCSV: Bool
     private let isJSON: Bool
 
@@ -39,6 +49,7 @@ struct QueryCommand: Command {
         sql = arguments.positionals[1]
         store = arguments.value(of: "--store")
         commit = try arguments.commit(Self.syntax)
+        hasEntities = arguments.has("--entities")
         isCSV = arguments.has("--csv")
         isJSON = arguments.has("--json")
         guard !(isCSV && isJSON) else {
@@ -54,6 +65,7 @@ struct QueryCommand: Command {
                 do {
                     let connection = try Connection(path: file.path, mode: .immutable)
                     try connection.distrustSchema()
+                    if hasEntities { try addEntities(to: connection, of: choice, in: bundle.location) }
                     let statement = try connection.prepare(sql)
                     guard statement.isReadOnly else {
                         throw CommandError(
@@ -70,6 +82,17 @@ struct QueryCommand: Command {
             }
             return .done
         }
+    }
+
+    private func addEntities(
+        to connection: borrowing Connection, of choice: StoreChoice, in bundle: BundleLocation
+    ) throws {
+        guard let store = try CoreDataStore.read(connection) else {
+            throw CommandError(
+                .usage,
+                "The store '\(choice.name)' of '\(bundle)' is none of Core Data: it has no entities.")
+        }
+        try CoreDataViews(store).create(on: connection)
     }
 
     private func renderer(for output: TextOutput) -> any RowRenderer {

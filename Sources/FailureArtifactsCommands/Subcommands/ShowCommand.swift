@@ -13,7 +13,8 @@ struct ShowCommand: Command {
             .json(
                 "An object: bundle, metadata and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
-                    + "(lastTransaction: changes, statements), and the last statements (statements)."),
+                    + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), and the last statements (statements)."
+            ),
         ])
 
     /// How many statements of a store are shown by default.
@@ -36,6 +37,9 @@ struct ShowCommand: Command {
                 metadata: try withSchemas(bundle, scratch: scratch, console))
             for store in bundle.metadata.stores {
                 try tellStory(of: store, in: bundle, scratch, console, &report)
+            }
+            for store in bundle.metadata.stores {
+                report.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
             }
             for choice in bundle.metadata.storeChoices {
                 report.uncommitted[choice.name] = try uncommitted(
@@ -121,12 +125,36 @@ struct ShowCommand: Command {
         }
     }
 
+    /// What a store tells of its Core Data model; nil for stores of others.
+    private func coreData(
+        in store: BundleMetadata.Store, of bundle: BundleReader, _ scratch: String, _ console: Console
+    ) throws -> CoreDataStore? {
+        guard Set((store.tables ?? []).map(\.name)).isSuperset(of: ["Z_METADATA", "Z_PRIMARYKEY"]),
+            let choice = bundle.metadata.storeChoices.first(where: {
+                $0.name == store.name && !$0.isCommitted
+            })
+        else { return nil }
+        do {
+            return try console.withStore(choice, of: bundle, scratch: scratch, for: .reading) { file in
+                let connection = try Connection(path: file, mode: .immutable)
+                try connection.distrustSchema()
+                connection.setDeadline(Instant.now.advanced(bySeconds: 1))
+                return try CoreDataStore.read(connection, counts: true)
+            }
+        } catch {
+            try console.warn(
+                "The entities of store '\(store.name)' are not shown: \(CommandError(error))")
+            return nil
+        }
+    }
+
     /// What there is to show; the dictionaries by the name of the store.
     struct Report: Encodable {
         var bundle: String
         var metadata: BundleMetadata
         var uncommitted: [String: UncommittedChanges] = [:]
         var lastTransaction: [String: LastTransaction] = [:]
+        var coreData: [String: CoreDataStore] = [:]
         /// The oldest first.
         var statements: [String: [StatementRecord]] = [:]
     }

@@ -11,6 +11,12 @@ package struct RowChange: Sendable {
         package let old: StoredValue?
         /// Nil in a deleted row.
         package let new: StoredValue?
+
+        package init(column: String, old: StoredValue?, new: StoredValue?) {
+            self.column = column
+            self.old = old
+            self.new = new
+        }
     }
 
     package let kind: Kind
@@ -18,6 +24,12 @@ package struct RowChange: Sendable {
     package let key: [StoredValue]
     /// All columns of an inserted or deleted row, the changed columns of an updated one.
     package let cells: [Cell]
+
+    package init(kind: Kind, key: [StoredValue], cells: [Cell]) {
+        self.kind = kind
+        self.key = key
+        self.cells = cells
+    }
 }
 
 /// How many rows are not the same.

@@ -126,6 +126,13 @@ extension StoreDifference {
         }
     }
 
+    /// Compares two database files that have their journals beside them, if any.
+    package init(fromFile old: String, to new: String) throws(TestStoreError) {
+        try self.init(
+            from: StoreComparison.Side(path: old, isPrivate: false),
+            to: StoreComparison.Side(path: new, isPrivate: false))
+    }
+
     private mutating func add(_ change: SchemaChange) {
         switch (change.subject, change.kind) {
         case (.table, .added): addedTables.append(change.name)

@@ -60,13 +60,14 @@ import Testing
             """
             import json, sys
             r = json.load(open(sys.argv[1], encoding="utf-8"))
-            print(sorted(r)[:4], r["statements"], r["metadata"]["formatVersion"], [o["name"] for o in r["metadata"]["stores"][0]["schema"]],
+            print(sorted(r), r["statements"], r["metadata"]["formatVersion"], [o["name"] for o in r["metadata"]["stores"][0]["schema"]],
                   r["metadata"]["failures"][0]["line"], "addedLater" in r["metadata"])
             print(r["uncommitted"])
             """, outcome.output)
         #expect(
             read
-                == "['bundle', 'lastTransaction', 'metadata', 'statements'] {} 1.0 ['account', 'rich'] 42 False\n"
+                == "['bundle', 'coreData', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
+                + "['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")
     }

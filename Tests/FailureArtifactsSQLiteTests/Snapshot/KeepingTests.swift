@@ -248,6 +248,26 @@ extension ProcessWideTests {
             }
         }
 
+        /// All of such a store is in the connection's page cache.
+        @Test(arguments: ["", "; BEGIN; INSERT INTO t VALUES (4)"])
+        func aClosedStoreAtDevNullIsItsLastState(end: String) throws {
+            try keeping { directory, moment in
+                let application = try ApplicationHandle("/dev/null")
+                try application.run(
+                    """
+                    PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
+                    PRAGMA page_size = 32768;
+                    CREATE TABLE t(a); INSERT INTO t VALUES (3)
+                    """ + end)
+                application.close()
+                let store = try closedStore(since: moment, nil, where: { $0 == 65536 || end != "" })
+                let snapshot = capture(store, in: directory)
+                #expect(snapshot.isConsistent && snapshot.storage == .memory)
+                try expectStandalone(directory + "/copy.sqlite")
+                #expect(try copied(directory) == (end == "" ? "3" : "3\n4"))
+            }
+        }
+
         @Test func whatAClosedConnectionHadAttachedIsFound() throws {
             try keeping { directory, moment in
                 let path = directory + "/stock.sqlite"

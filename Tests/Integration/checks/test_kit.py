@@ -47,7 +47,7 @@ class Examples(KitCase):
     def test_xctest(self):
         for placement in PLACEMENTS:
             for suite, count in (
-                    ("FruitTests", 4), ("FruitLifetimeTests", 2), ("BoardGameTests", 5), ("StationTests", 4)):
+                    ("FruitTests", 4), ("FruitLifetimeTests", 4), ("BoardGameTests", 6), ("StationTests", 5)):
                 with self.subTest(placement=placement, suite=suite):
                     found = self.runs(f"KitSuite.{suite}", placement)
                     self.assertEqual(found.status, 0, found.output + found.errors)
@@ -79,6 +79,8 @@ class Failures(KitCase):
         bundle = self.bundle(f"KitSuite.FailingTests/{name}", placement)
         self.assertEqual(bundle.stem, f"FailingTests.{name}")
         self.assertIn(message, bundle.messages[0])
+        self.assertEqual(
+            bundle.metadata["stores"][0]["storage"], "file" if placement == "disk" else "memory")
         (name, store), = self.stores(bundle).items()
         if placement != "null":
             self.assertEqual(name, "果物")
@@ -116,6 +118,25 @@ class Failures(KitCase):
         self.assertRegex(message, r"The store 'store' \(.*\) could not be opened for the test: ")
         self.assertIn('near "TABEL": syntax error', message)
 
+    def test_store_that_cannot_be_closed(self):
+        found = self.runs("KitSuite.FailingCloseTests")
+        self.assertEqual(found.output.count("the stubborn store was closed"), 1)
+        (bundle,) = found.bundles
+        self.assertEqual(
+            bundle.messages, ["failed - A store of the test could not be closed: the apple is rotten."])
+
+    def test_content_that_cannot_be_put_in_place(self):
+        found = self.runs("KitSuite.FailingContentTests")
+        self.assertEqual(found.output.count("the stubborn store was closed"), 1)
+        (bundle,) = found.bundles
+        self.assertIn("could not be opened for the test: the apple is rotten.", bundle.messages[0])
+
+    def test_registered_without_discovery(self):
+        found = self.runs("KitSuite.FailingTests/testAssertion", FAILURE_ARTIFACTS_DISCOVERY="off")
+        (bundle,) = found.bundles
+        ((name, store),) = self.stores(bundle).items()
+        self.assertEqual((name, store.rows()), ("果物", ["apple", "pear"]))
+
     def test_missing_resource(self):
         (message,) = self.bundle("KitSuite.MissingResourceTests").messages
         self.assertIn("There is no resource 'no-such-thing.sql' in", message)
@@ -131,9 +152,23 @@ class FailuresOfSwiftTesting(KitCase):
                     (store,) = self.stores(self.bundle(testing("KitFailures", name), placement)).values()
                     self.assertEqual(store.rows(), ["apple"])
 
+    def test_store_that_was_closed_before(self):
+        for placement in PLACEMENTS:
+            with self.subTest(placement=placement):
+                (store,) = self.stores(self.bundle(testing("KitFailures", "afterwards"), placement)).values()
+                self.assertEqual(store.rows(), ["plum"])
+
     def test_opening(self):
         (message,) = self.bundle(testing("KitFailures", "opening")).messages
         self.assertIn("could not be opened for the test", message)
+
+    def test_thrown_in_a_shared_store(self):
+        # The next test may be faster than the report of the error, so that the store is copied when it is thrown.
+        bundle = self.bundle(testing("KitFailures", "thrownInSharedStore"))
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertEqual(snapshot["label"], "thrown")
+        store = Store(bundle.contents[snapshot["stores"][0]["entry"]])
+        self.assertEqual(store.rows("line"), ["中央線"])
 
     def test_leak(self):
         for placement in PLACEMENTS:
@@ -175,6 +210,12 @@ class Migrations(KitCase):
                 self.assertIn("rating: 2 rows inserted", text)
                 self.assertIn("  + gameID: 1, stars: 3", text)
 
+    def test_of_many_rows_the_first_are_shown(self):
+        bundle = self.bundle("KitSuite.FailingMigrationTests/testManyRows")
+        lines = bundle.contents["attachments/App_V1_to_App_V2.diff.txt"].decode().splitlines()
+        self.assertIn("game: 60 rows inserted", lines)
+        self.assertEqual(lines[-2:], ["  + id: 50", "  and 10 more rows"])
+
     def test_at_dev_null(self):
         bundle = self.bundle("KitSuite.FailingMigrationTests/testAssertion", "null")
         self.assertEqual(sorted(len(self.columns(store)) for store in self.stores(bundle).values()), [4, 5])
@@ -189,7 +230,7 @@ class Migrations(KitCase):
 
     def test_what_a_test_keeps_is_not_left_to_the_next(self):
         found = self.runs("KitSuite.FailingMigrationTests")
-        self.assertEqual(len(found.bundles), 3)
+        self.assertEqual(len(found.bundles), 4)
         for bundle in found.bundles:
             self.assertLessEqual(set(self.stores(bundle)), {"App_V1", "App_V2", "App_V3"})
 
@@ -237,6 +278,10 @@ class Fixtures(KitCase):
             found = self.runs(testing("RestoredTests", "failure"), placement, KIT_BUNDLE=str(self.captured.path))
             self.assertEqual(found.status, 0, found.output + found.errors)
             self.assertIn('restored: text("apple,pear,plum")', found.output)
+
+    def test_by_name(self):
+        found = self.runs(testing("RestoredTests", "byName"), KIT_BUNDLE=str(self.captured.path))
+        self.assertEqual(found.status, 0, found.output + found.errors)
 
     def test_no_such_bundle(self):
         found = self.runs(testing("RestoredTests", "failure"), KIT_BUNDLE="/nowhere.zip")

@@ -100,8 +100,6 @@ final class BoardGameTests: XCTestCase {
     }
 
     func testMigratorOfGRDB() throws {
-        // GRDB takes no URI, and two stores at /dev/null would lock each other out.
-        try XCTSkipIf(StorePlacement.standard == .atDevNull)
         try withMigrations(of: BoardGames.versionsOfGRDB) { stores in
             let old = try stores.start(at: "App V1")
             try old.queue.write { try $0.execute(sql: "INSERT INTO game (title) VALUES ('Go')") }
@@ -110,6 +108,13 @@ final class BoardGameTests: XCTestCase {
             let difference = try stores.difference()
             XCTAssertEqual(difference.columns, ["game": .init(added: ["rating"])])
             XCTAssertEqual(difference.rows, ["grdb_migrations": .init(inserted: 1)])
+        }
+    }
+
+    func testTwoVersionsOfOneNameAreAnError() {
+        let versions = [StoreVersion<SQLiteTestStore>("App V1", .empty), StoreVersion("App V1", .empty)]
+        XCTAssertThrowsError(try withMigrations(of: versions) { _ in }) { error in
+            XCTAssertEqual("\(error)", "Two versions are called 'App V1'.")
         }
     }
 
@@ -133,6 +138,9 @@ final class BoardGameTests: XCTestCase {
             XCTAssertEqual(
                 message { try stores.start(at: "App V1") },
                 "There is a store at 'App V2' already: a migration starts once.")
+            XCTAssertEqual(
+                message { try stores.migrate(to: "App V2") },
+                "'App V2' does not come after 'App V2', the last version.")
             XCTAssertEqual(
                 message { try stores.migrate(to: "App V1") },
                 "'App V1' does not come after 'App V2', the last version.")

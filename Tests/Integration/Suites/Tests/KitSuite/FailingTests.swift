@@ -52,6 +52,33 @@ final class FailingOpenTests: StoreTestCase<SQLiteTestStore> {
     func testOpen() { XCTFail("the test must not be run") }
 }
 
+/// A store that tells when it is closed, and that something is against it.
+final class StubbornStore: TestStore {
+    private let store: SQLiteTestStore
+
+    init(at location: StoreLocation) throws { store = try SQLiteTestStore(at: location) }
+
+    func close() throws {
+        store.close()
+        print("the stubborn store was closed")
+        throw Rotten.apple
+    }
+
+    func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result {
+        try store.withConnection(body)
+    }
+}
+
+final class FailingCloseTests: StoreTestCase<StubbornStore> {
+    func testClose() {}
+}
+
+final class FailingContentTests: StoreTestCase<StubbornStore> {
+    override var content: StoreContent<StubbornStore> { .prepared { _ in throw Rotten.apple } }
+
+    func testContent() { XCTFail("the test must not be run") }
+}
+
 final class MissingResourceTests: StoreTestCase<SQLiteTestStore> {
     override var content: StoreContent<SQLiteTestStore> {
         .resource("no-such-thing", withExtension: "sql", in: .module)
@@ -83,6 +110,25 @@ final class FailingMigrationTests: XCTestCase {
             try BoardGames.fill(stores.start(at: "App V1"))
             try stores.migrate(to: "App V3")
             throw Rotten.apple
+        }
+    }
+
+    func testManyRows() throws {
+        let versions = [
+            StoreVersion<SQLiteTestStore>(
+                "App V1", .script("CREATE TABLE game (id INTEGER PRIMARY KEY)")),
+            StoreVersion(
+                "App V2",
+                .script(
+                    """
+                    WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+                    INSERT INTO game SELECT i FROM n
+                    """)),
+        ]
+        try withMigrations(of: versions) { stores in
+            try stores.start(at: "App V1")
+            try stores.migrate(to: "App V2")
+            XCTFail("too many games")
         }
     }
 
@@ -119,5 +165,9 @@ final class LeakingTests: SharedStoreTestCase<SQLiteTestStore> {
     func testEHasFailedAlready() throws {
         try store.execute("INSERT INTO line (name) VALUES ('中央線')")
         XCTFail("before the leak")
+    }
+
+    func testFFindsNothing() throws {
+        XCTAssertEqual(try store.value("SELECT count(*) FROM line"), 0)
     }
 }

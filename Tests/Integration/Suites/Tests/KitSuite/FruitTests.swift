@@ -65,7 +65,10 @@ final class FruitLifetimeTests: StoreTestCase<SQLiteTestStore> {
     }
 
     override func tearDown() async throws {
-        XCTAssertEqual(try store.value("SELECT count(*) FROM fruit"), 4)
+        try store.execute("INSERT INTO fruit VALUES ('tearDown')")
+        XCTAssertEqual(
+            try store.value(
+                "SELECT count(*) FROM fruit WHERE name IN ('setUpWithError', 'tearDownWithError')"), 2)
         XCTAssertTrue(FileManager.default.fileExists(atPath: directory.path))
     }
 
@@ -76,6 +79,18 @@ final class FruitLifetimeTests: StoreTestCase<SQLiteTestStore> {
     func testOneStoreFromSetUpToTearDown() throws {
         try store.execute("INSERT INTO fruit VALUES ('test')")
         XCTAssertEqual(try store.value("SELECT count(*) FROM fruit"), 3)
+    }
+
+    func testMissingDatabaseIsAnError() {
+        let nowhere = directory.appending(path: "nowhere.sqlite")
+        XCTAssertThrowsError(try withTestStore(SQLiteTestStore.self, .copy(of: nowhere)) { _ in }) {
+            XCTAssertTrue("\($0)".hasSuffix("There is no database at '\(nowhere.path)'."), "\($0)")
+        }
+    }
+
+    func testWrongNumberOfArgumentsIsAnError() throws {
+        XCTAssertThrowsError(try store.rows("SELECT ?"))
+        XCTAssertThrowsError(try store.rows("SELECT ?", "apple", "pear"))
     }
 
     func testNextTestHasAnotherStore() throws {

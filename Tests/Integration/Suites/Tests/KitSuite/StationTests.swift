@@ -62,6 +62,26 @@ final class StationTests: SharedStoreTestCase<SQLiteTestStore> {
         XCTAssertEqual(try store.value("SELECT seq FROM sqlite_sequence WHERE name = 'line'"), 2)
     }
 
+    func testRowsThatOthersReferToAreNotKeptApart() throws {
+        try store.execute(
+            "INSERT INTO line (name) VALUES ('山手線'); INSERT INTO station (name, lineID) VALUES ('上野', 1)"
+        )
+        XCTAssertThrowsError(try store.deleteAllRows(keeping: ["station"]))
+        XCTAssertEqual(try store.value("SELECT count(*) FROM line"), 1, "all or nothing")
+        try store.deleteAllRows(keeping: ["a", "b"])
+        XCTAssertEqual(try store.value("SELECT count(*) FROM line"), 0)
+        try store.execute("BEGIN")
+        try store.execute(
+            """
+            INSERT INTO line (name) VALUES ('山手線');
+            INSERT INTO station (name, lineID) VALUES ('上野', 1), ('東京', 1);
+            UPDATE station SET nextID = 3 - id;
+            """)
+        try store.deleteAllRows()
+        try store.execute("COMMIT")
+        XCTAssertEqual(try store.value("SELECT count(*) FROM station"), 0)
+    }
+
     func testTablesThatFillThemselves() throws {
         try store.execute(
             """

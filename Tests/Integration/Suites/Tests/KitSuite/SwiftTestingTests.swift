@@ -67,8 +67,22 @@ import Testing
         }
     }
 
+    @Test func afterwards() throws {
+        try withTestStore(SQLiteTestStore.self, KitExamples.fruits, named: "fruits") { store in
+            try store.execute("INSERT INTO fruit VALUES ('plum')")
+        }
+        #expect(Bool(false), "the store is closed and gone")
+    }
+
     @Test func opening() throws {
         try withTestStore(SQLiteTestStore.self, .script("CREATE TABEL fruit (name)")) { _ in }
+    }
+
+    @Test func thrownInSharedStore() async throws {
+        try await Stations.leaking.use { store in
+            try store.execute("INSERT INTO line (name) VALUES ('中央線')")
+            throw Rotten.apple
+        }
     }
 
     @Test func leak() async throws {
@@ -84,6 +98,13 @@ import Testing
     @Test func failure() throws {
         try withTestStore(SQLiteTestStore.self, .restored(from: Self.bundle)) { store in
             print("restored:", try store.value("SELECT group_concat(name) FROM fruit"))
+        }
+    }
+
+    @Test func byName() throws {
+        try withTestStore(SQLiteTestStore.self, .restored(from: Self.bundle, store: "fruits")) { _ in }
+        #expect(throws: TestStoreError.self) {
+            try withTestStore(SQLiteTestStore.self, .restored(from: Self.bundle, store: "nuts")) { _ in }
         }
     }
 

@@ -1,0 +1,159 @@
+/// A property list in Apple's binary form, as Core Data keeps one in its stores.
+///
+/// The form is described in CoreFoundation's source (`CFBinaryPList.c`,
+/// <https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/CoreFoundation/CFBinaryPList.c>). A
+/// store comes from anywhere: whatever its bytes are, reading them ends soon, and takes little memory.
+enum BinaryPropertyList: Equatable {
+    case boolean(Bool)
+    case integer(Int64)
+    case real(Double)
+    /// Seconds since 2001-01-01T00:00:00Z.
+    case date(Double)
+    case data([UInt8])
+    case string(String)
+    case array([BinaryPropertyList])
+    case dictionary([String: BinaryPropertyList])
+
+    /// How many bytes are read at most.
+    static let maximumBytes = 1 << 20
+
+    /// Reads a property list; nil where it is damaged, too large, or holds more than was to be expected.
+    ///
+    /// - Parameter bytes: All of it.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count <= Self.maximumBytes, var reader = Reader(bytes),
+            let value = reader.value(reader.top, depth: 0)
+        else { return nil }
+        self = value
+    }
+
+    /// The value of a dictionary's key.
+    subscript(key: String) -> BinaryPropertyList? {
+        if case .dictionary(let values) = self { return values[key] }
+        return nil
+    }
+
+    private struct Reader {
+        /// What an object may refer to that refers to others, and so on.
+        static let maximumDepth = 16
+        /// An object counts as often as it is referred to.
+        static let maximumObjects = 20_000
+        /// Bytes of strings and data, counted in the same way.
+        static let maximumContent = 2 << 20
+
+        let bytes: [UInt8]
+        let offsetSize: Int
+        let referenceSize: Int
+        let count: Int
+        let top: Int
+        let offsets: Int
+        var objectsLeft = Self.maximumObjects
+        var contentLeft = Self.maximumContent
+
+        init?(_ bytes: [UInt8]) {
+            guard bytes.count >= 40, bytes.starts(with: "bplist00".utf8) else { return nil }
+            self.bytes = bytes
+            let trailer = bytes.count - 32
+            offsetSize = Int(bytes[trailer + 6])
+            referenceSize = Int(bytes[trailer + 7])
+            func number(_ offset: Int) -> Int? {
+                Int(exactly: bytes[offset..<offset + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+            }
+            guard let count = number(trailer + 8), let top = number(trailer + 16),
+                let offsets = number(trailer + 24), 1...8 ~= offsetSize, 1...8 ~= referenceSize,
+                count <= bytes.count, top < count, 8...trailer ~= offsets,
+                count * offsetSize <= trailer - offsets
+            else { return nil }
+            (self.count, self.top, self.offsets) = (count, top, offsets)
+        }
+
+        /// A number of up to eight bytes; nil where it is not all there, or is too large for any offset.
+        func number(at offset: Int, size: Int) -> Int? {
+            guard offset >= 0, size <= 8, offset <= bytes.count - size else { return nil }
+            return Int(
+                exactly: bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        }
+
+        mutating func value(_ index: Int, depth: Int) -> BinaryPropertyList? {
+            objectsLeft -= 1
+            guard depth < Self.maximumDepth, objectsLeft >= 0, 0..<count ~= index,
+                let start = number(at: offsets + index * offsetSize, size: offsetSize),
+                8..<offsets ~= start
+            else { return nil }
+            let (kind, low) = (bytes[start] >> 4, Int(bytes[start] & 15))
+            switch kind {
+            case 0x0: return low == 8 ? .boolean(false) : low == 9 ? .boolean(true) : nil
+            case 0x1:
+                guard low <= 3, let bits = self.bits(at: start + 1, size: 1 << low) else { return nil }
+                // Only eight bytes have a sign.
+                return .integer(Int64(bitPattern: bits))
+            case 0x2, 0x3:
+                guard let bits = self.bits(at: start + 1, size: 1 << low) else { return nil }
+                let number =
+                    low == 3
+                    ? Double(bitPattern: bits)
+                    : low == 2 ? Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) : nil
+                return number.map { kind == 2 ? .real($0) : .date($0) }
+            case 0x4: return content(start, low, width: 1).map { .data(Array($0)) }
+            case 0x5:
+                return content(start, low, width: 1).map { .string(String(decoding: $0, as: UTF8.self)) }
+            case 0x6:
+                return content(start, low, width: 2).map { bytes in
+                    let units = stride(from: bytes.startIndex, to: bytes.endIndex, by: 2)
+                        .map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+                    return .string(String(decoding: units, as: UTF16.self))
+                }
+            case 0xA:
+                guard let (length, first) = length(start, low) else { return nil }
+                var values: [BinaryPropertyList] = []
+                for position in 0..<length {
+                    guard let value = element(first, position, depth) else { return nil }
+                    values.append(value)
+                }
+                return .array(values)
+            case 0xD:
+                guard let (length, first) = length(start, low) else { return nil }
+                var values: [String: BinaryPropertyList] = [:]
+                for position in 0..<length {
+                    guard case .string(let key)? = element(first, position, depth),
+                        let value = element(first, length + position, depth)
+                    else { return nil }
+                    values[key] = value
+                }
+                return .dictionary(values)
+            default: return nil
+            }
+        }
+
+        /// The object that a container refers to.
+        private mutating func element(
+            _ first: Int, _ position: Int, _ depth: Int
+        ) -> BinaryPropertyList? {
+            guard let index = number(at: first + position * referenceSize, size: referenceSize)
+            else { return nil }
+            return value(index, depth: depth + 1)
+        }
+
+        private func bits(at offset: Int, size: Int) -> UInt64? {
+            guard size <= 8, offset <= offsets - size else { return nil }
+            return bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        }
+
+        /// How many elements an object has, and where they begin.
+        private func length(_ start: Int, _ low: Int) -> (length: Int, first: Int)? {
+            guard low == 15 else { return (low, start + 1) }
+            guard let marker = bits(at: start + 1, size: 1), marker >> 4 == 1, marker & 15 <= 3,
+                let length = number(at: start + 2, size: 1 << Int(marker & 15)), length <= bytes.count
+            else { return nil }
+            return (length, start + 2 + (1 << Int(marker & 15)))
+        }
+
+        private mutating func content(_ start: Int, _ low: Int, width: Int) -> ArraySlice<UInt8>? {
+            guard let (length, first) = length(start, low), length * width <= contentLeft,
+                first <= offsets - length * width
+            else { return nil }
+            contentLeft -= length * width
+            return bytes[first..<first + length * width]
+        }
+    }
+}

@@ -1,0 +1,81 @@
+"""A store in Core Data's layout, from the failing test to what the tool says of it."""
+
+import contextlib
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from harness import BUILD, ROOT, SCRATCH, SuiteCase, clean_environment, launch, read
+
+sys.path.append(str(ROOT / "Tests/FailureArtifactsCommandsTests/CoreData"))
+import store as layout  # noqa: E402
+
+SELECTION = "KitSuite.CoreDataLayoutTests/testSaving"
+
+
+class CoreDataStores(SuiteCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="core data ")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        original, changes = self.directory / "fruits.sqlite", self.directory / "changes.sql"
+        with contextlib.closing(layout.build(original)):
+            pass
+        changes.write_text(layout.CHANGES)
+        process = launch(
+            SELECTION, self.directory,
+            {"CORE_DATA_STORE": str(original), "CORE_DATA_CHANGES": str(changes)})
+        found = read(process, self.directory / "failure-artifacts")
+        (self.bundle,) = found.bundles
+
+    def tool(self, command, *arguments, status=0):
+        tool = next(path for path in (SCRATCH / "debug/failure-artifacts", BUILD / "debug/failure-artifacts")
+                    if path.exists())
+        result = subprocess.run(
+            [tool, command, str(self.bundle.path), *arguments], capture_output=True, text=True,
+            env=clean_environment(self.directory))
+        self.assertEqual((result.returncode, result.stderr), (status, ""))
+        return result.stdout
+
+    def query(self, sql):
+        text = self.tool("query", sql, "--entities", "--csv")
+        return list(csv.reader(io.StringIO(text, newline="")))[1:]
+
+    def test_show(self):
+        model = json.loads(self.tool("show", "--json"))["coreData"]["果物"]
+        self.assertEqual(model["uuid"], layout.UUID)
+        self.assertEqual(
+            model["modelHashes"],
+            {name: f"{index:02X}" * 32 for index, name in enumerate(layout.ENTITIES)})
+        self.assertEqual(tuple(entity["name"] for entity in model["entities"]), layout.ENTITIES)
+        text = self.tool("show")
+        self.assertIn("Not committed: 1 row deleted from Fruit.tags", text)
+        self.assertIn("Citrus  2 objects", text)
+
+    def test_query(self):
+        self.assertEqual(
+            self.query("SELECT _entity, name, pickedAt, basket FROM Fruit ORDER BY _id"),
+            [["Fruit", "りんご", "2026-11-21T07:09:09.250Z", "2"],
+             ["Citrus", "みかん", "1970-01-01T00:00:00.000Z", "1"],
+             ["Citrus", "ゆず", "2026-11-21T07:08:09.250Z", "2"]])
+        self.assertEqual(self.query("SELECT 名前 FROM 果物屋"), [["八百屋"]])
+
+    def test_diff(self):
+        tables = {table["name"]: table for table in json.loads(self.tool("diff", "--json", status=1))["tables"]}
+        self.assertEqual(tables["ZFRUIT"]["entity"], "Fruit")
+        changes = {change["change"]: change for change in tables["ZFRUIT"]["changes"]}
+        self.assertEqual(changes["updated"]["columns"], {
+            "basket": {"old": "Basket/p1", "new": "Basket/p2"},
+            "pickedat": {"old": "2026-11-21T07:08:09.250Z", "new": "2026-11-21T07:09:09.250Z"}})
+        self.assertEqual(changes["inserted"]["row"]["_entity"], "Citrus")
+
+    def test_report(self):
+        page = self.directory / "report.html"
+        self.tool("report", "-o", str(page))
+        text = page.read_text()
+        for part in ("<code>Fruit.tags</code>", "Basket/p2", "--entities", "Model hashes", layout.UUID):
+            self.assertIn(part, text)
