@@ -1,4 +1,4 @@
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// Makes the bundles that processes could not make themselves: of tests that were running when their process
@@ -40,10 +40,22 @@ package struct Salvage: Sendable {
 
     let directory: ArtifactsDirectory
     let limits: DirectoryLimits
+    /// What must not get into the bundles, besides what the journals name.
+    let redactions: RedactionRules
 
-    package init(of directory: ArtifactsDirectory, limits: DirectoryLimits) {
+    package init(
+        of directory: ArtifactsDirectory, limits: DirectoryLimits,
+        redactions: RedactionRules = RedactionRules()
+    ) {
         self.directory = directory
         self.limits = limits
+        self.redactions = redactions
+    }
+
+    private func rules(of test: InFlightTest) -> RedactionRules {
+        var rules = redactions
+        rules.add(test.redactions)
+        return rules
     }
 
     // MARK: Tests that hang
@@ -66,7 +78,8 @@ package struct Salvage: Sendable {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
                 guard let spool = try? directory.makeSpool() else { return nil }
-                let copies = SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
+                let copies = SalvagedCopies(
+                    of: test, in: spool, below: "stores", limits: limits, obeying: rules(of: test))
                 return Held(test: test, copies: copies, cause: cause)
             }
         }
@@ -123,21 +136,27 @@ package struct Salvage: Sendable {
             let label = cause.outcome.rawValue
             var copies = held.map { $0.copies.moved(to: spool, below: "snapshots/\(label)") }
             if copies == nil {
-                copies = SalvagedCopies(of: test, in: spool, below: "snapshots/\(label)", limits: limits)
+                copies = SalvagedCopies(
+                    of: test, in: spool, below: "snapshots/\(label)", limits: limits,
+                    obeying: rules(of: test))
             }
             metadata.end(test, cause)
             metadata.snapshots =
                 (metadata.snapshots ?? [])
                 + [BundleMetadata.Snapshot(label: label, at: .now, stores: copies?.stores ?? [])]
             metadata.warnings += copies?.warnings ?? []
-            pack(metadata, spool, &result)
+            pack(metadata, spool, copies?.removed, rules(of: test), &result)
             return
         }
         do {
             let spool = try held?.copies.spool ?? directory.makeSpool()
             let copies =
-                held?.copies ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
-            pack(BundleMetadata(salvaged: test, copies, cause), spool, &result)
+                held?.copies
+                ?? SalvagedCopies(
+                    of: test, in: spool, below: "stores", limits: limits, obeying: rules(of: test))
+            pack(
+                BundleMetadata(salvaged: test, copies, cause), spool, copies.removed, rules(of: test),
+                &result)
         } catch {
             result.warnings.append(
                 "No bundle of \(test.identity.suite).\(test.identity.name): \(error).")
@@ -157,11 +176,17 @@ package struct Salvage: Sendable {
             let process = spool.process
             metadata.end(nil, cause(process))
         }
-        pack(metadata, spool, &result)
+        pack(metadata, spool, nil, redactions, &result)
     }
 
-    private func pack(_ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result) {
+    private func pack(
+        _ metadata: BundleMetadata, _ spool: Spool, _ removed: RemovedValues?, _ rules: RedactionRules,
+        _ result: inout Result
+    ) {
         defer { directory.discard(spool) }
+        var metadata = metadata
+        metadata.warnings += removed?.warnings(about: metadata, in: spool) ?? []
+        if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         do {
             try directory.prepare()
             let usage = try directory.usage()

@@ -22,7 +22,8 @@ extension BundleMetadata.Store {
         guard let entry, integrity == nil else { return }
         do throws(SQLiteError) {
             let inspection = try StoreInspection(
-                ofFile: spool.file(ofEntry: entry), timeLimit: Self.inspectionTimeLimit)
+                ofFile: spool.file(ofEntry: entry), timeLimit: Self.inspectionTimeLimit,
+                checksConstraints: redactions == nil)
             pageSize = Int(inspection.pageSize)
             pageCount = inspection.pageCount
             freePageCount = inspection.freePageCount

@@ -70,6 +70,18 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// What the test has used comes first, what is merely still open from earlier tests comes last.
     public var timeLimitPerFailure: Double = 10
 
+    /// What must not get into bundles: by default what the file says that `FAILURE_ARTIFACTS_REDACTIONS` names, or
+    /// nothing.
+    ///
+    /// They are applied before anything is written to ``directory``; see <doc:Redaction>.
+    public var redactions: [Redaction] = []
+    /// What the hashes of ``Redaction/hash(_:of:)`` are keyed with; by default random bytes that are made anew for
+    /// each process and kept nowhere.
+    ///
+    /// With a salt of one's own a value has the same hash in each bundle. Who knows the salt can try which value
+    /// has which hash.
+    public var redactionSalt: String?
+
     /// The values of the process's environment.
     public init() {
         self = Self.environment.configuration

@@ -26,6 +26,8 @@ final class Capture: Sendable {
         var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
+        /// Some of what redactions have removed.
+        var removed = RemovedValues()
         /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
     }
@@ -40,6 +42,8 @@ final class Capture: Sendable {
     /// What the directory may still take, in bytes, when the capture starts.
     let budget: UInt64
     let state = Lock(State())
+    /// What must not get into the bundle.
+    let rules: RedactionRules
     private let start = Instant.now
     private let date = Timestamp.now
 
@@ -52,6 +56,7 @@ final class Capture: Sendable {
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
+        rules = configuration.redactionRules
         self.registry = registry
         self.isRunning = isRunning
         directory = ArtifactsDirectory(path: configuration.directoryPath)
@@ -133,7 +138,7 @@ final class Capture: Sendable {
         return state.withLock { state in
             let duration = state.duration ?? start.elapsed
             state.duration = duration
-            return BundleMetadata(
+            var metadata = BundleMetadata(
                 test: test.identity, outcome: state.outcome,
                 fingerprint: Fingerprint.make(
                     test: test.identity, outcome: state.outcome, first: failures.first),
@@ -144,6 +149,8 @@ final class Capture: Sendable {
                 capture: BundleMetadata.Capture(
                     at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
                 warnings: state.warnings)
+            if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
+            return metadata
         }
     }
 
@@ -162,6 +169,7 @@ final class Capture: Sendable {
     /// - Throws: Why there is none. Nothing is left then.
     func pack() throws(CaptureError) -> String {
         defer { directory.discard(spool) }
+        noteWhatIsStillThere()
         do {
             return try publish(describe())
         } catch {
@@ -183,6 +191,14 @@ final class Capture: Sendable {
                     description: "The bundle of \(test.name) could not be written: \(first)")
             }
         }
+    }
+
+    /// Looks in the bundle's content for what redactions have removed elsewhere.
+    private func noteWhatIsStillThere() {
+        let removed = state.withLock(\.removed)
+        guard !removed.isEmpty else { return }
+        let warnings = removed.warnings(about: describe(), in: spool)
+        state.withLock { $0.warnings += warnings }
     }
 
     /// Leaves nothing: the test has passed.
