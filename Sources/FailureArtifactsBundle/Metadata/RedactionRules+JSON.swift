@@ -1,5 +1,5 @@
 package import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
+package import FailureArtifactsSystem
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -11,8 +11,8 @@ internal import Foundation
 package struct RedactionFileError: Error, CustomStringConvertible {
     /// A full sentence.
     package let description: String
-    /// Whether the file could not be read at all.
-    package let isSystemError: Bool
+    /// Why the file could not be read at all; nil where it could.
+    package let systemError: SystemError?
 }
 
 extension RedactionRules {
@@ -30,7 +30,7 @@ extension RedactionRules {
             json = try FileSystem.contents(ofFile: path, limit: 1 << 20)
         } catch {
             throw RedactionFileError(
-                description: "The redactions in '\(path)' cannot be read: \(error).", isSystemError: true
+                description: "The redactions in '\(path)' cannot be read: \(error).", systemError: error
             )
         }
         guard let rules = Self(json: json) else {
@@ -39,7 +39,7 @@ extension RedactionRules {
                     "'\(path)' holds no redactions: it is to be a JSON object with \"tables\", \"columns\", "
                     + "\"attachments\", \"homePaths\", \"content\" and \"salt\" as the documentation "
                     + "describes them, and with nothing else.",
-                isSystemError: false)
+                systemError: nil)
         }
         self = rules
     }
@@ -73,6 +73,9 @@ extension RedactionRules {
         encoder.outputFormatting = .sortedKeys
         return (try? encoder.encode(form)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
+
+    /// What the metadata says of statements where stores are redacted.
+    package static let statementSummary = "statements: without values"
 
     /// Why there is no copy of a store where nothing is to be kept.
     package static let reasonForNoContent = "Redactions leave out all content."

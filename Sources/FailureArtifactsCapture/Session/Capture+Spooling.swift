@@ -118,7 +118,7 @@ extension Capture {
             try FileSystem.write(lines, toNewFile: spool.path(ofEntry: entry))
             state.withLock { $0.spooledBytes += UInt64(lines.count) }
             store.statements = .init(entry: entry, count: records.count, reason: reason)
-            if rules.concernStores { store.redactions?.append("statements: without values") }
+            if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
             state.withLock { state in
                 state.warnings.append("The statements of '\(found.name)' were not kept: \(error).")

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// What `run` does for tests that leave no bundle themselves.
@@ -12,11 +13,14 @@ final class RunSalvage: Sendable {
     /// - Parameters:
     ///   - directory: Where bundles go, absolute.
     ///   - limits: What it may hold.
+    ///   - redactions: What must not get into bundles.
     ///   - timeLimit: Of the command, in seconds; nil for none.
-    init(directory: String, limits: DirectoryLimits, timeLimit: Double?) {
+    init(
+        directory: String, limits: DirectoryLimits, redactions: RedactionRules, timeLimit: Double?
+    ) {
         self.directory = ArtifactsDirectory(path: directory)
         self.timeLimit = timeLimit
-        salvage = Salvage(of: self.directory, limits: limits)
+        salvage = Salvage(of: self.directory, limits: limits, redactions: redactions)
     }
 
     /// Makes the bundles of earlier runs, so that theirs are not taken for this one's.

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// `run`: the tests, and what they could not leave themselves.
@@ -11,7 +12,8 @@ struct RunCommand: Command {
                 "--timeout", value: "D",
                 help:
                     "End the command, and all it has started, when it has taken so long: 90, 90s, 10m, "
-                    + "1h30m. What hangs is captured before.")
+                    + "1h30m. What hangs is captured before."),
+            .redactions,
         ],
         rest: Syntax.Positional("CMD", help: "The command, such as: swift test --parallel"),
         needsRest: true,
@@ -29,9 +31,11 @@ struct RunCommand: Command {
 
     private let words: [String]
     private let timeLimit: Double?
+    private let redactions: String?
 
     init(_ arguments: ParsedArguments) throws {
         words = arguments.rest
+        redactions = arguments.value(of: "--redactions")
         guard let text = arguments.value(of: "--timeout") else {
             timeLimit = nil
             return
@@ -51,9 +55,15 @@ struct RunCommand: Command {
         var environment = console.environment
         environment["FAILURE_ARTIFACTS_DIR"] = directory
         environment[ProcessEnvironment.supervisionVariable] = "1"
+        var rules = RedactionRules()
+        if let file = console.redactionFile(redactions) {
+            rules = try RedactionRules(file: file)
+            environment[RedactionRules.variable] = file
+        }
         var reader = EnvironmentReader(console.environment)
         let salvage = RunSalvage(
-            directory: directory, limits: DirectoryLimits(&reader), timeLimit: timeLimit)
+            directory: directory, limits: DirectoryLimits(&reader), redactions: rules,
+            timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = salvage.beforehand()
         if !earlier.bundles.isEmpty {

@@ -19,6 +19,8 @@ package struct StoreRedactor: Sendable {
         /// Some of the values that are gone.
         package var removed = RemovedValues()
 
+        package init() {}
+
         /// Adds what was done to another copy of the same store.
         package mutating func add(_ other: Result) {
             summaries += other.summaries.filter { !summaries.contains($0) }
@@ -64,7 +66,8 @@ package struct StoreRedactor: Sendable {
         try prepare(connection)
         let schema = try SchemaSide("main", of: connection)
         let plan = try RedactionPlan(rules, of: connection, schema: schema)
-        var result = Result(summaries: plan.summaries, notes: plan.notes)
+        var result = Result()
+        (result.summaries, result.notes) = (plan.summaries, plan.notes)
         result.names = Self.names(in: schema)
         try result.removed.sample(plan, schema, of: connection)
         try removeVirtualTables(plan.virtualTables, of: connection)
