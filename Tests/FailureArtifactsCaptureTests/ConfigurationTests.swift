@@ -54,4 +54,33 @@ import Testing
         #expect(warnings.first?.contains("'\(used)' is used instead") == true)
         #expect(configuration == parse([:]).configuration)
     }
+
+    @Test func redactionsAreReadFromAFile() throws {
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "redactions-\(UUID().uuidString)")
+        try Data(
+            """
+            {"tables": ["a"], "columns": [{"column": "b", "method": "mask"}], "attachments": ["c"],
+            "homePaths": "short", "salt": "s"}
+            """.utf8
+        ).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let (configuration, warnings) = parse(["FAILURE_ARTIFACTS_REDACTIONS": file.path])
+        #expect(warnings.isEmpty)
+        #expect(
+            configuration.redactions == [
+                .drop(table: "a"), .mask("b"), .leaveOut(attachment: "c"), .shortenHomePaths,
+            ])
+        #expect(configuration.redactionSalt == "s")
+        #expect(parse([:]).configuration.redactions.isEmpty)
+    }
+
+    /// Nobody knows what was to be left out, so that all is.
+    @Test func redactionsThatCannotBeReadLeaveOutEverything() {
+        let (configuration, warnings) = parse(["FAILURE_ARTIFACTS_REDACTIONS": "missing.json"])
+        #expect(configuration.redactions == [.leaveOutContent])
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.contains("FAILURE_ARTIFACTS_REDACTIONS is 'missing.json'") == true)
+        #expect(warnings.first?.contains("/start/missing.json") == true)
+    }
 }

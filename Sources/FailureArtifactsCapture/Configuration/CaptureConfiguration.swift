@@ -73,7 +73,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// What must not get into bundles: by default what the file says that `FAILURE_ARTIFACTS_REDACTIONS` names, or
     /// nothing.
     ///
-    /// They are applied before anything is written to ``directory``; see <doc:Redaction>.
+    /// They are applied before anything is written to ``directory``. A store that they can't be applied to is
+    /// described and not copied.
     public var redactions: [Redaction] = []
     /// What the hashes of ``Redaction/hash(_:of:)`` are keyed with; by default random bytes that are made anew for
     /// each process and kept nowhere.
