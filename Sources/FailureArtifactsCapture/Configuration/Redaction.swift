@@ -27,6 +27,7 @@ public struct Redaction: Sendable, Equatable {
     /// Drops tables, with their indexes and triggers.
     ///
     /// - Parameter table: The table's name, or a pattern.
+    /// - Returns: The redaction.
     public static func drop(table: String) -> Redaction { Redaction(kind: .table(table)) }
 
     /// Removes a column's values: null, or an empty value of the same type where the column is `NOT NULL`.
@@ -37,6 +38,7 @@ public struct Redaction: Sendable, Equatable {
     /// - Parameters:
     ///   - column: The column's name, or a pattern.
     ///   - table: The table's name, or a pattern.
+    /// - Returns: The redaction.
     public static func blank(_ column: String, of table: String = "*") -> Redaction {
         Redaction(kind: .column(.init(table: table, column: column, method: .blank)))
     }
@@ -48,6 +50,7 @@ public struct Redaction: Sendable, Equatable {
     /// - Parameters:
     ///   - column: The column's name, or a pattern.
     ///   - table: The table's name, or a pattern.
+    /// - Returns: The redaction.
     public static func mask(_ column: String, of table: String = "*") -> Redaction {
         Redaction(kind: .column(.init(table: table, column: column, method: .mask)))
     }
@@ -58,6 +61,7 @@ public struct Redaction: Sendable, Equatable {
     /// - Parameters:
     ///   - column: The column's name, or a pattern.
     ///   - table: The table's name, or a pattern.
+    /// - Returns: The redaction.
     public static func hash(_ column: String, of table: String = "*") -> Redaction {
         Redaction(kind: .column(.init(table: table, column: column, method: .hash)))
     }
@@ -65,6 +69,7 @@ public struct Redaction: Sendable, Equatable {
     /// Leaves out what tests attach; its name and size are kept.
     ///
     /// - Parameter attachment: The attachment's name, or a pattern.
+    /// - Returns: The redaction.
     public static func leaveOut(attachment: String) -> Redaction {
         Redaction(kind: .attachment(attachment))
     }

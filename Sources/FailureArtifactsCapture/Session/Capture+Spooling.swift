@@ -27,7 +27,7 @@ extension Capture {
                 return leaveOut(found, because: RedactionRules.reasonForNoContent)
             }
             return Instant.now < deadline
-                ? spoolStore(found, below: folder, after: failure)
+                ? spoolStore(found, below: folder, after: failure, until: deadline)
                 : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)
         }
     }
@@ -45,7 +45,8 @@ extension Capture {
     }
 
     private func spoolStore(
-        _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?
+        _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?,
+        until deadline: Instant
     ) -> BundleMetadata.Store {
         let start = Instant.now
         let entries = StoreEntries(of: found.name, in: folder)
@@ -56,7 +57,10 @@ extension Capture {
             snapshotter.maximumHistoryBytes = min(configuration.maximumHistoryBytes, remainingBytes)
             snapshotter.prefersStateBeforeRollback = failure?.isThrownError == true
             if rules.concernStores {
-                snapshotter.redactor = StoreRedactor(rules, timeLimit: configuration.timeLimitPerFailure)
+                snapshotter.redactor = StoreRedactor(
+                    rules,
+                    timeLimit: max(configuration.timeLimitPerStore, Instant.now.seconds(until: deadline))
+                )
             }
             let targets = Snapshotter.Targets(
                 copy: try spool.path(ofEntry: entries.copy),

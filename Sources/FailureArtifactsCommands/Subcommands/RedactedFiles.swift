@@ -6,7 +6,7 @@ internal import FailureArtifactsZip
 /// Writes the files of a bundle without what must not be in them.
 struct RedactedFiles {
     /// Seconds for one store.
-    static let timeLimit = 600.0
+    static let timeLimit = 60.0
 
     private let bundle: BundleReader
     private let rules: RedactionRules

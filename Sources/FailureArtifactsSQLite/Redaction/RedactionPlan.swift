@@ -50,8 +50,7 @@ struct RedactionPlan {
                 throw RedactionError("The table '\(object.name)' cannot be read.")
             }
             if shape.kind == .virtual {
-                isVirtualTableConcerned =
-                    isVirtualTableConcerned || Self.concerns(rules, object.name, connection)
+                isVirtualTableConcerned = isVirtualTableConcerned || Self.concerns(rules, object)
             } else if rules.drop(table: object.name) {
                 dropped.append(object.name)
                 summaries.append("\(object.name): dropped")
@@ -144,23 +143,27 @@ struct RedactionPlan {
         "generate_series", "bytecode", "tables_used", "sqlite_stmt",
     ]
 
-    private static func concerns(
-        _ rules: RedactionRules, _ name: String, _ connection: borrowing Connection
-    ) -> Bool {
-        if rules.drop(table: name) { return true }
-        // Of a module that is not there nobody knows the columns.
-        guard let columns = try? connection.prepare("PRAGMA main.table_xinfo(\(quotedIdentifier(name)))")
-        else { return true }
-        var isEmpty = true
-        do {
-            while try columns.step() {
-                isEmpty = false
-                if rules.method(of: columns.text(at: 1), in: name) != nil { return true }
+    /// Whether a rule names a virtual table or one of its columns, as far as its definition tells: to ask SQLite
+    /// would start the module on content that may be forged.
+    private static func concerns(_ rules: RedactionRules, _ object: SchemaSide.Object) -> Bool {
+        if rules.drop(table: object.name) { return true }
+        guard let start = object.sql.firstIndex(of: "("), let end = object.sql.lastIndex(of: ")"),
+            start < end
+        else { return !rules.columns.isEmpty }
+        return object.sql[object.sql.index(after: start)..<end].split(separator: ",").contains {
+            argument in
+            let text = argument.drop { $0.isWhitespace }
+            let quotes: [Character: Character] = ["\"": "\"", "'": "'", "`": "`", "[": "]"]
+            guard let first = text.first, let quote = quotes[first] else {
+                let name = text.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "$" }
+                return rules.method(of: String(name), in: object.name) != nil
             }
-        } catch {
-            return true
+            // A name with a comma or a quote in it is not taken apart.
+            guard let close = text.dropFirst().firstIndex(of: quote),
+                text[text.index(after: close)...].first != quote
+            else { return !rules.columns.isEmpty }
+            return rules.method(of: String(text[..<close].dropFirst()), in: object.name) != nil
         }
-        return isEmpty
     }
 
     /// The folded names of the tables that a module of SQLite's keeps its content in.

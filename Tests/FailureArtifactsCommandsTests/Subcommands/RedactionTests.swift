@@ -145,3 +145,22 @@ import Testing
         #expect(outcome.output == fixture.path("rules.json") + "\n")
     }
 }
+
+extension RedactionTests {
+    /// Values that a rule has changed need not pass a `CHECK`; others must.
+    @Test(arguments: [true, false]) func aConstraintCountsWhereNothingWasRedacted(_ isRedacted: Bool)
+        throws
+    {
+        let fixture = try Fixture()
+        let store = try fixture.store(
+            "CREATE TABLE t(a CHECK (a > 5)); PRAGMA ignore_check_constraints = 1; INSERT INTO t VALUES (0)"
+        )
+        let metadata = Metadata.store("a").replacing(
+            "\"storage\"",
+            with: isRedacted ? "\"redactions\": [\"t.a: masked\"], \"storage\"" : "\"storage\"")
+        let bundle = try fixture.zip(
+            "a-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8)), ("stores/a.sqlite", store)])
+        #expect(run("verify", bundle).status == (isRedacted ? 0 : 1))
+        #expect(run("show", bundle).output.contains("redacted: t.a: masked") == isRedacted)
+    }
+}
