@@ -99,6 +99,8 @@ class Stores(RedactionCase):
         self.assertClean(place)
         (bundle,) = place.bundles()
         self.check(bundle)
+        verified = subprocess.run([str(TOOL), "verify", str(bundle.path)], capture_output=True, text=True)
+        self.assertEqual(verified.returncode, 0, verified.stdout)
         found = bundle.metadata["warnings"]
         self.assertEqual(len(found), len(warnings), found)
         for warning, expected in zip(found, warnings):

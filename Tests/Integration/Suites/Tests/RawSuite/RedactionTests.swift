@@ -15,7 +15,8 @@ final class RedactionTests: XCTestCase {
         try database.execute(
             """
             PRAGMA secure_delete = 0; PRAGMA journal_mode = \(journal); PRAGMA wal_autocheckpoint = 3;
-            CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT);
+            CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL,
+                token TEXT CHECK (token NOT LIKE '*%'));
             CREATE INDEX by_token ON users(token);
             CREATE TABLE sessions(content BLOB);
             """)
