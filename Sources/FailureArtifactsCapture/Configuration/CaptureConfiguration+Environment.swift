@@ -39,6 +39,7 @@ extension CaptureConfiguration {
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
             ) { ["on": true, "off": false][$0] })
+        configuration.readers = Readers(BundleReaders(&reader))
         guard let file = variables[RedactionRules.variable], !file.isEmpty else {
             return (configuration, reader.warnings)
         }
@@ -71,9 +72,25 @@ extension CaptureConfiguration {
         self.discoversStores = discoversStores
     }
 
+    /// The directory, for those who write to it.
+    var artifactsDirectory: ArtifactsDirectory {
+        ArtifactsDirectory(
+            path: directoryPath, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
+    }
+
     /// What the artifacts directory may hold.
     var limits: DirectoryLimits {
         DirectoryLimits(
             storeBytes: maximumStoreBytes, totalBytes: maximumTotalBytes, bundles: maximumBundles)
+    }
+}
+
+extension CaptureConfiguration.Readers {
+    fileprivate init(_ readers: BundleReaders) {
+        switch readers {
+        case .owner: self = .owner
+        case .group: self = .group
+        case .everyone: self = .everyone
+        }
     }
 }

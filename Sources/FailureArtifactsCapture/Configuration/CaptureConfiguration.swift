@@ -20,6 +20,15 @@ public struct CaptureConfiguration: Sendable, Equatable {
         case off
     }
 
+    /// Who may read a bundle, besides root.
+    public enum Readers: String, Sendable, CaseIterable {
+        /// Whoever runs the tests.
+        case owner
+        /// The members of the file's group too.
+        case group
+        case everyone
+    }
+
     /// Which failures have the stores captured: `FAILURE_ARTIFACTS`, by default the first one.
     public var mode: Mode
     /// Where bundles go: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the directory that the
@@ -36,6 +45,10 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumBundles: Int
     /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
+    /// Who may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default their owner alone.
+    ///
+    /// A directory that was not created for them keeps its permissions.
+    public var readers = Readers.owner
     /// How many of its last statements are kept of each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default
     /// 200; 0 turns the log off.
     ///

@@ -59,7 +59,7 @@ final class Capture: Sendable {
         rules = configuration.redactionRules
         self.registry = registry
         self.isRunning = isRunning
-        directory = ArtifactsDirectory(path: configuration.directoryPath)
+        directory = configuration.artifactsDirectory
         do {
             try directory.prepare()
             spool = try directory.makeSpool()

@@ -217,7 +217,7 @@ package final class CaptureSession: Sendable {
     package func testsWillStart() {
         for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
         let configuration = configuration
-        let directory = ArtifactsDirectory(path: configuration.directoryPath)
+        let directory = configuration.artifactsDirectory
         // `failure-artifacts run` does it itself, and knows more.
         guard configuration.mode != .off, !ProcessEnvironment.isSupervised, directory.hasHiddenFiles
         else { return }

@@ -12,13 +12,15 @@ final class RunSalvage: Sendable {
 
     /// - Parameters:
     ///   - directory: Where bundles go, absolute.
+    ///   - readers: Who may read them.
     ///   - limits: What it may hold.
     ///   - redactions: What must not get into bundles.
     ///   - timeLimit: Of the command, in seconds; nil for none.
     init(
-        directory: String, limits: DirectoryLimits, redactions: RedactionRules, timeLimit: Double?
+        directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
+        timeLimit: Double?
     ) {
-        self.directory = ArtifactsDirectory(path: directory)
+        self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
         salvage = Salvage(of: self.directory, limits: limits, redactions: redactions)
     }

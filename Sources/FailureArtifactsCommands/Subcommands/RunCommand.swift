@@ -62,7 +62,8 @@ struct RunCommand: Command {
         }
         var reader = EnvironmentReader(console.environment)
         let salvage = RunSalvage(
-            directory: directory, limits: DirectoryLimits(&reader), redactions: rules,
+            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
+            redactions: rules,
             timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = salvage.beforehand()

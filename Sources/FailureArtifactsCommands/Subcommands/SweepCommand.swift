@@ -33,10 +33,11 @@ struct SweepCommand: Command {
         }
         var reader = EnvironmentReader(ProcessEnvironment.variables)
         let limits = DirectoryLimits(&reader)
+        let readers = BundleReaders(&reader)
         for warning in reader.warnings { try console.warn(warning) }
         let rules = try console.redactionFile(redactions).map { try RedactionRules(file: $0) }
         let result = Salvage(
-            of: ArtifactsDirectory(path: directory), limits: limits,
+            of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
             redactions: rules ?? RedactionRules()
         ).sweep()
         for bundle in result.bundles {

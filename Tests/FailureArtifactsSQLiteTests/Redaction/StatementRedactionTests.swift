@@ -16,7 +16,7 @@ import Testing
             "SELECT \"token\", \"a b\", `users`, [Token] FROM \"Users\"",
             "SELECT \"token\", \"a b\", `users`, [Token] FROM \"Users\""
         ),
-        ("SELECT \"a string\", `x`, [y]", "SELECT ?, ?, ?"),
+        ("SELECT \"a string\", `x`, [y]", "SELECT ?, ?, ?"), ("SELECT [x]] + 1", "SELECT ?] + ?"),
         (
             "SELECT ?, ?1, :name, @name, $name, t1.c2 FROM t1",
             "SELECT ?, ?1, :name, @name, $name, t1.c2 FROM t1"

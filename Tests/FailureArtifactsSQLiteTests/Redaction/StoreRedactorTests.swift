@@ -105,7 +105,7 @@ import Testing
             """
             CREATE TABLE u(mail TEXT NOT NULL UNIQUE, other TEXT NOT NULL);
             CREATE UNIQUE INDEX i ON u(lower(other));
-            INSERT INTO u VALUES ('\(secret)', '\(secret)'), ('\(secret)2', '\(secret)3')
+            INSERT INTO u VALUES ('\(secret)', '\(secret)1'), ('\(secret)2', '\(secret)3')
             """, [("u", "*", .mask)],
             check: ("SELECT count(DISTINCT mail), count(DISTINCT other) FROM u", "2|2")),
         Case(

@@ -367,6 +367,25 @@ class Privacy(RedactionCase):
             place.sweep()
             self.check_permissions(place)
 
+    def test_bundles_for_others(self):
+        for readers, file, directory in (("group", 0o640, 0o750), ("everyone", 0o644, 0o755)):
+            for test in ("testWAL", "testIsKilled"):
+                place = self.place(rules=None, FAILURE_ARTIFACTS_READABLE_BY=readers)
+                process = place.start(f"RawSuite.RedactionTests/{test}", umask=0o077)
+                process.communicate(timeout=120)
+                if place.in_flight:
+                    place.sweep()
+                (bundle,) = place.bundles()
+                self.assertEqual(oct(stat.S_IMODE(bundle.path.stat().st_mode)), oct(file))
+                self.assertEqual(oct(stat.S_IMODE(place.artifacts.stat().st_mode)), oct(directory))
+
+    def test_the_permissions_of_somebody_elses_directory_are_kept(self):
+        place = self.place(rules=None, FAILURE_ARTIFACTS_READABLE_BY="everyone")
+        place.artifacts.mkdir()
+        place.artifacts.chmod(0o711)
+        place.run("RawSuite.RedactionTests/testWAL")
+        self.assertEqual(oct(stat.S_IMODE(place.artifacts.stat().st_mode)), oct(0o711))
+
     def check_permissions(self, place):
         everything = [place.artifacts, *place.artifacts.rglob("*")]
         self.assertGreater(len(everything), 2)
