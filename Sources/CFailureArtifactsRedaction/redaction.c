@@ -64,10 +64,12 @@ static void redact_text(
     if (method == nothing) return sqlite3_result_text(context, "", 0, SQLITE_STATIC);
     if (method == hash) {
         unsigned char digest[32];
-        char digits[33];
+        char digits[32];
         hmac_of(hmac, text, count, digest);
-        for (int i = 0; i < 16; i++) snprintf(digits + 2 * i, 3, "%02x", digest[i]);
-        return sqlite3_result_text(context, digits, 32, SQLITE_TRANSIENT);
+        for (int i = 0; i < 32; i++) {
+            digits[i] = "0123456789abcdef"[i % 2 == 0 ? digest[i / 2] >> 4 : digest[i / 2] & 15];
+        }
+        return sqlite3_result_text(context, digits, sizeof digits, SQLITE_TRANSIENT);
     }
     size_t characters = 0;
     for (size_t i = 0; i < count; i++) characters += (text[i] & 0xc0) != 0x80;

@@ -92,11 +92,12 @@ package struct StoreRedactor: Sendable {
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_ENABLE_FKEY, 0)
         // The schema itself is written to.
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_DEFENSIVE, 0)
+        // An index of hashes is written in any order: pages of it that had to go would soon be needed again.
         // Half a redaction is thrown away: neither locks nor a journal nor waiting for the disk is of use.
         try connection.execute(
-            "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off; "
-                + "PRAGMA ignore_check_constraints = 1; PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0"
-        )
+            "PRAGMA cache_size = -65536; PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; "
+                + "PRAGMA synchronous = off; PRAGMA ignore_check_constraints = 1; "
+                + "PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0")
         let key = rules.key
         let code = failure_artifacts_add_redact(connection.handle, key, key.count)
         guard code == SQLITE_OK else { throw SQLiteError("add a function", code: code) }
