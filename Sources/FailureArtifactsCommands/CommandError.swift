@@ -21,6 +21,9 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         case let error as BundleError: self.init(error.exitCode, error.description)
         case let error as ZipError: self.init(error.exitCode, error.description)
         case let error as OutputError: self.init(error.error)
+        case let error as RedactionFileError:
+            let code = error.systemError.map { $0.isNotFound ? ExitCode.noInput : .inputOutput }
+            self.init(code ?? .badData, error.description)
         case let error as SystemError: self.init(.inputOutput, Self.sentence("\(error)"))
         case let error as SQLiteError:
             self.init(error.isBusy ? .inputOutput : .badData, Self.sentence("\(error)"))

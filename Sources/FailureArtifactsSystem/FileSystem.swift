@@ -166,6 +166,13 @@ package enum FileSystem {
         guard utimensat(AT_FDCWD, path, times, 0) == 0 else { throw .last("change the times of", path) }
     }
 
+    /// Sets the permissions of a file or a directory, whatever the process's umask.
+    package static func setPermissions(_ permissions: UInt16, of path: String) throws(SystemError) {
+        guard chmod(path, mode_t(permissions)) == 0 else {
+            throw .last("change the permissions of", path)
+        }
+    }
+
     /// Has the system write a directory's entries to the disk.
     package static func synchronizeDirectory(_ path: String) throws(SystemError) {
         let directory = try File(reading: path)

@@ -26,8 +26,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://me:pass@host/x?y@z", "https://host/x?y@z"), ("https://token@host", "https://host"),
+        ("https://me:pass@host/x?y@z", "https://host/x"), ("https://token@host", "https://host"),
         ("https://host/a@b", "https://host/a@b"), ("plain a@b", "plain a@b"),
+        ("https://me@host?token=t", "https://host"), ("https://host/x#token=t", "https://host/x"),
+        ("https://a@b@host:80/", "https://host:80/"), ("ssh://git:p@host/x.git", "ssh://host/x.git"),
+        ("https://me:p?ss@host/x", "https://"), ("https://me:p#ss@host", "https://"), ("://", "://"),
+        ("https://", "https://"), ("https://@", "https://"),
     ])
     func urlsLoseTheirCredentials(url: String, kept: String) {
         let ci = RunEnvironment.describe(variables: ["JENKINS_URL": "x", "BUILD_URL": url]).ci

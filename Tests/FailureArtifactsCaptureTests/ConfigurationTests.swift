@@ -25,12 +25,14 @@ import Testing
             "FAILURE_ARTIFACTS": "every-failure", "FAILURE_ARTIFACTS_DIR": "/else where",
             "FAILURE_ARTIFACTS_MAX_STORE_BYTES": "5", "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": "6",
             "FAILURE_ARTIFACTS_MAX_BUNDLES": "7", "FAILURE_ARTIFACTS_DISCOVERY": "off",
+            "FAILURE_ARTIFACTS_READABLE_BY": "group",
         ])
         #expect(configuration.mode == .everyFailure)
         #expect(configuration.directory.path(percentEncoded: false) == "/else where/")
         #expect(configuration.maximumStoreBytes == 5)
         #expect(configuration.maximumTotalBytes == 6)
         #expect(configuration.maximumBundles == 7)
+        #expect(configuration.readers == .group)
         #expect(!configuration.discoversStores)
         #expect(warnings.isEmpty)
         #expect(parse(["FAILURE_ARTIFACTS": "off"]).configuration.mode == .off)
@@ -45,7 +47,7 @@ import Testing
         ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", "-1", "1073741824"),
         ("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", "99999999999999999999999", "4294967296"),
         ("FAILURE_ARTIFACTS_MAX_BUNDLES", "many", "200"),
-        ("FAILURE_ARTIFACTS_DISCOVERY", "yes", "on"),
+        ("FAILURE_ARTIFACTS_DISCOVERY", "yes", "on"), ("FAILURE_ARTIFACTS_READABLE_BY", "all", "owner"),
     ])
     func aValueThatCannotBeReadIsNamedWithWhatIsUsedInstead(name: String, value: String, used: String) {
         let (configuration, warnings) = parse([name: value])
@@ -53,5 +55,34 @@ import Testing
         #expect(warnings.first?.contains("\(name) is '\(value)'") == true)
         #expect(warnings.first?.contains("'\(used)' is used instead") == true)
         #expect(configuration == parse([:]).configuration)
+    }
+
+    @Test func redactionsAreReadFromAFile() throws {
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "redactions-\(UUID().uuidString)")
+        try Data(
+            """
+            {"tables": ["a"], "columns": [{"column": "b", "method": "mask"}], "attachments": ["c"],
+            "homePaths": "short", "salt": "s"}
+            """.utf8
+        ).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let (configuration, warnings) = parse(["FAILURE_ARTIFACTS_REDACTIONS": file.path])
+        #expect(warnings.isEmpty)
+        #expect(
+            configuration.redactions == [
+                .drop(table: "a"), .mask("b"), .leaveOut(attachment: "c"), .shortenHomePaths,
+            ])
+        #expect(configuration.redactionSalt == "s")
+        #expect(parse([:]).configuration.redactions.isEmpty)
+    }
+
+    /// Nobody knows what was to be left out, so that all is.
+    @Test func redactionsThatCannotBeReadLeaveOutEverything() {
+        let (configuration, warnings) = parse(["FAILURE_ARTIFACTS_REDACTIONS": "missing.json"])
+        #expect(configuration.redactions == [.leaveOutContent])
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.contains("FAILURE_ARTIFACTS_REDACTIONS is 'missing.json'") == true)
+        #expect(warnings.first?.contains("/start/missing.json") == true)
     }
 }

@@ -77,12 +77,17 @@ package enum RunEnvironment {
         return BundleMetadata.ContinuousIntegration(service: service.name, variables: identity)
     }
 
-    /// A URL without user and password; any other text as it is.
+    /// A URL without user and password, query and fragment, where tokens may be; any other text as it is.
     static func withoutCredentials(_ text: String) -> String {
         guard let scheme = text.firstRange(of: "://") else { return text }
-        let authority = text[scheme.upperBound...].prefix { !"/?#".contains($0) }
-        guard let at = authority.lastIndex(of: "@") else { return text }
-        return String(text[..<scheme.upperBound] + text[text.index(after: at)...])
+        let place = text[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }
+        let authority = place.prefix { $0 != "/" }
+        // A password may hold these characters, though it shouldn't: then the place is its beginning.
+        if authority.endIndex == place.endIndex, text[place.endIndex...].contains("@") {
+            return String(text[..<scheme.upperBound])
+        }
+        let start = authority.lastIndex(of: "@").map { text.index(after: $0) } ?? scheme.upperBound
+        return String(text[..<scheme.upperBound] + place[start...])
     }
 
     /// The version of the compiler that made this, to the minor version: what the language lets one ask.

@@ -56,6 +56,14 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         thread = String(statement.thread, radix: 16)
     }
 
+    /// Takes the values out of the statement, and SQLite's own words out of its error.
+    package mutating func redact(by redaction: StatementRedaction) {
+        sql = redaction.redacted(sql)
+        if let error {
+            self.error = Failure(code: error.code, message: SQLiteError.message(of: error.code))
+        }
+    }
+
     // MARK: Lines
 
     /// The lines of some statements: JSON with sorted keys.

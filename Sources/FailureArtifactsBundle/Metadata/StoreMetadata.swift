@@ -35,6 +35,9 @@ extension BundleMetadata {
         package var bytes: Bytes
         /// The states after earlier transactions; absent for a store without a WAL.
         package var history: History?
+        /// What rules have changed in the copies, each as `table.column: hashed` or `table: dropped`; absent
+        /// where there were no rules for stores.
+        package var redactions: [String]?
 
         // What SQLite says of the copy; absent where there is none that it can read.
 

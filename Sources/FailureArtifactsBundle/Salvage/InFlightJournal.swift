@@ -44,6 +44,8 @@ package final class InFlightJournal: Sendable {
         var shared: [String] = []
         /// The tests that the file tells of.
         var inFlight: Set<JournalRecord.TestID> = []
+        /// The rules of redaction, as a line of JSON; nil where there are none.
+        var redactions: String?
         /// Whether the file's start tells of the shared stores as they are.
         var isStartCurrent = false
     }
@@ -63,6 +65,18 @@ package final class InFlightJournal: Sendable {
     ) {
         self.directory = directory
         self.environment = environment
+    }
+
+    /// Has those who make bundles for this process leave out what must not get into them.
+    ///
+    /// - Parameter rules: As a line of JSON; nil where there are none. Tests in flight keep theirs too.
+    package func setRedactions(_ rules: String?) {
+        state.withLock { state in
+            guard state.redactions != rules else { return }
+            state.redactions = rules
+            state.isStartCurrent = false
+            if let rules, !state.inFlight.isEmpty { append(JournalRecord.redactions(rules).line, &state) }
+        }
     }
 
     /// A test starts: it is in flight if there are stores that it may use without opening them.
@@ -130,8 +144,9 @@ package final class InFlightJournal: Sendable {
         guard state.file != nil, state.owner == getpid() else { return }
         if !state.isStartCurrent && state.inFlight.isEmpty {
             state.end = 0
+            let rules = state.redactions.map { JournalRecord.redactions($0).line } ?? ""
             let shared = state.shared.map { JournalRecord.opened(path: $0, by: 0).line }
-            append(JournalRecord.process(environment()).line + shared.joined(), &state)
+            append(JournalRecord.process(environment()).line + rules + shared.joined(), &state)
             state.startEnd = state.end
             state.isStartCurrent = true
         }

@@ -1,3 +1,4 @@
+package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// A test that a process had not ended, by that process's journal.
@@ -11,6 +12,8 @@ package struct InFlightTest: Equatable, Sendable {
     package fileprivate(set) var paths: [Path] = []
     /// Whether it has opened stores in memory.
     package fileprivate(set) var hasMemoryStores = false
+    /// What must not get into its bundle, by the rules of its process.
+    package fileprivate(set) var redactions = RedactionRules()
 
     /// A store's file.
     package struct Path: Equatable, Sendable {
@@ -23,10 +26,14 @@ package struct InFlightTest: Equatable, Sendable {
         var environment: BundleMetadata.Environment?
         var shared: [String] = []
         var tests: [InFlightTest] = []
+        var redactions = RedactionRules()
         for record in JournalRecord.records(in: journal) {
             switch record {
             case .process(let described):
                 environment = described
+            case .redactions(let text):
+                // Rules of a newer version that this one does not understand are obeyed all the more.
+                redactions.add(RedactionRules(json: Array(text.utf8)) ?? .safest)
             case .began(let id, let identity, let start):
                 tests.append(
                     InFlightTest(
@@ -46,6 +53,7 @@ package struct InFlightTest: Equatable, Sendable {
             }
         }
         for index in tests.indices {
+            tests[index].redactions = redactions
             for path in shared { tests[index].add(path, isShared: true) }
         }
         return tests

@@ -8,6 +8,8 @@ package import FailureArtifactsSystem
 package enum JournalRecord: Equatable, Sendable {
     /// `P`: the process, from the environment's fields to the variables that identify a run of CI.
     case process(BundleMetadata.Environment)
+    /// `R`: rules that copies of the process's stores have to obey, as a line of JSON.
+    case redactions(String)
     /// `T`: a test has opened its first store.
     case began(TestID, BundleMetadata.Test, at: Timestamp)
     /// `S`: a store was opened, by a test or (0) by nobody in particular. A store in memory has no path.
@@ -41,6 +43,9 @@ package enum JournalRecord: Equatable, Sendable {
                     line.add(value)
                 }
             }
+        case .redactions(let rules):
+            line = Line("R")
+            line.add(rules)
         case .began(let id, let test, let date):
             line = Line("T")
             line.addNumber(id.description)
@@ -151,6 +156,8 @@ package enum JournalRecord: Equatable, Sendable {
                 environment.ci = ci
             }
             self = .process(environment)
+        case ("R", 2):
+            self = .redactions(fields[1])
         case ("T", 8...):
             guard let id = TestID(fields[1]), let seconds = Int64(fields[2]),
                 let milliseconds = Int32(fields[3]), let attempt = Int(fields[7])

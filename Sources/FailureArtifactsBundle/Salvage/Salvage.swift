@@ -1,4 +1,4 @@
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// Makes the bundles that processes could not make themselves: of tests that were running when their process
@@ -40,10 +40,22 @@ package struct Salvage: Sendable {
 
     let directory: ArtifactsDirectory
     let limits: DirectoryLimits
+    /// What must not get into the bundles, besides what the journals name.
+    let redactions: RedactionRules
 
-    package init(of directory: ArtifactsDirectory, limits: DirectoryLimits) {
+    package init(
+        of directory: ArtifactsDirectory, limits: DirectoryLimits,
+        redactions: RedactionRules = RedactionRules()
+    ) {
         self.directory = directory
         self.limits = limits
+        self.redactions = redactions
+    }
+
+    private func rules(of test: InFlightTest) -> RedactionRules {
+        var rules = redactions
+        rules.add(test.redactions)
+        return rules
     }
 
     // MARK: Tests that hang
@@ -66,7 +78,8 @@ package struct Salvage: Sendable {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
                 guard let spool = try? directory.makeSpool(of: test.process) else { return nil }
-                let copies = SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
+                let copies = SalvagedCopies(
+                    of: test, in: spool, below: "stores", limits: limits, obeying: rules(of: test))
                 return Held(test: test, copies: copies, cause: cause)
             }
         }
@@ -131,11 +144,14 @@ package struct Salvage: Sendable {
             if earlier.isEnded { return nil }
             let spool = try earlier.taken()
             if var metadata = spool.metadata, directory.bundle(of: spool) == nil {
+                var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
                 if metadata.failures.last?.kind != .termination {
-                    metadata.end(cause, with: finalCopies(of: test, held, cause, in: spool))
+                    let copies = finalCopies(of: test, held, cause, in: spool)
+                    metadata.end(cause, with: copies)
+                    removed = copies.removed
                 }
-                pack(metadata, spool, &result)
+                pack(metadata, spool, removed, rules(of: test), &result)
             }
             return spool
         } catch {
@@ -150,11 +166,14 @@ package struct Salvage: Sendable {
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
     ) throws(SystemError) -> Spool {
         let spool = if let held { held.copies.spool } else { try directory.makeSpool(of: test.process) }
-        let copies = held?.copies ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits)
+        let rules = rules(of: test)
+        let copies =
+            held?.copies
+            ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits, obeying: rules)
         let metadata = BundleMetadata(salvaged: test, copies, cause)
         // On a full disk there will be no bundle either, which is said then.
         try? spool.record(metadata)
-        pack(metadata, spool, &result)
+        pack(metadata, spool, copies.removed, rules, &result)
         return spool
     }
 
@@ -166,7 +185,8 @@ package struct Salvage: Sendable {
         // Where somebody before this process has died over it.
         try? FileSystem.remove(spool.file(ofEntry: folder))
         return held.map { $0.copies.moved(to: spool, below: folder) }
-            ?? SalvagedCopies(of: test, in: spool, below: folder, limits: limits)
+            ?? SalvagedCopies(
+                of: test, in: spool, below: folder, limits: limits, obeying: rules(of: test))
     }
 
     /// Packs a spool that a process has left and no journal tells of.
@@ -182,11 +202,17 @@ package struct Salvage: Sendable {
         if !spool.isEnded, metadata.failures.last?.kind != .termination {
             metadata.end(cause(spool.process))
         }
-        pack(metadata, spool, &result)
+        pack(metadata, spool, nil, redactions, &result)
     }
 
-    private func pack(_ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result) {
+    private func pack(
+        _ metadata: BundleMetadata, _ spool: Spool, _ removed: RemovedValues?, _ rules: RedactionRules,
+        _ result: inout Result
+    ) {
         defer { spool.removeCopies() }
+        var metadata = metadata
+        metadata.warnings += removed?.warnings(about: metadata, in: spool) ?? []
+        if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         do {
             try directory.prepare()
             let usage = try directory.usage()

@@ -7,6 +7,8 @@ struct SalvagedCopies: Sendable {
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [String] = []
     private(set) var limitsHit: Set<String> = []
+    /// Some of what was left out of them.
+    private(set) var removed = RemovedValues()
     private let folder: String
 
     /// Copies the stores that a journal names.
@@ -16,7 +18,11 @@ struct SalvagedCopies: Sendable {
     ///   - spool: Where the copies go.
     ///   - folder: Where their entries are in the bundle.
     ///   - limits: What may be copied.
-    init(of test: InFlightTest, in spool: Spool, below folder: String, limits: DirectoryLimits) {
+    ///   - rules: What may not be in the copies.
+    init(
+        of test: InFlightTest, in spool: Spool, below folder: String, limits: DirectoryLimits,
+        obeying rules: RedactionRules
+    ) {
         self.spool = spool
         self.folder = folder
         var names = UniqueNames()
@@ -25,7 +31,7 @@ struct SalvagedCopies: Sendable {
             let name = names.claim(
                 SafeName.make(from: Path.stem(of: Path.name(of: path.path)), maximumBytes: 150))
             let maximum = min(limits.storeBytes, remaining)
-            let store = copy(path, named: name, maximumBytes: maximum)
+            let store = copy(path, named: name, maximumBytes: maximum, rules)
             remaining -= min(remaining, store.bytes.copy ?? 0)
             stores.append(store)
         }
@@ -37,7 +43,8 @@ struct SalvagedCopies: Sendable {
     }
 
     private mutating func copy(
-        _ path: InFlightTest.Path, named name: String, maximumBytes: UInt64
+        _ path: InFlightTest.Path, named name: String, maximumBytes: UInt64,
+        _ rules: RedactionRules
     ) -> BundleMetadata.Store {
         let start = Instant.now
         let entries = StoreEntries(of: name, in: folder)
@@ -48,8 +55,14 @@ struct SalvagedCopies: Sendable {
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: nil, raw: try spool.path(ofEntry: entries.raw),
                 history: folder == "stores" ? try spool.path(ofEntry: entries.history) : nil)
-            snapshot = Snapshotter(maximumBytes: maximumBytes).capture(
-                DiscoveredStore(path: path.path), to: targets)
+            var snapshotter = Snapshotter(maximumBytes: maximumBytes)
+            if rules.concernStores { snapshotter.redactor = StoreRedactor(rules) }
+            if rules.leavesOutContent {
+                snapshot.reason = RedactionRules.reasonForNoContent
+            } else {
+                snapshot = snapshotter.capture(DiscoveredStore(path: path.path), to: targets)
+                removed.add(snapshot.redaction?.removed ?? RemovedValues())
+            }
             bytes = FileSystem.regularFile(targets.copy)?.size
         } catch {
             snapshot.reason = "\(error)."
@@ -70,6 +83,7 @@ struct SalvagedCopies: Sendable {
     func moved(to other: Spool, below folder: String) -> SalvagedCopies {
         var result = SalvagedCopies(other, folder)
         result.warnings = warnings
+        result.removed = removed
         result.limitsHit = limitsHit
         result.stores = stores.map { store in
             let (old, new) = (

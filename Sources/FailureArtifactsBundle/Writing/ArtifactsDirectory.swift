@@ -14,9 +14,12 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Absolute.
     package let path: String
+    /// Who may read its bundles.
+    package let readers: BundleReaders
 
-    package init(path: String) {
+    package init(path: String, readers: BundleReaders = .owner) {
         self.path = Path.absolute(path)
+        self.readers = readers
     }
 
     /// What is not finished: the journals and captures of running tests, hidden from uploads.
@@ -143,6 +146,7 @@ package struct ArtifactsDirectory: Sendable {
         while true {
             let name = BundleName(test: test).description
             try spool.recordBundleName(name)
+            try openToReaders(file)
             let target = Path.join(path, name)
             do {
                 try FileSystem.renameExclusively(file, to: target)
@@ -154,6 +158,17 @@ package struct ArtifactsDirectory: Sendable {
             haveItIgnored()
             return target
         }
+    }
+
+    /// Has others read a bundle, and find it, where that was asked for.
+    private func openToReaders(_ file: String) throws(SystemError) {
+        guard readers != .owner else { return }
+        try FileSystem.setPermissions(readers.filePermissions, of: file)
+        // A directory of somebody else's keeps what it has.
+        guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions else {
+            return
+        }
+        try FileSystem.setPermissions(readers.directoryPermissions, of: path)
     }
 
     /// The bundle that a spool was packed into before its process died; nil where it was not.

@@ -20,9 +20,15 @@ extension BundleMetadata.Store {
     fileprivate mutating func inspectCopy(in spool: Spool) {
         // One that the test's bundle describes only, or that was inspected before the process died.
         guard let entry, integrity == nil else { return }
+        inspectCopy(at: spool.file(ofEntry: entry))
+    }
+
+    /// Adds what SQLite says of the copy.
+    package mutating func inspectCopy(at path: String) {
         do throws(SQLiteError) {
             let inspection = try StoreInspection(
-                ofFile: spool.file(ofEntry: entry), timeLimit: Self.inspectionTimeLimit)
+                ofFile: path, timeLimit: Self.inspectionTimeLimit,
+                checksConstraints: redactions == nil)
             pageSize = Int(inspection.pageSize)
             pageCount = inspection.pageCount
             freePageCount = inspection.freePageCount
@@ -35,7 +41,7 @@ extension BundleMetadata.Store {
             setSchema(inspection.schema)
             // What nobody can read need not be packed. Of a damaged file each byte may count.
             if inspection.integrity == "ok" {
-                _ = try? FreePages.clear(inCopyAt: spool.file(ofEntry: entry))
+                _ = try? FreePages.clear(inCopyAt: path)
             }
         } catch {
             // A file that is no database, or too broken for one: what SQLite says of it is its integrity.

@@ -29,6 +29,7 @@ extension BundleMetadata.Store {
                 duration: duration,
                 checkpoint: snapshot.foldedJournal ? .copy : .none, reason: snapshot.reason),
             bytes: Bytes(original: snapshot.originalBytes, wal: snapshot.walBytes, copy: bytes))
+        redactions = snapshot.redaction?.summaries
         if snapshot.method != .described, let history = snapshot.history {
             self.history = History(
                 entry: history.transactions > 0 ? entries.history : nil,
@@ -49,6 +50,7 @@ extension BundleMetadata.Store {
         result.rawEntries = nil
         result.history = nil
         result.statements = nil
+        result.redactions = nil
         result.capture.method = Snapshot.Method.described.rawValue
         result.capture.consistent = false
         result.capture.reason = capture.reason ?? reason

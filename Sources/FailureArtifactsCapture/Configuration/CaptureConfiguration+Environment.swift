@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension CaptureConfiguration {
@@ -26,7 +27,7 @@ extension CaptureConfiguration {
             of: "FAILURE_ARTIFACTS_DIR", default: "failure-artifacts", or: "a path", described: \.self
         ) { $0 }
         let limits = DirectoryLimits(&reader)
-        let configuration = CaptureConfiguration(
+        var configuration = CaptureConfiguration(
             mode: mode,
             directory: URL(
                 filePath: Path.join(workingDirectory, directory), directoryHint: .isDirectory),
@@ -38,7 +39,24 @@ extension CaptureConfiguration {
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
             ) { ["on": true, "off": false][$0] })
-        return (configuration, reader.warnings)
+        configuration.readers = Readers(BundleReaders(&reader))
+        guard let file = variables[RedactionRules.variable], !file.isEmpty else {
+            return (configuration, reader.warnings)
+        }
+        do {
+            configuration.setRedactions(try RedactionRules(file: Path.join(workingDirectory, file)))
+            return (configuration, reader.warnings)
+        } catch {
+            // What was to be left out is not known, so that everything is.
+            configuration.redactions = [.leaveOutContent]
+            return (
+                configuration,
+                reader.warnings + [
+                    "\(RedactionRules.variable) is '\(file)'. \(error) Of stores, statements and attachments "
+                        + "nothing is kept."
+                ]
+            )
+        }
     }
 
     private init(
@@ -54,9 +72,25 @@ extension CaptureConfiguration {
         self.discoversStores = discoversStores
     }
 
+    /// The directory, for those who write to it.
+    var artifactsDirectory: ArtifactsDirectory {
+        ArtifactsDirectory(
+            path: directoryPath, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
+    }
+
     /// What the artifacts directory may hold.
     var limits: DirectoryLimits {
         DirectoryLimits(
             storeBytes: maximumStoreBytes, totalBytes: maximumTotalBytes, bundles: maximumBundles)
+    }
+}
+
+extension CaptureConfiguration.Readers {
+    fileprivate init(_ readers: BundleReaders) {
+        switch readers {
+        case .owner: self = .owner
+        case .group: self = .group
+        case .everyone: self = .everyone
+        }
     }
 }

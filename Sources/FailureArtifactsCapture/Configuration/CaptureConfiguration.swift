@@ -20,6 +20,15 @@ public struct CaptureConfiguration: Sendable, Equatable {
         case off
     }
 
+    /// Who may read a bundle, besides root.
+    public enum Readers: String, Sendable, CaseIterable {
+        /// Whoever runs the tests.
+        case owner
+        /// The members of the file's group too.
+        case group
+        case everyone
+    }
+
     /// Which failures have the stores captured: `FAILURE_ARTIFACTS`, by default the first one.
     public var mode: Mode
     /// Where bundles go: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the directory that the
@@ -36,6 +45,10 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumBundles: Int
     /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
+    /// Who may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default their owner alone.
+    ///
+    /// A directory that was not created for them keeps its permissions.
+    public var readers = Readers.owner
     /// How many of its last statements are kept of each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default
     /// 200; 0 turns the log off.
     ///
@@ -77,6 +90,19 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// What the test has used comes first, what is merely still open from earlier tests comes last.
     public var timeLimitPerFailure: Double = 10
+
+    /// What must not get into bundles: by default what the file says that `FAILURE_ARTIFACTS_REDACTIONS` names, or
+    /// nothing.
+    ///
+    /// They are applied before anything is written to ``directory``. A store that they can't be applied to is
+    /// described and not copied.
+    public var redactions: [Redaction] = []
+    /// What the hashes of ``Redaction/hash(_:of:)`` are keyed with; by default random bytes that are made anew for
+    /// each process and kept nowhere.
+    ///
+    /// With a salt of one's own a value has the same hash in each bundle. Who knows the salt can try which value
+    /// has which hash.
+    public var redactionSalt: String?
 
     /// The values of the process's environment.
     public init() {

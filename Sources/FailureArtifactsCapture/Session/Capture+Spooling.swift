@@ -38,8 +38,11 @@ extension Capture {
     ) -> [BundleMetadata.Store] {
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
         return found.map { found in
-            Instant.now < deadline
-                ? spoolStore(found, below: folder, after: failure)
+            if rules.leavesOutContent {
+                return leaveOut(found, because: RedactionRules.reasonForNoContent)
+            }
+            return Instant.now < deadline
+                ? spoolStore(found, below: folder, after: failure, until: deadline)
                 : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)
         }
     }
@@ -57,7 +60,8 @@ extension Capture {
     }
 
     private func spoolStore(
-        _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?
+        _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?,
+        until deadline: Instant
     ) -> BundleMetadata.Store {
         let start = Instant.now
         let entries = StoreEntries(of: found.name, in: folder)
@@ -67,6 +71,12 @@ extension Capture {
                 maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
             snapshotter.maximumHistoryBytes = min(configuration.maximumHistoryBytes, remainingBytes)
             snapshotter.prefersStateBeforeRollback = failure?.isThrownError == true
+            if rules.concernStores {
+                snapshotter.redactor = StoreRedactor(
+                    rules,
+                    timeLimit: max(configuration.timeLimitPerStore, Instant.now.seconds(until: deadline))
+                )
+            }
             let targets = Snapshotter.Targets(
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: try spool.path(ofEntry: entries.committed),
@@ -75,6 +85,7 @@ extension Capture {
                     ? try spool.path(ofEntry: entries.history) : nil)
             let snapshot = snapshotter.capture(copyByLibrary(found) ?? found.store, to: targets)
             note(snapshot, of: found)
+            state.withLock { $0.removed.add(snapshot.redaction?.removed ?? RemovedValues()) }
             var store = BundleMetadata.Store(
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 duration: start.elapsed, entries: entries,
@@ -83,7 +94,10 @@ extension Capture {
                 bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
             }
             state.withLock { $0.spooledBytes += spooled }
-            if folder == "stores" { spoolStatements(of: found, to: entries.statements, &store) }
+            if folder == "stores" {
+                spoolStatements(
+                    of: found, to: entries.statements, names: snapshot.redaction?.names ?? [], &store)
+            }
             if configuration.checkpointsOriginal { checkpoint(found, &store) }
             return store
         } catch {
@@ -118,8 +132,15 @@ extension Capture {
     }
 
     /// Writes down the last statements of a store.
+    ///
+    /// - Parameters:
+    ///   - found: The store.
+    ///   - entry: Where they go.
+    ///   - names: The names of its schema, which may be kept whatever is redacted.
+    ///   - store: Gets to know of them.
     private func spoolStatements(
-        of found: FoundStores.Store, to entry: String, _ store: inout BundleMetadata.Store
+        of found: FoundStores.Store, to entry: String, names: Set<String>,
+        _ store: inout BundleMetadata.Store
     ) {
         guard configuration.maximumStatements > 0 else { return }
         let log = found.store.statements
@@ -133,7 +154,7 @@ extension Capture {
                 ? "Those of some connections are missing: they have ended, or were in use all the time."
                 : nil
         guard !records.isEmpty || reason != nil else { return }
-        let lines = StatementRecord.lines(of: Array(records))
+        let lines = StatementRecord.lines(of: redacted(Array(records), names))
         guard UInt64(lines.count) <= remainingBytes else {
             state.withLock { _ = $0.limitsHit.insert(Limit.totalBytes) }
             return
@@ -142,10 +163,23 @@ extension Capture {
             try FileSystem.write(lines, toNewFile: spool.path(ofEntry: entry))
             state.withLock { $0.spooledBytes += UInt64(lines.count) }
             store.statements = .init(entry: entry, count: records.count, reason: reason)
+            if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
             state.withLock { state in
                 state.warnings.append("The statements of '\(found.name)' were not kept: \(error).")
             }
+        }
+    }
+
+    private func redacted(_ records: [StatementRecord], _ names: Set<String>) -> [StatementRecord] {
+        guard rules.concernStores || rules.shortensHomePaths else { return records }
+        let redaction = StatementRedaction(names: names)
+        let homePaths = HomePaths.current
+        return records.map { record in
+            var record = record
+            if rules.concernStores { record.redact(by: redaction) }
+            if rules.shortensHomePaths { record.sql = homePaths.shortened(record.sql) }
+            return record
         }
     }
 
@@ -234,6 +268,12 @@ extension Capture {
                 case .bytes(let bytes): UInt64(bytes.count)
                 case .file(let path): try File(sharing: path).size()
                 }
+            if leavesOut(source, named: name) {
+                state.withLock {
+                    $0.warnings.append("The attachment '\(name)' was left out by a redaction.")
+                }
+                return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
+            }
             guard size <= remainingBytes else {
                 state.withLock { state in
                     state.limitsHit.insert(Limit.totalBytes)
@@ -254,5 +294,12 @@ extension Capture {
             state.withLock { $0.warnings.append("The attachment '\(name)' was not kept: \(error).") }
             return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)
         }
+    }
+
+    /// Whether an attachment must not be kept, by the name it was given or by its file's own.
+    private func leavesOut(_ source: RunningTest.AttachmentSource, named name: String) -> Bool {
+        if rules.leavesOut(attachment: name) { return true }
+        guard case .file(let path) = source else { return false }
+        return rules.leavesOut(attachment: Path.name(of: path))
     }
 }

@@ -28,6 +28,8 @@ final class Capture: Sendable {
         var spooledBytes: UInt64 = 0
         /// Directories with what libraries have copied, until it is spooled.
         var scratch: [String] = []
+        /// Some of what redactions have removed.
+        var removed = RemovedValues()
         /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
     }
@@ -44,6 +46,8 @@ final class Capture: Sendable {
     /// What the directory may still take, in bytes, when the capture starts.
     let budget: UInt64
     let state = Lock(State())
+    /// What must not get into the bundle.
+    let rules: RedactionRules
     private let start = Instant.now
     private let date = Timestamp.now
 
@@ -57,10 +61,11 @@ final class Capture: Sendable {
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
+        rules = configuration.redactionRules
         self.registry = registry
         self.isRunning = isRunning
         self.libraryStores = libraryStores
-        directory = ArtifactsDirectory(path: configuration.directoryPath)
+        directory = configuration.artifactsDirectory
         do {
             try directory.prepare()
             spool = try directory.makeSpool()
@@ -158,7 +163,7 @@ final class Capture: Sendable {
         return state.withLock { state in
             let duration = state.duration ?? start.elapsed
             state.duration = duration
-            return BundleMetadata(
+            var metadata = BundleMetadata(
                 test: test.identity, outcome: state.outcome,
                 fingerprint: Fingerprint.make(
                     test: test.identity, outcome: state.outcome, first: failures.first),
@@ -169,6 +174,8 @@ final class Capture: Sendable {
                 capture: BundleMetadata.Capture(
                     at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
                 warnings: state.warnings)
+            if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
+            return metadata
         }
     }
 
@@ -194,6 +201,7 @@ final class Capture: Sendable {
     /// - Throws: Why there is none. Nothing is left then.
     func pack() throws(CaptureError) -> String {
         defer { directory.discard(spool) }
+        noteWhatIsStillThere()
         do {
             return try publish(describe())
         } catch {
@@ -215,6 +223,14 @@ final class Capture: Sendable {
                     description: "The bundle of \(test.name) could not be written: \(first)")
             }
         }
+    }
+
+    /// Looks in the bundle's content for what redactions have removed elsewhere.
+    private func noteWhatIsStillThere() {
+        let removed = state.withLock(\.removed)
+        guard !removed.isEmpty else { return }
+        let warnings = removed.warnings(about: describe(), in: spool)
+        state.withLock { $0.warnings += warnings }
     }
 
     /// Leaves nothing: the test has passed.

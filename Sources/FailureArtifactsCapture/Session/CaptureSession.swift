@@ -58,6 +58,8 @@ package final class CaptureSession: Sendable {
                     RunEnvironment.describe(variables: ProcessEnvironment.variables)
                 }
             }
+            let rules = configuration.redactionRules
+            journal?.setRedactions(rules.isEmpty ? nil : rules.journalText)
         }
         guard configuration.mode != .off, configuration.discoversStores else { return }
         registry.configureLog(
@@ -232,12 +234,14 @@ package final class CaptureSession: Sendable {
     package func testsWillStart() {
         for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
         let configuration = configuration
-        let directory = ArtifactsDirectory(path: configuration.directoryPath)
+        let directory = configuration.artifactsDirectory
         // `failure-artifacts run` does it itself, and knows more.
         guard configuration.mode != .off, !ProcessEnvironment.isSupervised, directory.hasHiddenFiles
         else { return }
         packing.add { [self] in
-            let result = Salvage(of: directory, limits: configuration.limits).sweep()
+            let result = Salvage(
+                of: directory, limits: configuration.limits, redactions: configuration.redactionRules
+            ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }
         }

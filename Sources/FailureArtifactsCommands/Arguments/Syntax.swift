@@ -118,6 +118,12 @@ extension Syntax.Option {
 }
 
 extension Syntax.Option {
+    static let redactions = Syntax.Option(
+        "--redactions", value: "FILE",
+        help:
+            "What must not get into bundles, as JSON: tables, columns and attachments. By default the file "
+            + "that FAILURE_ARTIFACTS_REDACTIONS names.")
+
     static let commit = Syntax.Option(
         "--at", value: "COMMIT",
         help:

@@ -76,6 +76,9 @@ struct StoreText {
             }
             if let reason = history.reason { lines.append("history: " + reason) }
         }
+        if let redactions = store.redactions, !redactions.isEmpty {
+            lines.append("redacted: " + redactions.joined(separator: ", "))
+        }
         if store.entry != nil, !store.capture.consistent {
             lines.append("The copy may mix several states: it could not be made at one moment.")
         }

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// What `run` does for tests that leave no bundle themselves.
@@ -11,12 +12,17 @@ final class RunSalvage: Sendable {
 
     /// - Parameters:
     ///   - directory: Where bundles go, absolute.
+    ///   - readers: Who may read them.
     ///   - limits: What it may hold.
+    ///   - redactions: What must not get into bundles.
     ///   - timeLimit: Of the command, in seconds; nil for none.
-    init(directory: String, limits: DirectoryLimits, timeLimit: Double?) {
-        self.directory = ArtifactsDirectory(path: directory)
+    init(
+        directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
+        timeLimit: Double?
+    ) {
+        self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
-        salvage = Salvage(of: self.directory, limits: limits)
+        salvage = Salvage(of: self.directory, limits: limits, redactions: redactions)
     }
 
     /// Makes the bundles of earlier runs, so that theirs are not taken for this one's.

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
@@ -151,5 +152,16 @@ private enum Opened<Value: Sendable>: Sendable {
         } catch {
             self = .one(.failure(error))
         }
+    }
+}
+
+extension Console {
+    /// The file with redactions that is to be used, absolute.
+    ///
+    /// - Parameter given: The one that an option names; nil where it is not given.
+    /// - Returns: That one, or the one that the environment names; nil where neither does.
+    func redactionFile(_ given: String?) -> String? {
+        let file = given ?? environment[RedactionRules.variable, default: ""]
+        return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
     }
 }

@@ -21,6 +21,10 @@ struct ExtractCommand: Command {
                 "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
                     "Of the fixture's test: xctest or testing. By default that of the test that failed."),
+            Syntax.Option(
+                "--redactions", value: "FILE",
+                help:
+                    "What must not be in the files, as JSON: tables, columns and attachments."),
             .json("One object a line: path, bytes."),
         ],
         discussion: """
@@ -30,6 +34,9 @@ struct ExtractCommand: Command {
 
             With --fixture there is a store (--store, --at) and a Swift file, to be moved together into a test \
             target that has the product FailureArtifactsTestKit.
+
+            With --redactions the stores are written anew without what FILE names, the statements without \
+            values; histories and raw copies are left out.
             """)
 
     private let path: String
@@ -38,12 +45,14 @@ struct ExtractCommand: Command {
     private let store: String?
     private let isFixture: Bool
     private let framework: FixtureTest.Framework?
+    private let redactions: String?
     private let isJSON: Bool
 
     init(_ arguments: ParsedArguments) throws {
         path = arguments.positionals[0]
         output = arguments.value(of: "--output")
         isJSON = arguments.has("--json")
+        redactions = arguments.value(of: "--redactions")
         guard output != "" else { throw Self.syntax.usageError("'-o' needs a directory.") }
         commit = try arguments.commit(Self.syntax)
         store = arguments.value(of: "--store")
@@ -62,20 +71,27 @@ struct ExtractCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
+        let rules = try redactions.map { try RedactionRules(file: $0) } ?? RedactionRules()
+        return try console.withBundle(at: path) { bundle, scratch in
             let directory = output ?? Path.stem(of: bundle.location.name)
             if isFixture {
                 try writeFixture(
-                    try bundle.store(named: store), of: bundle, to: directory, scratch: scratch, console)
+                    try bundle.store(named: store), of: bundle, to: directory, rules, scratch: scratch,
+                    console)
                 return .done
             }
             if let commit {
                 try write(
-                    try bundle.store(named: store), at: commit, of: bundle, to: directory,
+                    try bundle.store(named: store), at: commit, of: bundle, to: directory, rules,
                     scratch: scratch, console)
                 return .done
             }
             try prepare(directory)
+            if !rules.isEmpty {
+                let files = RedactedFiles(of: bundle, rules, in: directory, scratch: scratch)
+                try files.write(warn: console.warn) { try report($0, size: $1, console) }
+                return .done
+            }
             for entry in bundle.archive.entries {
                 try Self.check(entry, of: bundle.location)
                 let file = Path.join(directory, entry.name)
@@ -94,26 +110,34 @@ struct ExtractCommand: Command {
     /// Writes one store as it was.
     private func write(
         _ choice: StoreChoice, at commit: CommitReference, of bundle: BundleReader, to directory: String,
-        scratch: String, _ console: Console
+        _ rules: RedactionRules, scratch: String, _ console: Console
     ) throws {
         let history = try bundle.extractHistory(of: choice, below: scratch)
         let state = try history.state(of: commit)
         try prepare(directory)
         let file = Path.join(directory, history.name(of: state) + ".sqlite")
-        let size = try FileSystem.status(of: history.rebuild(state, to: file))?.size ?? 0
-        try report(file, size: size, console)
+        if rules.isEmpty {
+            _ = try history.rebuild(state, to: file)
+        } else {
+            try redact(try history.rebuild(state), to: file, rules, console)
+        }
+        try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
     }
 
     /// Writes a store, and a test that starts with it.
     private func writeFixture(
-        _ choice: StoreChoice, of bundle: BundleReader, to directory: String, scratch: String,
-        _ console: Console
+        _ choice: StoreChoice, of bundle: BundleReader, to directory: String, _ rules: RedactionRules,
+        scratch: String, _ console: Console
     ) throws {
         let store = try bundle.extract(choice, at: commit, below: scratch)
         try prepare(directory)
         let stem = SafeName.make(from: Path.stem(of: Path.name(of: store.path)), maximumBytes: 150)
         let file = Path.join(directory, stem + ".sqlite")
-        try FileSystem.copy(store.path, toNewFile: file)
+        if rules.isEmpty {
+            try FileSystem.copy(store.path, toNewFile: file)
+        } else {
+            try redact(store.path, to: file, rules, console)
+        }
         try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
         let metadata = bundle.metadata
         let test = FixtureTest(
@@ -124,6 +148,22 @@ struct ExtractCommand: Command {
         let bytes = Array(test.source.utf8)
         try FileSystem.write(bytes, toNewFile: source)
         try report(source, size: UInt64(bytes.count), console)
+    }
+
+    /// Writes what may be kept of a store.
+    private func redact(
+        _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
+    ) throws {
+        guard !rules.leavesOutContent else {
+            throw CommandError(.usage, "The redactions leave out all stores, and so '\(file)'.")
+        }
+        do {
+            let result = try StoreRedactor(rules, timeLimit: RedactedFiles.timeLimit).redact(
+                store, to: file)
+            for note in result.notes { try console.warn(note) }
+        } catch let error as RedactionError {
+            throw CommandError(.badData, "The store could not be redacted. \(error)")
+        }
     }
 
     private func report(_ file: String, size: UInt64, _ console: Console) throws {

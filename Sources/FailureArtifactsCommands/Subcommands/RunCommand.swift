@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// `run`: the tests, and what they could not leave themselves.
@@ -32,6 +33,7 @@ struct RunCommand: Command {
                 help:
                     "On GitHub: have the runner obey nothing of what CMD prints, such as a failure's text."
             ),
+            .redactions,
         ],
         rest: Syntax.Positional("CMD", help: "The command, such as: swift test --parallel"),
         needsRest: true,
@@ -58,9 +60,11 @@ struct RunCommand: Command {
     private let junit: String?
     private let events: [String]
     private let stopsCommands: Bool
+    private let redactions: String?
 
     init(_ arguments: ParsedArguments) throws {
         words = arguments.rest
+        redactions = arguments.value(of: "--redactions")
         hasReport = arguments.has("--report")
         junit = arguments.value(of: "--junit")
         events = arguments.values(of: "--events")
@@ -97,9 +101,16 @@ struct RunCommand: Command {
         var environment = console.environment
         environment["FAILURE_ARTIFACTS_DIR"] = directory
         environment[ProcessEnvironment.supervisionVariable] = "1"
+        var rules = RedactionRules()
+        if let file = console.redactionFile(redactions) {
+            rules = try RedactionRules(file: file)
+            environment[RedactionRules.variable] = file
+        }
         var reader = EnvironmentReader(console.environment)
         let salvage = RunSalvage(
-            directory: directory, limits: DirectoryLimits(&reader), timeLimit: timeLimit)
+            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
+            redactions: rules,
+            timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = salvage.beforehand()
         if !earlier.bundles.isEmpty {

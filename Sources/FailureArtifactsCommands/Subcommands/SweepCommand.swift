@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// `sweep`: the bundles of what died without one.
@@ -6,7 +7,7 @@ struct SweepCommand: Command {
     static let syntax = Syntax(
         command: "sweep", summary: "Make the bundles of tests whose process died",
         positionals: [Syntax.Positional("DIR", help: "The artifacts directory.")],
-        options: [.json("One object a line: bundle.")],
+        options: [.redactions, .json("One object a line: bundle.")],
         discussion: """
             Looks in the artifacts directory DIR for what processes have left that died in the middle of a \
             test, or before their bundles were written, and makes these bundles. The stores' files are read \
@@ -17,9 +18,11 @@ struct SweepCommand: Command {
             """)
 
     private let directory: String
+    private let redactions: String?
     private let isJSON: Bool
 
     init(_ arguments: ParsedArguments) {
+        redactions = arguments.value(of: "--redactions")
         directory = arguments.positionals[0]
         isJSON = arguments.has("--json")
     }
@@ -30,8 +33,13 @@ struct SweepCommand: Command {
         }
         var reader = EnvironmentReader(ProcessEnvironment.variables)
         let limits = DirectoryLimits(&reader)
+        let readers = BundleReaders(&reader)
         for warning in reader.warnings { try console.warn(warning) }
-        let result = Salvage(of: ArtifactsDirectory(path: directory), limits: limits).sweep()
+        let rules = try console.redactionFile(redactions).map { try RedactionRules(file: $0) }
+        let result = Salvage(
+            of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
+            redactions: rules ?? RedactionRules()
+        ).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(
                 isJSON ? JSONText.line(Entry(bundle: bundle)) : SafeText.line(bundle))

@@ -98,7 +98,7 @@ struct BundleCheck: Encodable, Equatable {
         guard let first = choices.first else { return [] }
         let file = try bundle.extract(first, below: scratch)
         defer { try? FileSystem.remove(Path.directory(of: file)) }
-        switch StoreIntegrity(ofStoreAt: file) {
+        switch StoreIntegrity(ofStoreAt: file, isRedacted: first.store.redactions != nil) {
         case .good: return []
         case .bad(let finding):
             return choices.map { "The store '\($0.name)' is damaged: \(finding)." }

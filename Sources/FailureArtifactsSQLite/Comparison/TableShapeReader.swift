@@ -8,7 +8,7 @@ struct TableShapeReader: Sendable {
     private let shadowTables: Set<String>
 
     /// What the modules of SQLite append to the name of a virtual table, for the tables that keep its content.
-    private static let shadowSuffixes: [String: [String]] = [
+    static let shadowSuffixes: [String: [String]] = [
         "fts3": ["content", "segments", "segdir"],
         "fts4": ["content", "segments", "segdir", "docsize", "stat"],
         "fts5": ["data", "idx", "content", "docsize", "config"],

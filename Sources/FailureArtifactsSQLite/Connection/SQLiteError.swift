@@ -22,6 +22,9 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
             message: handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory")
     }
 
+    /// SQLite's words for all failures of a code.
+    package static func message(of code: CInt) -> String { String(cString: sqlite3_errstr(code)) }
+
     /// The part of ``code`` that says the kind of failure, such as `SQLITE_BUSY`.
     package var primaryCode: CInt { code & 0xff }
 

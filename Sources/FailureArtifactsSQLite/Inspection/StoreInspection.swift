@@ -32,10 +32,15 @@ package struct StoreInspection: Sendable, Equatable {
     /// - Parameters:
     ///   - path: A database file that needs no journal.
     ///   - timeLimit: Seconds for the check, and again for counting rows.
+    ///   - checksConstraints: Whether a row that a `CHECK` refuses counts as damage; in a redacted store it does
+    ///     not.
     /// - Throws: Why the file is no database that SQLite reads.
-    package init(ofFile path: String, timeLimit: Double) throws(SQLiteError) {
+    package init(
+        ofFile path: String, timeLimit: Double, checksConstraints: Bool = true
+    ) throws(SQLiteError) {
         let connection = try Connection(path: path, mode: .immutable)
         try connection.distrustSchema()
+        if !checksConstraints { try connection.execute("PRAGMA ignore_check_constraints = 1") }
         pageSize = try connection.integer(of: "PRAGMA page_size")
         pageCount = try connection.integer(of: "PRAGMA page_count")
         freePageCount = try connection.integer(of: "PRAGMA freelist_count")

@@ -56,6 +56,9 @@ package struct Snapshot: Sendable {
     /// The size of the WAL beside it.
     package var walBytes: UInt64?
 
+    /// What rules have changed in the copies; nil where there are none for stores.
+    package var redaction: StoreRedactor.Result?
+
     package init(storage: Storage) {
         self.storage = storage
     }

@@ -37,6 +37,9 @@ package struct Snapshotter: Sendable {
     /// committed state.
     package var prefersStateBeforeRollback = false
 
+    /// What keeps out of the copies what must not be in them.
+    package var redactor: StoreRedactor?
+
     package init(timeLimit: Double = 2, maximumBytes: UInt64, maximumMemory: UInt64 = 256 << 20) {
         self.timeLimit = timeLimit
         self.maximumBytes = maximumBytes
@@ -50,6 +53,7 @@ package struct Snapshotter: Sendable {
     ///   - targets: Where to.
     /// - Returns: What was done, and how well. Where it says that there is no copy, there is no file.
     package func capture(_ store: DiscoveredStore, to targets: Targets) -> Snapshot {
+        if let redactor { return capture(store, to: targets, redactedBy: redactor) }
         var attempt = SnapshotAttempt(store: store, targets: targets, limits: self)
         attempt.run()
         return attempt.snapshot

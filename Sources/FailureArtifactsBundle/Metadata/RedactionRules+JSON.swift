@@ -1,0 +1,188 @@
+package import FailureArtifactsSQLite
+package import FailureArtifactsSystem
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Why a file with the rules of redaction can't be used.
+package struct RedactionFileError: Error, CustomStringConvertible {
+    /// A full sentence.
+    package let description: String
+    /// Why the file could not be read at all; nil where it could.
+    package let systemError: SystemError?
+}
+
+extension RedactionRules {
+    /// The variable that names a file with rules.
+    package static let variable = "FAILURE_ARTIFACTS_REDACTIONS"
+
+    /// Reads rules from a file of JSON.
+    ///
+    /// - Parameter path: The file.
+    /// - Throws: That it can't be read, or is not what it should be. A key that is not known is an error: what
+    ///   somebody wanted to be left out would be kept.
+    package init(file path: String) throws(RedactionFileError) {
+        let json: [UInt8]
+        do {
+            json = try FileSystem.contents(ofFile: path, limit: 1 << 20)
+        } catch {
+            throw RedactionFileError(
+                description: "The redactions in '\(path)' cannot be read: \(error).", systemError: error
+            )
+        }
+        guard let rules = Self(json: json) else {
+            throw RedactionFileError(
+                description:
+                    "'\(path)' holds no redactions: it is to be a JSON object with \"tables\", \"columns\", "
+                    + "\"attachments\", \"homePaths\", \"content\" and \"salt\" as the documentation "
+                    + "describes them, and with nothing else.",
+                systemError: nil)
+        }
+        self = rules
+    }
+
+    /// Reads rules; nil where the bytes are not what they should be.
+    package init?(json: [UInt8]) {
+        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)) else { return nil }
+        self.init()
+        tables = form.tables ?? []
+        columns = (form.columns ?? []).map {
+            Column(table: $0.table ?? "*", column: $0.column, method: $0.method.method)
+        }
+        attachments = form.attachments ?? []
+        shortensHomePaths = form.homePaths == .short
+        leavesOutContent = form.content == .leaveOut
+        salt = form.salt
+    }
+
+    /// The rules in one line, without the salt.
+    package var journalText: String {
+        let form = Form(
+            tables: tables,
+            columns: columns.map {
+                ColumnForm(
+                    table: $0.table, column: $0.column,
+                    method: MethodForm(rawValue: $0.method.rawValue) ?? .blank)
+            },
+            attachments: attachments, homePaths: shortensHomePaths ? .short : nil,
+            content: leavesOutContent ? .leaveOut : nil)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return (try? encoder.encode(form)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// What the metadata says of statements where stores are redacted.
+    package static let statementSummary = "statements: without values"
+
+    /// Why there is no copy of a store where nothing is to be kept.
+    package static let reasonForNoContent = "Redactions leave out all content."
+
+    /// What is to be done where nobody knows the rules.
+    package static var safest: RedactionRules {
+        var rules = RedactionRules()
+        rules.leavesOutContent = true
+        return rules
+    }
+}
+
+// MARK: The file's form
+
+private enum MethodForm: String, Codable {
+    case blank, mask, hash
+
+    var method: RedactionRules.Method {
+        switch self {
+        case .blank: .blank
+        case .mask: .mask
+        case .hash: .hash
+        }
+    }
+}
+
+private struct ColumnForm: Codable {
+    var table: String?
+    var column: String
+    var method: MethodForm
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case table, column, method
+    }
+
+    init(table: String?, column: String, method: MethodForm) {
+        (self.table, self.column, self.method) = (table, column, method)
+    }
+
+    init(from decoder: any Decoder) throws {
+        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.stringValue))
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        table = try container.decodeIfPresent(String.self, forKey: .table)
+        column = try container.decode(String.self, forKey: .column)
+        method = try container.decode(MethodForm.self, forKey: .method)
+    }
+}
+
+private struct Form: Codable {
+    enum HomePaths: String, Codable {
+        case absolute, short
+    }
+
+    enum Content: String, Codable {
+        case keep
+        case leaveOut = "leave-out"
+    }
+
+    var tables: [String]?
+    var columns: [ColumnForm]?
+    var attachments: [String]?
+    var homePaths: HomePaths?
+    var content: Content?
+    var salt: String?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case tables, columns, attachments, homePaths, content, salt
+    }
+
+    init(
+        tables: [String], columns: [ColumnForm], attachments: [String], homePaths: HomePaths?,
+        content: Content?
+    ) {
+        self.tables = tables
+        self.columns = columns
+        self.attachments = attachments
+        self.homePaths = homePaths
+        self.content = content
+    }
+
+    init(from decoder: any Decoder) throws {
+        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.stringValue))
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        tables = try container.decodeIfPresent([String].self, forKey: .tables)
+        columns = try container.decodeIfPresent([ColumnForm].self, forKey: .columns)
+        attachments = try container.decodeIfPresent([String].self, forKey: .attachments)
+        homePaths = try container.decodeIfPresent(HomePaths.self, forKey: .homePaths)
+        content = try container.decodeIfPresent(Content.self, forKey: .content)
+        salt = try container.decodeIfPresent(String.self, forKey: .salt)
+    }
+}
+
+private struct AnyKey: CodingKey {
+    let stringValue: String
+    let intValue: Int? = nil
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+extension Decoder {
+    fileprivate func refuseKeys(otherThan known: [String]) throws {
+        let container = try container(keyedBy: AnyKey.self)
+        guard let key = container.allKeys.first(where: { !known.contains($0.stringValue) }) else {
+            return
+        }
+        throw DecodingError.dataCorruptedError(
+            forKey: key, in: container, debugDescription: "The key '\(key.stringValue)' is not known.")
+    }
+}

@@ -1,0 +1,176 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// Writes the files of a bundle without what must not be in them.
+struct RedactedFiles {
+    /// Seconds for one store.
+    static let timeLimit = 60.0
+
+    private let bundle: BundleReader
+    private let rules: RedactionRules
+    private let directory: String
+    private let scratch: String
+
+    /// - Parameters:
+    ///   - bundle: The bundle.
+    ///   - rules: What must not be in the files.
+    ///   - directory: Where they go, an empty directory.
+    ///   - scratch: A private directory.
+    init(of bundle: BundleReader, _ rules: RedactionRules, in directory: String, scratch: String) {
+        self.bundle = bundle
+        self.rules = rules
+        self.directory = directory
+        self.scratch = scratch
+    }
+
+    /// Writes the files.
+    ///
+    /// - Parameters:
+    ///   - warn: Gets full sentences on what is left out.
+    ///   - report: Gets each file with its size in bytes.
+    /// - Throws: What cannot be read or written.
+    func write(warn: (String) throws -> Void, report: (String, UInt64) throws -> Void) throws {
+        var metadata = bundle.metadata
+        var work = Work()
+        metadata.stores = try metadata.stores.map { try write($0, &work, warn) }
+        metadata.snapshots = try metadata.snapshots?.map { snapshot in
+            var snapshot = snapshot
+            snapshot.stores = try snapshot.stores.map { try write($0, &work, warn) }
+            return snapshot
+        }
+        for index in metadata.attachments.indices {
+            guard let entry = metadata.attachments[index].entry else { continue }
+            if rules.leavesOut(attachment: metadata.attachments[index].name)
+                || rules.leavesOut(attachment: Path.name(of: entry))
+            {
+                metadata.attachments[index].entry = nil
+                try warn("The attachment '\(metadata.attachments[index].name)' was left out.")
+            } else {
+                try copy(entry)
+                work.files.append(entry)
+            }
+        }
+        let readMe = "README.txt"
+        if bundle.archive.entry(named: readMe) != nil {
+            try copy(readMe)
+            work.files.append(readMe)
+        }
+        if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
+        try FileSystem.write(metadata.json(), toNewFile: file(BundleReader.metadataName))
+        for entry in [BundleReader.metadataName] + work.files {
+            let path = Path.join(directory, entry)
+            try report(path, FileSystem.status(of: path)?.size ?? 0)
+        }
+    }
+
+    /// What was done so far.
+    private struct Work {
+        /// Entries that were redacted: several stores may have one in common.
+        var redacted: [String: StoreRedactor.Result] = [:]
+        /// The names of all files, in order.
+        var files: [String] = []
+    }
+
+    /// Writes the files of one store.
+    ///
+    /// - Returns: What the metadata says of it then.
+    private func write(
+        _ store: BundleMetadata.Store, _ work: inout Work, _ warn: (String) throws -> Void
+    ) throws -> BundleMetadata.Store {
+        if rules.leavesOutContent {
+            return store.described(because: RedactionRules.reasonForNoContent)
+        }
+        guard rules.concernStores else {
+            for entry in store.spooledEntries where !work.files.contains(entry) {
+                try copy(entry)
+                work.files.append(entry)
+            }
+            if let entry = store.statements?.entry {
+                try writeStatements(of: store, names: [])
+                work.files.append(entry)
+            }
+            return store
+        }
+        var result = store
+        var done = StoreRedactor.Result()
+        for entry in [store.entry, store.committedEntry].compactMap(\.self) {
+            do {
+                if work.redacted[entry] == nil {
+                    work.redacted[entry] = try redact(entry)
+                    work.files.append(entry)
+                    for note in work.redacted[entry]?.notes ?? [] { try warn(note) }
+                }
+                if let one = work.redacted[entry] { done.add(one) }
+            } catch let error as RedactionError {
+                let reason = "It could not be redacted. \(error)"
+                try warn("The store '\(store.name)' was left out. \(reason)")
+                return store.described(because: reason)
+            }
+        }
+        if store.rawEntries != nil {
+            result.rawEntries = nil
+            try warn("The raw copies of '\(store.name)' were left out.")
+        }
+        if store.history?.entry != nil {
+            result.history = .init(
+                reason: "A history of pages cannot be redacted, so that there is none.")
+            try warn("The history of '\(store.name)' was left out.")
+        }
+        result.redactions = (store.redactions ?? []) + done.summaries
+        if let entry = result.entry { result.inspect(copyAt: Path.join(directory, entry)) }
+        if let entry = store.statements?.entry {
+            try writeStatements(of: store, names: done.names)
+            work.files.append(entry)
+            result.redactions?.append(RedactionRules.statementSummary)
+        }
+        return result
+    }
+
+    private func copy(_ entry: String) throws {
+        try bundle.extract(entryNamed: entry, toNewFile: file(entry))
+    }
+
+    /// The path of an entry's file, in a directory that exists.
+    private func file(_ entry: String) throws -> String {
+        // Names that lead elsewhere are refused by the archive's reader, and this one's are from the metadata.
+        guard bundle.archive.entry(named: entry) != nil else {
+            throw BundleError(bundle.location.description, .missingEntry(entry))
+        }
+        let path = Path.join(directory, entry)
+        try FileSystem.createDirectory(Path.directory(of: path), permissions: 0o777)
+        return path
+    }
+
+    private func redact(_ entry: String) throws -> StoreRedactor.Result {
+        let place = try FileSystem.createUniqueDirectory(in: scratch, prefix: "redact-")
+        defer { try? FileSystem.remove(place) }
+        let copy = Path.join(place, "store.sqlite")
+        try bundle.extract(entryNamed: entry, toNewFile: copy)
+        let target = try file(entry)
+        return try StoreRedactor(rules, timeLimit: Self.timeLimit).redact(copy, to: target)
+    }
+
+    private func writeStatements(of store: BundleMetadata.Store, names: Set<String>) throws {
+        guard let entry = store.statements?.entry else { return }
+        let redaction = StatementRedaction(names: names)
+        let records = try bundle.statements(of: store).map { record in
+            var record = record
+            if rules.concernStores { record.redact(by: redaction) }
+            if rules.shortensHomePaths { record.sql = HomePaths.current.shortened(record.sql) }
+            return record
+        }
+        try FileSystem.write(StatementRecord.lines(of: records), toNewFile: file(entry))
+    }
+}
+
+extension BundleMetadata.Store {
+    /// Replaces what SQLite said of another copy.
+    fileprivate mutating func inspect(copyAt path: String) {
+        bytes.copy = FileSystem.regularFile(path)?.size
+        (pageSize, pageCount, freePageCount, userVersion, applicationID) = (nil, nil, nil, nil, nil)
+        (integrity, tables, schema, schemaOmitted) = (nil, nil, nil, nil)
+        inspectCopy(at: path)
+    }
+}

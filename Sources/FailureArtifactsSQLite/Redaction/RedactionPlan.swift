@@ -1,0 +1,181 @@
+/// What is to be done to a store so that it obeys the rules.
+struct RedactionPlan {
+    /// What becomes of one column.
+    struct Column {
+        let name: String
+        let method: RedactionRules.Method
+        /// Whether the values become null.
+        let becomesNull: Bool
+
+        /// `email: hashed`.
+        fileprivate var summary: String {
+            switch method {
+            case .blank: "\(name): blanked"
+            case .mask: "\(name): masked"
+            case .hash: "\(name): hashed"
+            }
+        }
+    }
+
+    /// A table with columns to be changed.
+    struct Table {
+        let name: String
+        var columns: [Column]
+    }
+
+    /// Virtual tables; their entries in the schema are removed.
+    var virtualTables: [String] = []
+    /// Tables to be dropped.
+    var dropped: [String] = []
+    var changed: [Table] = []
+    /// What is done, each as `table.column: hashed` or `table: dropped`.
+    var summaries: [String] = []
+    /// Full sentences on what was done beyond the rules.
+    var notes: [String] = []
+
+    var isEmpty: Bool { virtualTables.isEmpty && dropped.isEmpty && changed.isEmpty }
+
+    /// - Parameters:
+    ///   - rules: The rules.
+    ///   - connection: To the store.
+    ///   - schema: The store's schema.
+    /// - Throws: That the schema cannot be read, or has what no rule can be applied to.
+    init(
+        _ rules: RedactionRules, of connection: borrowing Connection, schema: SchemaSide
+    ) throws {
+        let tables = schema.objects.filter { $0.type == "table" && !Self.isInternal($0.name) }
+        var isVirtualTableConcerned = false
+        for object in tables {
+            guard let shape = schema.tables[folded(object.name)] else {
+                throw RedactionError("The table '\(object.name)' cannot be read.")
+            }
+            if shape.kind == .virtual {
+                isVirtualTableConcerned = isVirtualTableConcerned || Self.concerns(rules, object)
+            } else if rules.drop(table: object.name) {
+                dropped.append(object.name)
+                summaries.append("\(object.name): dropped")
+            } else {
+                try change(shape, rules, connection)
+            }
+        }
+        guard !isEmpty || isVirtualTableConcerned else { return }
+        // An index of full text holds the words of any table's columns.
+        for object in tables where schema.tables[folded(object.name)]?.kind == .virtual {
+            let shadows = try Self.shadowTables(of: object)
+            virtualTables.append(object.name)
+            changed.removeAll { shadows.contains(folded($0.name)) }
+            dropped.removeAll { shadows.contains(folded($0)) }
+            dropped += tables.map(\.name).filter { shadows.contains(folded($0)) }
+            summaries.append("\(object.name): dropped")
+            guard !rules.drop(table: object.name) else { continue }
+            notes.append(
+                "The virtual table '\(object.name)' was dropped: it may hold what was redacted elsewhere."
+            )
+        }
+    }
+
+    private static func isInternal(_ name: String) -> Bool { folded(name).hasPrefix("sqlite_") }
+
+    // MARK: Columns
+
+    private mutating func change(
+        _ shape: TableShape, _ rules: RedactionRules, _ connection: borrowing Connection
+    ) throws {
+        var columns: [Column] = []
+        var generated: [String] = []
+        let unique = try UniqueColumns(of: shape, in: connection)
+        for column in shape.columns {
+            guard let asked = rules.method(of: column.name, in: shape.name) else { continue }
+            if column.isGenerated {
+                generated.append(column.name)
+                continue
+            }
+            let isKey = column.keyPosition > 0
+            let becomesNull = asked == .blank && !column.isNotNull && !isKey
+            let mustDiffer = isKey || unique.contains(column.name)
+            let method = mustDiffer && !becomesNull ? .hash : asked
+            if method != asked {
+                notes.append(
+                    "The values of '\(shape.name).\(column.name)' must differ from each other, so that they "
+                        + "are hashed.")
+            }
+            let change = Column(name: column.name, method: method, becomesNull: becomesNull)
+            columns.append(change)
+            summaries.append("\(shape.name).\(change.summary)")
+        }
+        if !generated.isEmpty && columns.count < shape.writableColumns.count {
+            throw RedactionError(
+                "The column '\(shape.name).\(generated[0])' is computed from others: the rules have to name "
+                    + "those.")
+        }
+        if !columns.isEmpty { changed.append(Table(name: shape.name, columns: columns)) }
+    }
+
+    /// The columns of which two rows may not have the same values.
+    private struct UniqueColumns {
+        private var names: Set<String> = []
+        /// Whether an index is on an expression, which may be of any columns.
+        private var areAll = false
+
+        func contains(_ name: String) -> Bool { areAll || names.contains(folded(name)) }
+
+        init(of shape: TableShape, in connection: borrowing Connection) throws(SQLiteError) {
+            let indexes = try connection.prepare(
+                "PRAGMA main.index_list(\(quotedIdentifier(shape.name)))")
+            while try indexes.step() {
+                guard indexes.integer(at: 2) != 0 else { continue }
+                let columns = try connection.prepare(
+                    "PRAGMA main.index_xinfo(\(quotedIdentifier(indexes.text(at: 1))))")
+                while try columns.step() {
+                    // −1 is the rowid, −2 an expression.
+                    if columns.integer(at: 1) == -2 { areAll = true }
+                    if columns.integer(at: 5) != 0 { names.insert(folded(columns.text(at: 2))) }
+                }
+            }
+        }
+    }
+
+    // MARK: Virtual tables
+
+    /// Modules that store nothing.
+    private static let modulesWithoutContent: Set<String> = [
+        "fts3tokenize", "fts4aux", "fts5vocab", "dbstat", "sqlite_dbpage", "json_each", "json_tree",
+        "generate_series", "bytecode", "tables_used", "sqlite_stmt",
+    ]
+
+    /// Whether a rule names a virtual table or one of its columns, as far as its definition tells: to ask SQLite
+    /// would start the module on content that may be forged.
+    private static func concerns(_ rules: RedactionRules, _ object: SchemaSide.Object) -> Bool {
+        if rules.drop(table: object.name) { return true }
+        guard let start = object.sql.firstIndex(of: "("), let end = object.sql.lastIndex(of: ")"),
+            start < end
+        else { return !rules.columns.isEmpty }
+        return object.sql[object.sql.index(after: start)..<end].split(separator: ",").contains {
+            argument in
+            let text = argument.drop { $0.isWhitespace }
+            let quotes: [Character: Character] = ["\"": "\"", "'": "'", "`": "`", "[": "]"]
+            guard let first = text.first, let quote = quotes[first] else {
+                let name = text.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "$" }
+                return rules.method(of: String(name), in: object.name) != nil
+            }
+            // A name with a comma or a quote in it is not taken apart.
+            guard let close = text.dropFirst().firstIndex(of: quote),
+                text[text.index(after: close)...].first != quote
+            else { return !rules.columns.isEmpty }
+            return rules.method(of: String(text[..<close].dropFirst()), in: object.name) != nil
+        }
+    }
+
+    /// The folded names of the tables that a module of SQLite's keeps its content in.
+    private static func shadowTables(of object: SchemaSide.Object) throws(RedactionError) -> Set<String>
+    {
+        let module = DefinitionText.module(object.sql) ?? ""
+        if modulesWithoutContent.contains(module) { return [] }
+        guard let suffixes = TableShapeReader.shadowSuffixes[module] else {
+            throw RedactionError(
+                "Where the virtual table '\(object.name)' of the module '\(module)' keeps its content is not "
+                    + "known.")
+        }
+        return Set(suffixes.map { folded(object.name) + "_" + $0 })
+    }
+}

@@ -1,0 +1,109 @@
+internal import CFailureArtifactsRedaction
+internal import CFailureArtifactsSQLite
+
+/// What of a run must not get into a bundle.
+///
+/// Names are patterns of SQLite's `GLOB`, and as everywhere in SQLite the case of ASCII letters does not count.
+package struct RedactionRules: Equatable, Sendable {
+    /// What becomes of the values of a column.
+    package enum Method: String, Sendable, CaseIterable {
+        /// Nothing is left of them.
+        case blank
+        /// Their type and length are left.
+        case mask
+        /// It is left which of them are the same.
+        case hash
+
+        /// Of several that apply to a column, the one that leaves least.
+        static func strictest(_ methods: [Method]) -> Method? { allCases.first(where: methods.contains) }
+
+        /// Its number in `redaction.h`.
+        var code: Int {
+            switch self {
+            case .blank: 0
+            case .mask: 1
+            case .hash: 2
+            }
+        }
+    }
+
+    /// A rule on columns.
+    package struct Column: Equatable, Sendable {
+        package var table: String
+        package var column: String
+        package var method: Method
+
+        package init(table: String, column: String, method: Method) {
+            self.table = table
+            self.column = column
+            self.method = method
+        }
+    }
+
+    /// Tables to be dropped.
+    package var tables: [String] = []
+    package var columns: [Column] = []
+    /// Names of attachments whose content is left out.
+    package var attachments: [String] = []
+    /// Whether the home directory is written `~`.
+    package var shortensHomePaths = false
+    /// Whether nothing that a test has stored or run is kept: neither stores nor statements nor attachments.
+    package var leavesOutContent = false
+    /// The key of the hashes; nil for one that nobody knows, made anew for each process.
+    package var salt: String?
+
+    package init() {}
+
+    /// Whether there is nothing to be done.
+    package var isEmpty: Bool {
+        !concernStores && attachments.isEmpty && !shortensHomePaths && !leavesOutContent
+    }
+
+    /// Whether copies of stores are changed.
+    package var concernStores: Bool { !tables.isEmpty || !columns.isEmpty }
+
+    /// Adds what other rules leave out.
+    package mutating func add(_ other: RedactionRules) {
+        tables += other.tables.filter { !tables.contains($0) }
+        columns += other.columns.filter { !columns.contains($0) }
+        attachments += other.attachments.filter { !attachments.contains($0) }
+        shortensHomePaths = shortensHomePaths || other.shortensHomePaths
+        leavesOutContent = leavesOutContent || other.leavesOutContent
+        salt = salt ?? other.salt
+    }
+
+    // MARK: What they say
+
+    package func leavesOut(attachment name: String) -> Bool {
+        leavesOutContent || attachments.contains { Self.matches($0, name) }
+    }
+
+    func drop(table: String) -> Bool { tables.contains { Self.matches($0, table) } }
+
+    func method(of column: String, in table: String) -> Method? {
+        .strictest(
+            columns.filter { Self.matches($0.table, table) && Self.matches($0.column, column) }
+                .map(\.method))
+    }
+
+    private static func matches(_ pattern: String, _ name: String) -> Bool {
+        sqlite3_strglob(folded(pattern), folded(name)) == 0
+    }
+
+    // MARK: Hashes
+
+    /// The key of the hashes.
+    var key: [UInt8] { salt.map { Array($0.utf8) } ?? Self.randomKey }
+
+    private static let randomKey: [UInt8] = {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    }()
+
+    /// HMAC-SHA-256 (<https://www.rfc-editor.org/rfc/rfc2104>).
+    package static func hash(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
+        var result = [UInt8](repeating: 0, count: 32)
+        failure_artifacts_hmac_sha256(key, key.count, message, message.count, &result)
+        return result
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import Testing
+
+@testable import FailureArtifactsSQLite
+
+@Suite struct StatementRedactionTests {
+    private let redaction = StatementRedaction(names: ["users", "a b", "token"])
+
+    @Test(arguments: [
+        ("SELECT 1", "SELECT ?"),
+        (
+            "INSERT INTO users VALUES ('it''s', 1.5e-3, x'00FF', X'', -0x1F, .5, NULL)",
+            "INSERT INTO users VALUES (?, ?, ?, ?, -?, ?, NULL)"
+        ),
+        (
+            "SELECT \"token\", \"a b\", `users`, [Token] FROM \"Users\"",
+            "SELECT \"token\", \"a b\", `users`, [Token] FROM \"Users\""
+        ),
+        ("SELECT \"a string\", `x`, [y]", "SELECT ?, ?, ?"), ("SELECT [x]] + 1", "SELECT ?] + ?"),
+        (
+            "SELECT ?, ?1, :name, @name, $name, t1.c2 FROM t1",
+            "SELECT ?, ?1, :name, @name, $name, t1.c2 FROM t1"
+        ),
+        ("SELECT a -- it is 'x'\n, b /* or 7 */ FROM t", "SELECT a \n, b  FROM t"),
+        ("INSERT INTO t VALUES ('cut off", "INSERT INTO t VALUES (?"),
+        ("INSERT INTO t VALUES (\"cut off", "INSERT INTO t VALUES (?"),
+        ("SELECT /* cut off", "SELECT "),
+        ("PRAGMA key = secret", "PRAGMA key = ?"), ("PRAGMA key=\"secret\"", "PRAGMA key= ?"),
+        ("PRAGMA main.table_info(users)", "PRAGMA main.table_info= ?"),
+        ("PRAGMA foreign_keys; ", "PRAGMA foreign_keys; "),
+        ("pragma key 'secret'", "pragma key = ?"),
+        ("SELECT 1e+5, 1e, 12abc, 1.2.3", "SELECT ?, ?, ?, ?"),
+        ("SELECT é FROM 果物 WHERE a='果物'", "SELECT é FROM 果物 WHERE a=?"),
+        ("SELECT 'a'\"b\"x'00'", "SELECT ???"), ("", ""), ("'", "?"), ("-", "-"), ("/", "/"),
+        ("x'", "?"),
+    ])
+    func valuesAreTakenOut(_ sql: String, _ expected: String) {
+        #expect(redaction.redacted(sql) == expected)
+    }
+
+    /// Cut anywhere, nothing of a value is left.
+    @Test func whereverItIsCut() {
+        let sql =
+            "INSERT INTO users(token) SELECT 'QQ''QQ', x'FFFF', 7777, \"QQ\" -- QQ\n WHERE /* QQ */ token = 'QQ'"
+        for count in 0...sql.utf8.count {
+            let redacted = redaction.redacted(String(decoding: Array(sql.utf8)[..<count], as: UTF8.self))
+            #expect(
+                !redacted.contains("Q") && !redacted.contains("7") && !redacted.contains("FFFF"),
+                "\(count)")
+        }
+    }
+
+    /// SQLite reads what is left as it read the original.
+    @Test func whatIsLeftIsStillSQL() throws {
+        try withTemporaryDirectory { directory in
+            let connection = try Connection(path: directory + "/a", mode: .create)
+            try connection.execute("CREATE TABLE users(token, \"a b\")")
+            for sql in [
+                "INSERT INTO users VALUES ('x', 2), (x'00', \"token\") -- done",
+                "SELECT \"a b\" || 'x' FROM users WHERE token IN (1, 2.5) /* or */ AND token LIKE 'a%' LIMIT 3",
+                "UPDATE users SET token = CASE WHEN token > -7 THEN 'a' ELSE NULL END",
+            ] {
+                _ = try connection.prepare(redaction.redacted(sql))
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@Suite struct PrivateDirectoryTests {
+    private func withParent(_ body: (String) throws -> Void) throws {
+        let parent = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-private-tests-")
+        defer { try? FileSystem.remove(parent) }
+        try body(parent)
+    }
+
+    @Test func itIsItsOwnersAloneAndGoes() throws {
+        try withParent { parent in
+            do {
+                let directory = try PrivateDirectory(in: parent)
+                try FileSystem.write([1], toNewFile: directory.path + "/file")
+                #expect(try FileSystem.status(of: directory.path)?.permissions == 0o700)
+                let other = try PrivateDirectory(in: parent)
+                #expect(other.path != directory.path)
+                #expect(try FileSystem.contents(ofDirectory: parent).count == 2)
+            }
+            #expect(try FileSystem.contents(ofDirectory: parent) == [])
+        }
+    }
+
+    /// The process that has left it is dead, or the number is another's by now.
+    @Test func whatTheDeadHaveLeftGoesWithTheNextOne() throws {
+        try withParent { parent in
+            let me = ProcessIdentity.current
+            let dead = "failure-artifacts-private-\(me.number)-\(me.start + 1)-abcdef"
+            let alive = "failure-artifacts-private-\(me.number)-\(me.start)-abcdef"
+            let others = ["failure-artifacts-private-x-1-abcdef", "failure-artifacts-abcdef"]
+            for name in [dead, alive] + others {
+                try FileSystem.createDirectory(parent + "/" + name)
+                try FileSystem.write([1], toNewFile: parent + "/" + name + "/store")
+            }
+            _ = try PrivateDirectory(in: parent)
+            let left = try FileSystem.contents(ofDirectory: parent)
+            #expect(Set(left) == Set([alive] + others))
+        }
+    }
+}

@@ -1,0 +1,394 @@
+"""Secrets that were in stores, statements and attachments are in no byte that a run leaves.
+
+Each scenario is also run without redactions, when the secret must be there: else nothing would be shown by its
+absence.
+"""
+
+import hashlib
+import hmac
+import io
+import json
+import pathlib
+import random
+import secrets
+import stat
+import subprocess
+import time
+import zipfile
+
+import harness
+from test_crash import KILLS, SEED, TOOL, CrashCase
+
+RULES = {
+    "columns": [{"table": "users", "column": "token", "method": "mask"}],
+    "tables": ["SESS*"],
+    "attachments": ["*.log"],
+}
+
+
+def forms(secret):
+    """The secret as SQLite may store it, and as a program may write it."""
+    return [secret.encode(), secret.encode("utf-16-le"), secret.encode("utf-16-be"), secret.encode().hex().encode(),
+            secret.encode().hex().upper().encode()]
+
+
+def found_in(content, secret):
+    return any(form in content for form in forms(secret))
+
+
+def traces(directory, secret):
+    """The files below a directory that hold the secret, zips by what is in their entries."""
+    found = []
+    for path in sorted(pathlib.Path(directory).rglob("*")):
+        if not path.is_file():
+            continue
+        content = path.read_bytes()
+        if found_in(content, secret) or found_in(str(path).encode(), secret):
+            found.append(path.name)
+        if content.startswith(b"PK"):
+            try:
+                with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                    names = archive.namelist()
+                    found += [f"{path.name}/{name}" for name in names if found_in(archive.read(name), secret)]
+            except zipfile.BadZipFile:
+                pass  # In the making when the process was killed; its entries were looked at in the spool.
+    return found
+
+
+class RedactionCase(CrashCase):
+    def setUp(self):
+        # New for each run, so that no source, no log and no build has it.
+        self.secret = "s3cret" + secrets.token_hex(12)
+
+    def place(self, rules=RULES, **variables):
+        place = super().place(SUITE_SECRET=self.secret, **variables)
+        if rules is not None:
+            self.add_rules(place, rules)
+        return place
+
+    def add_rules(self, place, rules):
+        file = place.directory / "redactions.json"
+        file.write_text(json.dumps(rules))
+        place.environment["FAILURE_ARTIFACTS_REDACTIONS"] = str(file)
+
+    def assertClean(self, place):
+        self.assertEqual(traces(place.artifacts, self.secret), [])
+        left = [path.name for path in (place.directory / "tmp").iterdir() if path.name.startswith("failure-artifacts")]
+        self.assertEqual(left, [], "private copies were left")
+
+    def assertPlanted(self, name, **variables):
+        """Without redactions the secret gets into the bundle."""
+        place = self.place(rules=None, **variables)
+        place.run(name)
+        place.sweep() if place.artifacts.is_dir() else None
+        self.assertNotEqual(traces(place.artifacts, self.secret), [], "the secret was not planted")
+
+
+class Stores(RedactionCase):
+    """Every way to copy a store."""
+
+    def redacted(self, name, suite="RawSuite.RedactionTests", warnings=(), planted=True, status=1, rules=RULES,
+                 **variables):
+        test = f"{suite}/{name}"
+        if planted:
+            self.assertPlanted(test, **variables)
+        place = self.place(rules, **variables)
+        code, _, errors = place.run(test)
+        self.assertEqual(code, status, errors)
+        self.assertEqual(place.in_flight, [])
+        self.assertClean(place)
+        (bundle,) = place.bundles()
+        self.check(bundle)
+        verified = subprocess.run([str(TOOL), "verify", str(bundle.path)], capture_output=True, text=True)
+        self.assertEqual(verified.returncode, 0, verified.stdout)
+        found = bundle.metadata["warnings"]
+        self.assertEqual(len(found), len(warnings), found)
+        for warning, expected in zip(found, warnings):
+            self.assertIn(expected, warning)
+            self.assertIn(warning, errors)
+        return bundle
+
+    def assertRedacted(self, bundle, method, users=40, entry="entry"):
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual(store["capture"]["method"], method)
+        copy = harness.Store(bundle.contents[store[entry]])
+        tokens = copy.query("SELECT token, count(*) FROM users GROUP BY length(token) ORDER BY 1")
+        self.assertEqual({token.strip("*") for token, _ in tokens}, {""})
+        self.assertEqual(sum(count for _, count in tokens), users)
+        self.assertEqual(copy.query("SELECT count(*) FROM users WHERE name LIKE 'user %'"), [(40,)])
+        self.assertEqual(copy.query("SELECT name FROM sqlite_master ORDER BY 1"), [("by_token",), ("users",)])
+        self.assertEqual(
+            store["redactions"], ["users.token: masked", "sessions: dropped", "statements: without values"])
+        records = [json.loads(line) for line in bundle.contents[store["statements"]["entry"]].splitlines()]
+        self.assertEqual(len(records), store["statements"]["count"])
+        self.assertIn("INSERT INTO users(name, token) VALUES (?, ?)", {record["sql"].strip(";\n ") for record in records})
+        return store
+
+    def test_wal(self):
+        store = self.assertRedacted(self.redacted("testWAL"), "ownConnection")
+        self.assertEqual(store["journalMode"], "wal")
+        self.assertNotIn("entry", store["history"])
+        self.assertIn("cannot be redacted", store["history"]["reason"])
+
+    def test_rollback_journal(self):
+        self.assertRedacted(self.redacted("testRollbackJournal"), "fileCopy")
+
+    def test_persistent_journal(self):
+        self.assertRedacted(self.redacted("testPersistentJournal"), "fileCopy")
+
+    def test_in_memory(self):
+        self.assertRedacted(self.redacted("testInMemory"), "ownConnection")
+
+    def test_transaction_in_wal(self):
+        bundle = self.redacted("testTransactionInWAL")
+        self.assertRedacted(bundle, "serialize", users=41)
+        self.assertRedacted(bundle, "serialize", users=40, entry="committedEntry")
+
+    def test_transaction_with_journal(self):
+        bundle = self.redacted("testTransactionWithJournal")
+        self.assertRedacted(bundle, "serialize", users=41)
+        self.assertRedacted(bundle, "serialize", users=40, entry="committedEntry")
+
+    def test_thrown_error(self):
+        bundle = self.redacted("testThrownError")
+        self.assertRedacted(bundle, "beforeRollback", users=41)
+        self.assertRedacted(bundle, "beforeRollback", users=40, entry="committedEntry")
+
+    def test_closed_store(self):
+        self.assertRedacted(self.redacted("testClosedStore"), "fileCopy")
+
+    def test_closed_in_memory(self):
+        self.assertRedacted(self.redacted("testClosedInMemory"), "atClose")
+
+    def test_every_failure(self):
+        bundle = self.redacted("testFailsAgainAndAgain", FAILURE_ARTIFACTS="every-failure")
+        self.assertRedacted(bundle, "ownConnection")
+        (snapshot,) = bundle.metadata["snapshots"]
+        (store,) = snapshot["stores"]
+        copy = harness.Store(bundle.contents[store["entry"]])
+        self.assertEqual(copy.query("SELECT DISTINCT trim(token, '*') FROM users"), [("",)])
+
+    def test_statements(self):
+        bundle = self.redacted("testStatements")
+        (store,) = bundle.metadata["stores"]
+        records = [json.loads(line) for line in bundle.contents[store["statements"]["entry"]].splitlines()]
+        texts = [record["sql"] for record in records]
+        self.assertIn("SELECT name FROM users WHERE token = ?", texts)
+        self.assertTrue(any(text.startswith("SELECT name FROM users WHERE token = ? OR token = ?") for text in texts))
+        (error,) = [record["error"] for record in records if "error" in record]
+        self.assertEqual(error["message"], "SQL logic error")
+
+    def test_full_text(self):
+        bundle = self.redacted("testFullText", warnings=["virtual table 'texts' was dropped"])
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual([table["name"] for table in store["tables"]], ["users"])
+
+    def test_a_store_that_cannot_be_redacted_is_described(self):
+        bundle = self.redacted(
+            "testStoreThatCannotBeRedacted",
+            warnings=["It could not be redacted. SQLite says: file is not", "SQLite could not read the copy"])
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual(store["capture"]["method"], "described")
+        self.assertNotIn("entry", store)
+
+    def test_what_was_copied_elsewhere_is_said(self):
+        place = self.place()
+        place.run("RawSuite.RedactionTests/testCopiedElsewhere")
+        (bundle,) = place.bundles()
+        (warning,) = bundle.metadata["warnings"]
+        self.assertEqual(
+            warning,
+            "A value that was removed from users.token is still in 'stores/redacted.sqlite', where no redaction "
+            "names it.")
+        self.assertNotIn(self.secret, warning)
+
+    def test_rules_that_cannot_be_read(self):
+        place = self.place()
+        pathlib.Path(place.environment["FAILURE_ARTIFACTS_REDACTIONS"]).write_text('{"table": ["users"]}')
+        _, _, errors = place.run("RawSuite.RedactionTests/testWAL")
+        self.assertClean(place)
+        self.assertIn("FAILURE_ARTIFACTS_REDACTIONS is '", errors)
+        (bundle,) = place.bundles()
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual(store["capture"]["method"], "described")
+        self.assertNotIn("statements", store)
+
+    def test_no_private_place(self):
+        place = self.place()
+        # The suite needs one for its stores, but not the one that is for private copies.
+        name = "RawSuite.RedactionTests/testInMemory"
+        place.environment["TMPDIR"] = str(place.directory / "missing")
+        place.run(name)
+        self.assertEqual(traces(place.artifacts, self.secret), [])
+        (bundle,) = place.bundles()
+        self.assertEqual(bundle.metadata["stores"][0]["capture"]["method"], "described")
+        self.assertIn("TMPDIR", bundle.metadata["warnings"][0])
+
+
+class Configured(RedactionCase):
+    """Redactions that the tests set themselves."""
+
+    def test_snapshots_statements_and_attachments(self):
+        place = self.place(rules=None)
+        code, _, errors = place.run(
+            "ExplicitSuite.ConfiguredRedactionTests/testSnapshotsStatementsAndAttachments")
+        self.assertEqual(code, 1, errors)
+        self.assertClean(place)
+        (bundle,) = place.bundles()
+        self.check(bundle)
+        digest = hmac.new(b"pepper", self.secret.encode(), hashlib.sha256).hexdigest()[:32]
+        users = harness.Store(bundle.contents["stores/redacted.sqlite"]).query("SELECT name, token FROM users")
+        self.assertEqual(users, [("ann", digest), ("bob", digest), ("eve", digest)])
+        users = harness.Store(bundle.contents["snapshots/before/redacted.sqlite"]).query("SELECT * FROM users")
+        self.assertEqual(users, [("ann", digest), ("bob", digest)])
+        attachments = {each["name"]: each.get("entry") for each in bundle.metadata["attachments"]}
+        self.assertEqual(
+            attachments, {"server.log": None, "kept.txt": "attachments/kept.txt", "renamed": None})
+        self.assertEqual(len(bundle.metadata["warnings"]), 2)
+        self.assertIn("planned at ~/somewhere", bundle.messages[0])
+
+    def test_a_sweeper_that_was_told_nothing_obeys_them(self):
+        place = self.place(rules=None)
+        place.run("ExplicitSuite.ConfiguredRedactionTests/testIsKilled")
+        self.assertClean(place)
+        (bundle,) = self.swept(place)
+        self.assertClean(place)
+        store = harness.Store(bundle.contents["stores/redacted.sqlite"])
+        self.assertEqual(store.query("SELECT name, length(token) FROM users"), [("ann", 32), ("bob", 32), ("eve", 32)])
+        # The salt is in no file, so that these hashes are others.
+        digest = hmac.new(b"pepper", self.secret.encode(), hashlib.sha256).hexdigest()[:32]
+        self.assertEqual(store.query(f"SELECT count(*) FROM users WHERE token = '{digest}'"), [(0,)])
+        self.assertEqual(store.query("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'"), [(0,)])
+
+    def test_a_sweeper_that_does_not_understand_them_copies_nothing(self):
+        place = self.place(rules=None)
+        place.run("ExplicitSuite.ConfiguredRedactionTests/testIsKilled")
+        (journal,) = (place.artifacts / ".in-flight").iterdir()
+        text = journal.read_text()
+        self.assertIn("\nR\t", text)
+        journal.write_text(text.replace("\nR\t{", '\nR\t{"rows":[],'))
+        (bundle,) = self.swept(place)
+        self.assertClean(place)
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual(store["capture"]["reason"], "Redactions leave out all content.")
+
+
+class Crashes(RedactionCase):
+    """What others make of what a process has left."""
+
+    def assertMasked(self, store, users=40):
+        tokens = store.query("SELECT trim(token, '*'), count(*) FROM users GROUP BY 1")
+        self.assertEqual(tokens, [("", users)])
+        self.assertEqual(store.query("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'"), [(0,)])
+
+    def test_killed(self):
+        self.assertPlanted("RawSuite.RedactionTests/testIsKilled")
+        place = self.place()
+        place.run("RawSuite.RedactionTests/testIsKilled")
+        del place.environment["FAILURE_ARTIFACTS_REDACTIONS"]
+        self.assertClean(place)
+        (bundle,) = self.swept(place)
+        self.assertClean(place)
+        self.assertMasked(bundle.store("redacted"))
+        self.assertIn("cannot be redacted", bundle.metadata["stores"][0]["history"]["reason"])
+
+    def test_failed_before(self):
+        place = self.place()
+        place.run("RawSuite.RedactionTests/testFailsAndIsKilled")
+        self.assertClean(place)
+        (bundle,) = self.swept(place)
+        self.assertClean(place)
+        self.assertMasked(bundle.store("redacted"))
+        (snapshot,) = bundle.metadata["snapshots"]
+        self.assertMasked(harness.Store(bundle.contents[snapshot["stores"][0]["entry"]]))
+
+    def test_rules_for_the_sweeper_alone(self):
+        place = self.place(rules=None)
+        place.run("RawSuite.RedactionTests/testIsKilled")
+        self.add_rules(place, RULES)
+        (bundle,) = self.swept(place)
+        self.assertClean(place)
+        self.assertMasked(bundle.store("redacted"))
+
+    def test_run(self):
+        place = self.place(rules=None)
+        (place.directory / "rules.json").write_text(json.dumps(RULES))
+        for test, options in (("testIsKilled", []), ("testWAL", []), ("testHangs", ["--timeout", "3s"])):
+            result = subprocess.run(
+                [str(TOOL), "run", "--redactions", "rules.json", *options, "--", str(harness.EXECUTABLE),
+                 f"RawSuite.RedactionTests/{test}"],
+                cwd=place.directory, env=place.environment, capture_output=True, text=True, timeout=120)
+            self.assertIn("1 bundle in", result.stderr)
+            self.assertClean(place)
+        bundles = place.bundles()
+        self.assertEqual(len(bundles), 3)
+        for bundle in bundles:
+            self.assertMasked(bundle.store("redacted"))
+
+    def test_killed_at_random_instants(self):
+        """Whatever a process was at when it was killed, what it had written by then is clean."""
+        chance = random.Random(SEED)
+        for number in range(max(KILLS // 2, 5)):
+            with self.subTest(seed=SEED, number=number):
+                place = self.place(FAILURE_ARTIFACTS="every-failure")
+                process = place.start("RawSuite.RedactionTests/testFailsForEver")
+                while process.stdout.readline() != b"failing\n":
+                    pass
+                time.sleep(chance.random() * 0.4)
+                process.kill()
+                process.communicate()
+                self.assertEqual(traces(place.artifacts, self.secret), [])
+                place.sweep()
+                self.assertClean(place)
+                self.assertGreaterEqual(len(place.bundles()), 1)
+
+
+class Privacy(RedactionCase):
+    def test_no_variable_of_the_environment_gets_into_a_bundle(self):
+        names = ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "CI_JOB_TOKEN", "DATABASE_URL", "MY_PASSWORD"]
+        variables = {name: f"{self.secret}-{name}" for name in names}
+        variables |= {
+            "GITLAB_CI": "true", "CI_JOB_URL": f"https://me:{self.secret}@host/job/1?private_token={self.secret}"}
+        for test in ("RawSuite.AfterwardsTests/testRowsDeletedAfterwards", "RawSuite.CrashTests/testIsKilled"):
+            place = super(RedactionCase, self).place(**variables)
+            place.run(test)
+            self.assertClean(place)
+            place.sweep() if place.in_flight else None
+            self.assertClean(place)
+            (bundle,) = place.bundles()
+            self.assertEqual(bundle.metadata["environment"]["ci"]["variables"], {"CI_JOB_URL": "https://host/job/1"})
+
+    def test_bundles_and_directories_are_their_owners_alone(self):
+        for mask in (0o000, 0o022, 0o077):
+            place = self.place(rules=None)
+            process = place.start("RawSuite.RedactionTests/testFailsAndIsKilled", umask=mask)
+            process.communicate(timeout=120)
+            self.check_permissions(place)
+            place.sweep()
+            self.check_permissions(place)
+
+    def test_bundles_for_others(self):
+        for readers, file, directory in (("group", 0o640, 0o750), ("everyone", 0o644, 0o755)):
+            for test in ("testWAL", "testIsKilled"):
+                place = self.place(rules=None, FAILURE_ARTIFACTS_READABLE_BY=readers)
+                process = place.start(f"RawSuite.RedactionTests/{test}", umask=0o077)
+                process.communicate(timeout=120)
+                if place.in_flight:
+                    place.sweep()
+                (bundle,) = place.bundles()
+                self.assertEqual(oct(stat.S_IMODE(bundle.path.stat().st_mode)), oct(file))
+                self.assertEqual(oct(stat.S_IMODE(place.artifacts.stat().st_mode)), oct(directory))
+
+    def test_the_permissions_of_somebody_elses_directory_are_kept(self):
+        place = self.place(rules=None, FAILURE_ARTIFACTS_READABLE_BY="everyone")
+        place.artifacts.mkdir()
+        place.artifacts.chmod(0o711)
+        place.run("RawSuite.RedactionTests/testWAL")
+        self.assertEqual(oct(stat.S_IMODE(place.artifacts.stat().st_mode)), oct(0o711))
+
+    def check_permissions(self, place):
+        everything = [place.artifacts, *place.artifacts.rglob("*")]
+        self.assertGreater(len(everything), 2)
+        for path in everything:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            self.assertEqual(oct(mode), oct(0o700 if path.is_dir() else 0o600), path)
