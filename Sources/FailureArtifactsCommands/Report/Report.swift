@@ -1,10 +1,15 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// A report, made cause by cause: only some of them are in memory at a time.
 struct Report {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
+    /// How much is unpacked.
+    var archive = ZipLimits.standard
+    /// Called before some more bundles are read.
+    var start: () -> Void = {}
 
     /// Writes the page.
     ///
@@ -20,8 +25,9 @@ struct Report {
         let described = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
         let isOpen = page.causes.count <= 2
         let step = 4 * Threads.cores
-        let (limits, scratch, hasShards) = (limits, scratch, page.hasShards)
+        let (limits, archive, scratch, hasShards) = (limits, archive, scratch, page.hasShards)
         for start in stride(from: 0, to: described.count, by: step) {
+            self.start()
             let part = Array(described[start..<min(start + step, described.count)])
             let isFull = size > ReportLimits.pageBytes
             let texts = Threads.map(part) { number, cause in
@@ -33,7 +39,8 @@ struct Report {
                 } else {
                     do {
                         detail = try FailureDetail(
-                            reading: cause.first.location, scratch: scratch, limits)
+                            reading: cause.first.location, scratch: scratch, limits,
+                            archive: archive)
                     } catch {
                         problem = CommandError(error).description
                     }

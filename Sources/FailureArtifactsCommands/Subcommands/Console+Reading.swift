@@ -42,7 +42,9 @@ extension Console {
             let step = 64 * Threads.cores
             for start in stride(from: 0, to: candidates.count, by: step) {
                 let part = Array(candidates[start..<min(start + step, candidates.count)])
-                let results = Threads.map(part) { Self.read($0, scratch: scratch, read) }
+                startReading()
+                let limits = limits.archive
+                let results = Threads.map(part) { Self.read($0, scratch: scratch, limits, read) }
                 for result in results.joined() {
                     do {
                         try body(result.get())
@@ -61,15 +63,16 @@ extension Console {
 
     /// Reads the bundle that a zip is, or those that are in it.
     private static func read<Value>(
-        _ candidate: BundleLocation, scratch: String,
+        _ candidate: BundleLocation, scratch: String, _ limits: ZipLimits,
         _ read: (BundleLocation, ZipArchive, UInt64) throws -> Value
     ) -> [Result<Value, any Error>] {
         do {
             if candidate.inner != nil {
-                let archive = try candidate.openArchive(scratchDirectory: scratch)
+                let archive = try candidate.openArchive(
+                    scratchDirectory: scratch, limits: limits)
                 return [Result { try read(candidate, archive, candidate.size()) }]
             }
-            let source = try BundleSource(path: candidate.path)
+            let source = try BundleSource(path: candidate.path, limits: limits)
             return source.locations.map { location in
                 Result {
                     let archive = try source.open(location, scratchDirectory: scratch)

@@ -21,7 +21,7 @@ struct ExtractCommand: Command {
                 "--framework", value: "NAME",
                 help:
                     "Of the fixture's test: xctest or testing. By default that of the test that failed."),
-            .json("One object a line: path, bytes."),
+            .json("One object a line: path, bytes."), .noLimits,
         ],
         discussion: """
             Prints the path of each file. Nothing is ever written over or outside of DIR.
@@ -75,6 +75,7 @@ struct ExtractCommand: Command {
                     scratch: scratch, console)
                 return .done
             }
+            try bundle.archive.checkTotalSize()
             try prepare(directory)
             for entry in bundle.archive.entries {
                 try Self.check(entry, of: bundle.location)

@@ -4,7 +4,7 @@ internal import FailureArtifactsBundle
 struct ListCommand: Command {
     static let syntax = Syntax(
         command: "list", summary: "List bundles, one a line", positionals: [.paths],
-        options: [.json("One object a line: bundle, bytes, metadata.")],
+        options: [.json("One object a line: bundle, bytes, metadata."), .noLimits],
         discussion: """
             A line has the outcome, the test, its first failure, how many stores there are, the bundle's \
             size and its name. On a terminal the line is cut to fit. The eight digits at the end of a name \

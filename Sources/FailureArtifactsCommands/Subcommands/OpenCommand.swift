@@ -6,13 +6,17 @@ internal import FailureArtifactsSystem
 struct OpenCommand: Command {
     static let syntax = Syntax(
         command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
-        options: [.store, .commit],
+        options: [.store, .commit, .noLimits],
         rest: Syntax.Positional(
             "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
         discussion: """
             The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
             it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
             exit status is that of sqlite3.
+
+            sqlite3 is told not to trust what the store brings along: its views, triggers and computed \
+            columns call no function with side effects, and '.dbconfig defensive' is on. What you type has \
+            all that sqlite3 can do.
 
             To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
             needs no sqlite3.
@@ -48,12 +52,22 @@ struct OpenCommand: Command {
                     console.say(line)
                 }
                 let status = try ChildProcess.run(
-                    shell, arguments: [file.path] + passedOn, environment: console.environment,
+                    shell, arguments: [file.path] + Self.precautions + passedOn,
+                    environment: console.environment,
                     interruption: console.interruption)
                 return ExitCode(rawValue: status)
             }
         }
     }
+
+    /// What the shell is told first: views, triggers and computed columns of the store may call no function with
+    /// side effects, such as the shell's own that write files or start an editor, and nothing writes past SQL.
+    ///
+    /// `-safe` would also take from the user what the shell can do with files, and `-readonly` the changes that
+    /// the scratch copy is for. `.dbconfig` prints what it sets, which is no result.
+    private static let precautions = [
+        "-cmd", "PRAGMA trusted_schema = 0", "-cmd", ".once /dev/null", "-cmd", ".dbconfig defensive on",
+    ]
 
     /// What one is looking at.
     private func header(

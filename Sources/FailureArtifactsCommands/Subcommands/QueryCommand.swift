@@ -11,7 +11,7 @@ struct QueryCommand: Command {
         options: [
             .store, .commit,
             Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
-            .json("An array of objects, a row a line."),
+            .json("An array of objects, a row a line."), .noLimits,
         ],
         discussion: """
             The rows are a table on a terminal, where what does not fit is cut, and CSV elsewhere.
@@ -52,8 +52,8 @@ struct QueryCommand: Command {
             try console.withStore(choice, at: commit, of: bundle, scratch: scratch, for: .reading) {
                 file in
                 do {
-                    let connection = try Connection(path: file.path, mode: .immutable)
-                    try connection.distrustSchema()
+                    let connection = try Connection.untrusted(
+                        file.path, limits: console.limits.store)
                     let statement = try connection.prepare(sql)
                     guard statement.isReadOnly else {
                         throw CommandError(

@@ -11,7 +11,7 @@ struct ReportCommand: Command {
                 "--output", short: "-o", value: "FILE",
                 help:
                     "The page, written over one that is there; - for standard output. By default "
-                    + "\(defaultOutput).")
+                    + "\(defaultOutput)."), .noLimits,
         ],
         discussion: """
             The page needs no network and no other file. Failures of one cause, as the bundles' fingerprints \
@@ -48,7 +48,8 @@ struct ReportCommand: Command {
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
             let report = Report(
                 page: ReportPage(causes: causes, problems: problems),
-                limits: ReportLimits(causes: causes.count), scratch: scratch)
+                limits: ReportLimits(causes: causes.count), scratch: scratch,
+                archive: console.limits.archive, start: console.startReading)
             if output == "-" {
                 try report.write { try console.output.write($0) }
             } else {

@@ -34,8 +34,7 @@ package struct StoreInspection: Sendable, Equatable {
     ///   - timeLimit: Seconds for the check, and again for counting rows.
     /// - Throws: Why the file is no database that SQLite reads.
     package init(ofFile path: String, timeLimit: Double) throws(SQLiteError) {
-        let connection = try Connection(path: path, mode: .immutable)
-        try connection.distrustSchema()
+        let connection = try Connection.untrusted(path, limits: .none)
         pageSize = try connection.integer(of: "PRAGMA page_size")
         pageCount = try connection.integer(of: "PRAGMA page_count")
         freePageCount = try connection.integer(of: "PRAGMA freelist_count")

@@ -50,9 +50,11 @@ enum Tool {
             environment: ["TMPDIR": Scratch.current.directory, "PATH": "/nowhere"])
         let code = CommandLineTool.run(arguments, console: console)
         require(
-            code == .done || code == .found || !errors.isEmpty, "'\(arguments[0])' failed without a word.")
+            code == .done || code == .found || !errors.isEmpty,
+            "'\(arguments[0])' failed without a word.")
         require(
-            !errors.contains { $0 < 0x20 && $0 != 0x0A }, "'\(arguments[0])' printed control characters.")
+            !errors.contains { $0 < 0x20 && $0 != 0x0A }, "'\(arguments[0])' printed control characters."
+        )
     }
 
     static func runAll(_ path: String, _ scratch: Scratch) {
@@ -72,7 +74,8 @@ enum Tool {
             require(name == "a.zip" || name == "out", "'\(name)' is outside of the output directory.")
         }
         for name in (try? FileSystem.contents(ofDirectory: scratch.path("out"))) ?? [] {
-            require(name == "files" || name == "fixture", "'\(name)' is outside of the output directory.")
+            require(
+                name == "files" || name == "fixture", "'\(name)' is outside of the output directory.")
         }
     }
 }

@@ -4,7 +4,8 @@ internal import FailureArtifactsSystem
 
 extension FuzzTarget {
     /// A history file, with the copy that it belongs to.
-    static let history = FuzzTarget("history", seeds: { [try Seeds.store().history] }) { bytes, scratch in
+    static let history = FuzzTarget("history", seeds: { [try Seeds.store().history] }) {
+        bytes, scratch in
         let copy = try scratch.write(try Seeds.store().committed, to: "copy")
         let reader = try HistoryReader(path: try scratch.write(bytes, to: "history"))
         let count = reader.transactions.count
