@@ -133,5 +133,13 @@ let package = Package(
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
+        // The targets that `Scripts/fuzz` gives to libFuzzer, with a fixed number of inputs for each.
+        .testTarget(
+            name: "FailureArtifactsFuzzTests",
+            dependencies: [
+                "FailureArtifactsCommands", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
     ]
 )
