@@ -52,7 +52,7 @@ package enum CommandLineTool {
         }
         let value = try command.init(parsed)
         guard command.syntax.option(named: "--no-limits") != nil else { return try value.run(console) }
-        return try value.run(console.limited(to: parsed.has("--no-limits") ? .none : .standard))
+        return try value.run(console.limited(to: ReadingLimits(parsed, command.syntax)))
     }
 
     /// `help`, or `help COMMAND`.

@@ -5,13 +5,37 @@ internal import FailureArtifactsZip
 /// How much a bundle can ask of the machine that reads it; `--no-limits` lifts all of it.
 struct ReadingLimits: Sendable {
     /// What is unpacked.
-    var archive = ZipLimits.standard
+    var archive: ZipLimits
     /// What SQLite is asked to do with one store.
-    var store = UntrustedLimits.standard
+    var store: UntrustedLimits
     /// Bytes of memory that SQLite has.
-    var memoryBytes: Int64? = 1 << 30
+    var memoryBytes: Int64?
     /// Seconds of the processors for one bundle; nil for no limit.
-    var seconds: Double? = 300
+    var seconds: Double?
+
+    /// The limits that a command's options set.
+    ///
+    /// - Throws: A usage error for a time that is none.
+    init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
+        self = arguments.has("--no-limits") ? .none : .standard
+        guard let text = arguments.value(of: "--time-limit") else { return }
+        guard let seconds = Int32(text), seconds > 0 else {
+            throw syntax.usageError("'\(text)' is no number of seconds.")
+        }
+        store.seconds = Double(seconds)
+        // A bundle can have several stores.
+        self.seconds = Double(seconds) * 5
+    }
+
+    private init(
+        archive: ZipLimits = .standard, store: UntrustedLimits = .standard,
+        memoryBytes: Int64? = 1 << 30, seconds: Double? = 300
+    ) {
+        self.archive = archive
+        self.store = store
+        self.memoryBytes = memoryBytes
+        self.seconds = seconds
+    }
 
     static let standard = ReadingLimits()
     static let none = ReadingLimits(archive: .none, store: .none, memoryBytes: nil, seconds: nil)
@@ -71,4 +95,9 @@ extension Syntax.Option {
         help:
             "For bundles that you trust: lift the limits on unpacked sizes, on SQLite's memory and values, and "
             + "on time.")
+
+    static let timeLimit = Syntax.Option(
+        "--time-limit", value: "SECONDS",
+        help:
+            "How long SQLite may be at work on a store, in seconds of the processor: 60 by default.")
 }

@@ -31,7 +31,7 @@ struct DiffCommand: Command {
             .json("An object: a, b, schema, tables with the changes of all rows, equal."),
             Syntax.Option(
                 "--sql", help: "A script for sqlite3 that turns A into B, schema and all rows."),
-            .noLimits,
+            .timeLimit, .noLimits,
         ],
         discussion: """
             Rows are found in the other store by primary key, or by rowid where there is none or it holds \

@@ -12,7 +12,7 @@ struct HistoryCommand: Command {
             .json(
                 "An object: store, reason, and transactions with number, pages, size, changes and, where they are "
                     + "known, statements."),
-            .noLimits,
+            .timeLimit, .noLimits,
         ],
         discussion: """
             Each transaction has the pages it wrote, the size of the store after it, for each table the rows it \

@@ -11,7 +11,7 @@ struct QueryCommand: Command {
         options: [
             .store, .commit,
             Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
-            .json("An array of objects, a row a line."), .noLimits,
+            .json("An array of objects, a row a line."), .timeLimit, .noLimits,
         ],
         discussion: """
             The rows are a table on a terminal, where what does not fit is cut, and CSV elsewhere.

@@ -14,7 +14,7 @@ struct ShowCommand: Command {
                 "An object: bundle, metadata and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
                     + "(lastTransaction: changes, statements), and the last statements (statements)."),
-            .noLimits,
+            .timeLimit, .noLimits,
         ])
 
     /// How many statements of a store are shown by default.

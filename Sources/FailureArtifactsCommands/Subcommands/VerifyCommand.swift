@@ -6,7 +6,7 @@ struct VerifyCommand: Command {
     static let syntax = Syntax(
         command: "verify", summary: "Check archives, checksums, metadata and the integrity of stores",
         positionals: [.paths],
-        options: [.json("One object a line: bundle, ok, problems, notes."), .noLimits],
+        options: [.json("One object a line: bundle, ok, problems, notes."), .timeLimit, .noLimits],
         discussion: """
             A line a bundle: ok, or bad with what is wrong with it.
 

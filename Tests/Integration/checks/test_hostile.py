@@ -19,6 +19,7 @@ TOOL = harness.BUILD / "debug" / "failure-artifacts"
 MEBIBYTE = 1 << 20
 MEMORY = 640 * MEBIBYTE  # What stays resident, at most.
 SECONDS = 100
+BRIEF = ("--time-limit", "2")
 STATUSES = {0, 1, 64, 65, 66, 74}
 # A line end is none; a carriage return is one in CSV.
 CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -116,10 +117,11 @@ class Hostile(unittest.TestCase):
         path.write_bytes(content)
         commands = [
             ("list", path), ("show", path, "--json"), ("show", path), ("open", path, "--", ".schema"),
-            ("query", path, sql), ("query", path, "SELECT count(*) FROM sqlite_master"), ("history", path),
-            ("diff", path), ("diff", path, "--at", "0", "--sql"), ("extract", path, "-o", "out"),
-            ("extract", path, "--at", "0", "-o", "out"), ("extract", path, "--fixture", "-o", "out"),
-            ("verify", path), ("report", path, "-o", "page.html")]
+            ("query", path, sql, *BRIEF), ("query", path, "SELECT count(*) FROM sqlite_master"),
+            ("history", path, *BRIEF), ("diff", path, *BRIEF), ("diff", path, "--at", "0", "--sql", *BRIEF),
+            ("extract", path, "-o", "out"), ("extract", path, "--at", "0", "-o", "out"),
+            ("extract", path, "--fixture", "-o", "out"), ("verify", path, *BRIEF),
+            ("report", path, "-o", "page.html")]
         for command in (command for command in commands if command[0] in only):
             with self.subTest(title, command=command[0]):
                 found = self.run_tool(title, *command)
