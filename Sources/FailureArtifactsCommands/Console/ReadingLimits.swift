@@ -50,7 +50,8 @@ struct ReadingLimits: Sendable {
 /// not: when the time is up for good, the process ends.
 final class ReadingTime: Sendable {
     private struct State {
-        var end: Instant?
+        /// When the time is up, and when it is up for good.
+        var ends: (first: Instant, last: Instant)?
         var isWatched = false
     }
 
@@ -58,32 +59,38 @@ final class ReadingTime: Sendable {
 
     /// Whether the time is up.
     var isOver: Bool {
-        state.withLock { state in state.end.map { Instant.processorTime > $0 } ?? false }
+        state.withLock { state in state.ends.map { Instant.processorTime > $0.first } ?? false }
     }
 
     /// Starts anew, for the next bundle.
+    ///
+    /// - Parameter seconds: Of the processors; nil for no limit.
     func start(seconds: Double?) {
-        let end = seconds.map { Instant.processorTime.advanced(bySeconds: $0) }
-        state.withLock { state in state.end = end }
+        let now = Instant.processorTime
+        state.withLock { state in
+            state.ends = seconds.map { seconds in
+                // A single step of SQLite may take that much longer.
+                (
+                    now.advanced(bySeconds: seconds),
+                    now.advanced(bySeconds: seconds + max(5, seconds / 5))
+                )
+            }
+        }
     }
 
     /// Has the process ended where the time was up a while ago, and the work goes on.
     ///
-    /// - Parameters:
-    ///   - grace: Seconds of the processors beyond the limit.
-    ///   - end: Ends the process.
-    func watch(grace: Double = 60, end: @escaping @Sendable () -> Void) {
+    /// - Parameter end: Ends the process.
+    func watch(end: @escaping @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             defer { state.isWatched = true }
             return !state.isWatched
         }
         guard isFirst else { return }
-        let time = self
-        _ = Threads.detach {
+        _ = Threads.detach { [self] in
             while true {
                 sleep(microseconds: 500_000)
-                guard let limit = time.state.withLock(\.end) else { continue }
-                if Instant.processorTime > limit.advanced(bySeconds: grace) { end() }
+                if let ends = state.withLock(\.ends), Instant.processorTime > ends.last { end() }
             }
         }
     }

@@ -105,6 +105,13 @@ extension CommandError {
                 .badData, "The store '\(store.name)' of '\(bundle)' is damaged: \(error.message).")
             return
         }
+        guard !error.isOverLimit else {
+            let reason = error.isInterrupted ? "it takes longer than the time limit" : error.message
+            self.init(
+                .inputOutput,
+                "'\(sql)' is given up on the store '\(store.name)': \(reason). \(ReadingLimits.hint)")
+            return
+        }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
         if isLast, error.message.hasPrefix("no such table"), let tables = store.store.tables,
             !tables.isEmpty
