@@ -347,7 +347,7 @@ def stores(evil):
     """
     write = f"writefile('{evil}', 'x')"
     load = "load_extension('/nowhere/evil.so')"
-    for title, sql in [("write a file", write), ("load an extension", load), ("edit", f"edit('x', 'touch {evil}')")]:
+    for title, sql in [("write a file", write), ("load an extension", load), ("edit", f"edit('x', '/usr/bin/touch {evil} #')")]:
         yield f"a view to {title}", database(
             BEFORE, f"CREATE VIEW v AS SELECT {sql} FROM account"), "SELECT * FROM v"
         yield f"a trigger to {title}", database(
@@ -384,10 +384,10 @@ def stores(evil):
             f"CREATE VIEW v{n} AS SELECT a.x FROM v{n - 1} a, v{n - 1} b" for n in range(1, 7))), "SELECT count(*) FROM v6"
     yield "a view of itself", fake_schema(("view", "v", 0, "CREATE VIEW v AS SELECT * FROM v")), "SELECT * FROM v"
     large = "hex(zeroblob(60000000))"
-    yield "generated columns that are large", database(
-        "CREATE TABLE g(a, " + ", ".join(
-            f"c{n} AS (length(replace({large}, '0', '{n}')))" for n in range(40)) + ")",
-        "INSERT INTO g(a) VALUES (1), (2), (3), (4), (5), (6), (7), (8)"), "SELECT * FROM g"
+    # Computed when they are read, not here.
+    yield "generated columns that are large", disguised(
+        "CREATE TABLE g(a); INSERT INTO g(a) VALUES (1), (2), (3), (4), (5), (6), (7), (8)", "g",
+        "CREATE TABLE g(a, " + ", ".join(f"c{n} AS (length(replace({large}, '0', '{n}')))" for n in range(40)) + ")"), "SELECT * FROM g"
     slow = "length(replace(printf('%.*c', a, 'x'), 'x', 'yy'))"
     yield "expression indexes that take long", database(
         "CREATE TABLE g(a)", f"CREATE INDEX i ON g({', '.join([slow] * 30)})",
@@ -395,9 +395,10 @@ def stores(evil):
     yield "an index that takes for ever", slow_index(), "SELECT count(*) FROM g"
     yield "a value of a billion bytes", database(
         BEFORE, "CREATE VIEW v AS SELECT zeroblob(900000000) AS x"), "SELECT length(x || 'x') FROM v"
-    yield "a text full of wildcards", database(
-        "CREATE TABLE g(a, b AS (printf('%.*c', 100000, 'a') LIKE printf('%.*c', 40000, '%a')))",
-        "INSERT INTO g(a) VALUES (1)"), "SELECT * FROM g"
+    yield "a text full of wildcards", disguised(
+        "CREATE TABLE g(a); INSERT INTO g(a) VALUES (1)", "g",
+        "CREATE TABLE g(a, b AS (printf('%.*c', 100000, 'a') LIKE replace(hex(zeroblob(20000)), '0', '%a')))"
+    ), "SELECT * FROM g"
     yield "names that mean harm", database(
         'CREATE TABLE "a""; DROP TABLE x; --"("b""\x1b[31m", "c\n.shell touch ' + evil + '"); '
         'INSERT INTO "a""; DROP TABLE x; --" VALUES (1, 2)'), "SELECT * FROM sqlite_master"
@@ -406,21 +407,26 @@ def stores(evil):
         ("view", "w", 0, f"CREATE VIEW w AS SELECT 1\n.shell touch {evil}\n")), "SELECT * FROM v"
     yield "2,000 columns", database(
         "CREATE TABLE g(" + ", ".join(f"c{n}" for n in range(2000)) + "); INSERT INTO g(c1) VALUES (1)"), "SELECT * FROM g"
-    yield "5,000 tables", database("BEGIN; " + "; ".join(f"CREATE TABLE t{n}(a)" for n in range(5000)) + "; COMMIT"), "SELECT 1"
+    yield "1,000 tables", database("BEGIN; " + "; ".join(f"CREATE TABLE t{n}(a)" for n in range(1000)) + "; COMMIT"), "SELECT 1"
     yield from broken_pages()
 
 
 def slow_index():
     """An index on an expression that is computed again for each row when the index is checked, for hours."""
-    with tempfile.TemporaryDirectory() as name:
-        path = pathlib.Path(name) / "a.sqlite"
+    return disguised(
+        "CREATE TABLE g(a); INSERT INTO g WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3000)"
+        " SELECT x FROM c; CREATE INDEX i ON g(length(a))", "i",
+        "CREATE INDEX i ON g(length(replace(hex(zeroblob(50000000)), '00', a)))")
+
+
+def disguised(script, name, definition):
+    """A store with another definition of a table or an index than the one it was made with."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "a.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as db:
-            db.executescript(
-                "CREATE TABLE g(a); INSERT INTO g WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3000)"
-                " SELECT x FROM c; CREATE INDEX i ON g(length(a))")
-            db.executescript(
-                "PRAGMA writable_schema = on; UPDATE sqlite_master SET sql = "
-                "'CREATE INDEX i ON g(length(replace(hex(zeroblob(50000000)), ''00'', a)))' WHERE name = 'i'")
+            db.executescript(script + "; PRAGMA writable_schema = on")
+            db.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (definition, name))
+            db.commit()
         return path.read_bytes()
 
 

@@ -194,6 +194,39 @@ class Hostile(unittest.TestCase):
         for title, content in hostile.logs():
             self.run_all(title, hostile.packed(hostile.entries(statements=content)), (), sound=("list", "show", "query"))
 
+    def test_open(self):
+        """sqlite3 has functions of its own, which a store must not call; the user may."""
+        path = self.place / "a.zip"
+        for title, content, sql in hostile.stores(str(self.evil)):
+            if " to write a file" in title or " to edit" in title or "replaces" in title:
+                with self.subTest(title):
+                    path.write_bytes(hostile.packed(hostile.entries(store=content)))
+                    # Of a trigger, what fires it.
+                    more = ("UPDATE account SET balance = 1; DELETE FROM account",) if "trigger" in title else ()
+                    found = self.run_tool(title, "open", path, "--", sql, *more, statuses={1})
+                    self.assertIn(b"unsafe use of", found.errors)
+        own = self.place / "here" / "out"
+        path.write_bytes(hostile.packed(hostile.entries()))
+        found = start(["open", path, "--", f"SELECT writefile('{own}', 'x')"], self.environment, self.place)
+        self.assertEqual((found.status, found.output, own.read_text()), (0, b"1\n", "x"), found.errors)
+
+    def test_scripts(self):
+        """What `diff --sql` writes does no more than to change the store it is for."""
+        path, ground = self.place / "a.zip", self.place / "ground.sqlite"
+        for title, content, _ in hostile.stores(str(self.evil)):
+            with self.subTest(title):
+                path.write_bytes(hostile.packed(hostile.entries(store=content)))
+                script = self.run_tool(title, "diff", path, "--sql", "--time-limit", "1").output
+                if "columns that are large" in title or not script:
+                    continue
+                ground.write_bytes(hostile.CHANGED)
+                # It may fail, with what a store claims to be.
+                subprocess.run(
+                    ["sqlite3", "-bail", str(ground)], input=script, capture_output=True, timeout=60,
+                    cwd=self.place / "here")
+                self.assertFalse(self.evil.exists(), script[:500])
+                self.assertEqual(list((self.place / "here").iterdir()), [], script[:500])
+
     def test_a_step_without_an_end(self):
         """One row, whose computation SQLite does not interrupt."""
         columns = ", ".join(f"length(hex(randomblob(15000000))) AS c{n}" for n in range(900))
