@@ -1,6 +1,8 @@
 import Testing
 
-/// A fixed number of inputs for each target, the same each time. `Scripts/fuzz` goes on from here.
+/// A fixed number of inputs for each target, the same each time.
+///
+/// `Scripts/fuzz` goes on from here.
 ///
 /// An input that fails ends the process; it is left in the directory `fa-fuzz-…` of `/dev/shm` or `/tmp`.
 @Suite(.serialized) struct FuzzTests {

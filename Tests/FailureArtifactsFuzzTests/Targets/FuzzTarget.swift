@@ -29,7 +29,9 @@ package struct FuzzTarget: Sendable {
         }
     }
 
-    /// Reads an input. Any error is fine; a trap, a hang or memory without bounds is not, nor is an answer
+    /// Reads an input.
+    ///
+    /// Any error is fine; a trap, a hang or memory without bounds is not, nor is an answer
     /// that cannot be.
     package func run(_ bytes: [UInt8]) {
         Scratch.current.clear()

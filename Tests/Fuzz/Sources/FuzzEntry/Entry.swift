@@ -20,6 +20,7 @@ private let target: FuzzTarget = {
     return target
 }()
 
+/// Called once, before the first input.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
     _ count: UnsafeMutablePointer<CInt>,
@@ -36,6 +37,7 @@ public func initialize(
     return 0
 }
 
+/// Called for each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     target.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
