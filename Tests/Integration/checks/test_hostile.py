@@ -1,5 +1,6 @@
 """Every reading command over bundles that mean harm: an error or what is sound, and nothing else happens."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -217,13 +218,15 @@ class Hostile(unittest.TestCase):
             with self.subTest(title):
                 path.write_bytes(hostile.packed(hostile.entries(store=content)))
                 script = self.run_tool(title, "diff", path, "--sql", "--time-limit", "1").output
-                if "columns that are large" in title or not script:
+                if not script:
                     continue
                 ground.write_bytes(hostile.CHANGED)
-                # It may fail, with what a store claims to be.
-                subprocess.run(
-                    ["sqlite3", "-bail", str(ground)], input=script, capture_output=True, timeout=60,
-                    cwd=self.place / "here")
+                # It may fail, with what a store claims to be, or make an index that takes for ever.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    subprocess.run(
+                        ["sqlite3", "-bail", str(ground)], input=script, capture_output=True, timeout=5,
+                        cwd=self.place / "here")
+                ground.with_name(ground.name + "-journal").unlink(missing_ok=True)
                 self.assertFalse(self.evil.exists(), script[:500])
                 self.assertEqual(list((self.place / "here").iterdir()), [], script[:500])
 
