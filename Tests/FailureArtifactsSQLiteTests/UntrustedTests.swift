@@ -1,3 +1,4 @@
+import CFailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing
 
@@ -13,27 +14,39 @@ import Testing
         }
     }
 
+    /// Adds a function that was not declared innocuous, as those with side effects are not.
+    private func addFunction(to connection: borrowing Connection) {
+        sqlite3_create_function_v2(
+            connection.handle, "evil", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nil,
+            { context, _, _ in sqlite3_result_int(context, 1) }, nil, nil, nil)
+    }
+
     @Test(arguments: [
-        "CREATE VIEW v AS SELECT load_extension('/nowhere/x.so')",
-        "CREATE VIEW v AS SELECT fts3_tokenizer('simple')",
-        "CREATE TABLE v(a, b AS (load_extension('/nowhere/x.so'))); INSERT INTO v(a) VALUES (1)",
+        "CREATE VIEW v AS SELECT evil()",
+        "CREATE TABLE v(a, b AS (evil())); INSERT INTO v(a) VALUES (1)",
     ]) func functionsWithSideEffects(_ sql: String) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
             let maker = try Connection(path: path, mode: .create)
-            // SQLite itself does not let a computed column have one.
-            try maker.execute("PRAGMA writable_schema = on; CREATE TABLE t(a)")
-            do {
-                try maker.execute(sql)
-            } catch {
-                let definition = sql.prefix { $0 != ";" }
-                let text = try maker.prepare(
-                    "INSERT INTO sqlite_master SELECT 'table', 'v', 'v', rootpage, ? FROM sqlite_master")
-                try text.bind([.text(String(definition))])
-                _ = try text.step()
-            }
+            addFunction(to: maker)
+            try maker.execute(sql)
+            try maker.execute("SELECT * FROM v")
+
             let connection = try Connection.untrusted(path)
-            #expect(throws: SQLiteError.self) { try connection.execute("SELECT * FROM v") }
+            addFunction(to: connection)
+            #expect(try connection.integer(of: "SELECT evil()") == 1)
+            let error = #expect(throws: SQLiteError.self) { try connection.execute("SELECT * FROM v") }
+            #expect(error?.message.contains("unsafe use of evil()") == true)
+        }
+    }
+
+    @Test func extensions() throws {
+        try withStore("CREATE TABLE t(a)") { path in
+            let connection = try Connection.untrusted(path)
+            let error = #expect(throws: SQLiteError.self) {
+                try connection.execute("SELECT load_extension('/nowhere/x')")
+            }
+            #expect(error?.message == "not authorized")
         }
     }
 
