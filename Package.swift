@@ -149,5 +149,13 @@ let package = Package(
             ],
             exclude: ["CoreData/store.py"],
             swiftSettings: settings),
+        // The targets that `Scripts/fuzz` gives to libFuzzer, with a fixed number of inputs for each.
+        .testTarget(
+            name: "FailureArtifactsFuzzTests",
+            dependencies: [
+                "FailureArtifactsCommands", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
     ]
 )

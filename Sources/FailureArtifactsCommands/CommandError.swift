@@ -18,18 +18,24 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
     init(_ error: any Error) {
         switch error {
         case let error as CommandError: self = error
-        case let error as BundleError: self.init(error.exitCode, error.description)
-        case let error as ZipError: self.init(error.exitCode, error.description)
+        case let error as BundleError:
+            self.init(error.exitCode, error.description + (error.isOverLimit ? Self.hint : ""))
+        case let error as ZipError:
+            self.init(error.exitCode, error.description + (error.isOverLimit ? Self.hint : ""))
         case let error as OutputError: self.init(error.error)
         case let error as RedactionFileError:
             let code = error.systemError.map { $0.isNotFound ? ExitCode.noInput : .inputOutput }
             self.init(code ?? .badData, error.description)
         case let error as SystemError: self.init(.inputOutput, Self.sentence("\(error)"))
         case let error as SQLiteError:
-            self.init(error.isBusy ? .inputOutput : .badData, Self.sentence("\(error)"))
+            self.init(
+                error.isBusy || error.isOverLimit ? .inputOutput : .badData,
+                Self.sentence("\(error)") + (error.isOverLimit ? Self.hint : ""))
         default: self.init(.inputOutput, Self.sentence("\(error)"))
         }
     }
+
+    private static let hint = " " + ReadingLimits.hint
 
     /// `Cannot … .` for `cannot …`.
     static func sentence(_ clause: String) -> String {
@@ -68,4 +74,24 @@ extension ZipError {
         default: .badData
         }
     }
+}
+
+extension ZipError {
+    /// Whether nothing is wrong but that it is too much.
+    var isOverLimit: Bool {
+        if case .overLimit = reason { return true }
+        return false
+    }
+}
+
+extension BundleError {
+    var isOverLimit: Bool {
+        if case .archive(let error) = reason { return error.isOverLimit }
+        return false
+    }
+}
+
+extension SQLiteError {
+    /// Whether the time was up, or a value, a row or the memory larger than they may be.
+    var isOverLimit: Bool { isInterrupted || isTooMuch }
 }

@@ -53,7 +53,9 @@ package enum CommandLineTool {
             try console.output.write(HelpText.text(for: command.syntax))
             return .done
         }
-        return try command.init(parsed).run(console)
+        let value = try command.init(parsed)
+        guard command.syntax.option(named: "--no-limits") != nil else { return try value.run(console) }
+        return try value.run(console.limited(to: ReadingLimits(parsed, command.syntax)))
     }
 
     /// `help`, or `help COMMAND`.

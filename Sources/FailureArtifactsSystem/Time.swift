@@ -56,6 +56,14 @@ package struct Instant: Comparable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
+    /// How long this process's threads have been running on the processors: a clock of its own, not to be
+    /// compared with ``now``.
+    package static var processorTime: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Instant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+    }
+
     package static var now: Instant {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

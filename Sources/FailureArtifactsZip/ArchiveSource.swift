@@ -17,6 +17,10 @@ struct ArchiveSource: Sendable {
     /// Opens a file.
     init(path: String) throws(ZipError.Reason) {
         do throws(SystemError) {
+            // A named pipe would be waited for.
+            if let status = try FileSystem.status(of: path), status.kind == .other {
+                throw SystemError("read", path, code: EINVAL)
+            }
             let file = try File(reading: path)
             size = try file.size()
             shared = SharedFile(file)

@@ -4,7 +4,7 @@
 /// record says is compared before it is added to anything.
 struct DirectoryLocation: Equatable {
     /// The most entries that are read.
-    static let maximumEntries: UInt64 = 1_000_000
+    static let maximumEntries: UInt64 = 100_000
     /// The largest central directory that is read, in bytes.
     static let maximumSize: UInt64 = 256 << 20
 

@@ -16,12 +16,15 @@ extension ZipArchive {
     ///   - entry: A file of this archive.
     ///   - body: Called with one piece after the other, each of at most 256 KiB and valid during the call.
     /// - Throws: `noSuchEntry` for a directory; `unsupported` for a method other than deflate; `inconsistent`,
-    ///   `truncated`, `badSize`, `badChecksum` for what the archive has wrong; `system` where reading, or
-    ///   `body`, fails.
+    ///   `truncated`, `badSize`, `badChecksum` for what the archive has wrong; `overLimit` where it has too much;
+    ///   `system` where reading, or `body`, fails.
     package func read(
         _ entry: ZipEntry, _ body: (UnsafeRawBufferPointer) throws(ConsumerError) -> Void
     ) throws(ZipError) {
         do throws(ZipError.Reason) {
+            if let problem = limits.problem(size: entry.size, compressedSize: entry.compressedSize) {
+                throw .overLimit(problem)
+            }
             let content = try source.part(try contentRange(of: entry))
             var checksum = Checksum()
             var size: UInt64 = 0

@@ -15,29 +15,43 @@ package struct ZipArchive: Sendable {
     package let path: String
     /// In the order of the central directory.
     package let entries: [ZipEntry]
+    /// How much content is read; an archive inside this one has the same limits.
+    package let limits: ZipLimits
     let source: ArchiveSource
     /// Indices into `entries`.
     private let indices: [String: Int]
 
     /// Opens an archive and reads its central directory.
     ///
-    /// - Parameter path: The file.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - limits: How much content is read.
     /// - Throws: A ``ZipError`` that names the archive and, where one is to blame, the entry.
-    package init(path: String) throws(ZipError) {
+    package init(path: String, limits: ZipLimits = .standard) throws(ZipError) {
         do throws(ZipError.Reason) {
             source = try ArchiveSource(path: path)
         } catch {
             throw ZipError(archive: path, reason: error)
         }
         self.path = path
+        self.limits = limits
         (entries, indices) = try CentralDirectory.read(from: source, path: path)
     }
 
     /// Reads an archive that is part of a file.
-    init(_ source: ArchiveSource, path: String) throws(ZipError) {
+    init(_ source: ArchiveSource, path: String, limits: ZipLimits) throws(ZipError) {
         self.source = source
+        self.limits = limits
         self.path = path
         (entries, indices) = try CentralDirectory.read(from: source, path: path)
+    }
+
+    /// Makes sure that all content together is within the limits.
+    ///
+    /// - Throws: `overLimit` where it is not.
+    package func checkTotalSize() throws(ZipError) {
+        guard let problem = limits.problem(ofAll: entries) else { return }
+        throw ZipError(archive: path, reason: .overLimit(problem))
     }
 
     /// The entry of a name.
@@ -120,7 +134,7 @@ package struct ZipArchive: Sendable {
             } catch {
                 throw ZipError(archive: path, entry: entry.name, reason: error)
             }
-            return try ZipArchive(inner, path: innerPath)
+            return try ZipArchive(inner, path: innerPath, limits: limits)
         }
         let directory: String
         do throws(SystemError) {
@@ -138,6 +152,6 @@ package struct ZipArchive: Sendable {
         } catch {
             throw ZipError(archive: path, entry: entry.name, reason: error)
         }
-        return try ZipArchive(inner, path: innerPath)
+        return try ZipArchive(inner, path: innerPath, limits: limits)
     }
 }

@@ -26,6 +26,8 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
         case badSize
         /// A count or size is above what this module or the caller allows.
         case tooLarge(limit: UInt64)
+        /// There is more content than the archive's ``ZipLimits`` allow; the text is a clause.
+        case overLimit(String)
         /// A file became longer or shorter while it was being added.
         case inputChanged
         /// A system call failed.
@@ -73,6 +75,8 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(place) is damaged: its content does not have the recorded size."
         case .tooLarge(let limit):
             "\(place) is too large: the limit is \(limit)."
+        case .overLimit(let clause):
+            "\(place) is not unpacked: \(clause)."
         case .inputChanged:
             "\(place) was not written: its file became longer or shorter while it was read."
         case .system(let error):

@@ -21,14 +21,17 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
 
     /// Opens the bundle's archive.
     ///
-    /// - Parameter scratchDirectory: An existing directory that holds a copy of an inner zip for as long as
-    ///   it is read.
+    /// - Parameters:
+    ///   - scratchDirectory: An existing directory that holds a copy of an inner zip for as long as it is read.
+    ///   - limits: How much content is read.
     /// - Returns: The archive; what is in it is not looked at yet.
     /// - Throws: That it is not there or no zip, or a failure to read it.
-    package func openArchive(scratchDirectory: String) throws(BundleError) -> ZipArchive {
+    package func openArchive(
+        scratchDirectory: String, limits: ZipLimits = .standard
+    ) throws(BundleError) -> ZipArchive {
         do throws(ZipError) {
-            guard let inner else { return try ZipArchive(path: path) }
-            let outer = try ZipArchive(path: path)
+            let outer = try ZipArchive(path: path, limits: limits)
+            guard let inner else { return outer }
             return try outer.nested(try Self.entry(inner, of: outer), scratchDirectory: scratchDirectory)
         } catch {
             throw BundleError(description, zip: error)

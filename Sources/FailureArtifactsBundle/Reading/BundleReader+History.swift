@@ -75,6 +75,14 @@ extension BundleReader {
         else {
             throw BundleError(location.description, .noHistory(store.name, store.history?.reason))
         }
+        guard !store.isCopyUncommitted else {
+            throw BundleError(
+                location.description,
+                .noHistory(
+                    store.name,
+                    "It has a history of what was committed, and no copy that this could be applied to.")
+            )
+        }
         let folder: String
         do {
             folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "history-")
@@ -91,6 +99,18 @@ extension BundleReader {
                 bundle: location.description)
         } catch {
             throw BundleError(location.description, history: entry, error)
+        }
+    }
+}
+
+extension BundleMetadata.Store {
+    /// Whether the only copy has what a transaction had not committed: the history's pages do not fit to it.
+    fileprivate var isCopyUncommitted: Bool {
+        guard committedEntry == nil else { return false }
+        return switch Snapshot.Method(rawValue: capture.method) {
+        case .serialize: transactionOpen == true
+        case .beforeRollback: true
+        default: false
         }
     }
 }

@@ -17,10 +17,14 @@ package struct BundleReader: Sendable {
     /// - Parameters:
     ///   - location: Where the bundle is.
     ///   - scratchDirectory: An existing directory, used where the bundle is inside another zip.
+    ///   - limits: How much content is read.
     /// - Throws: That there is no such bundle, or what is wrong with it.
-    package init(_ location: BundleLocation, scratchDirectory: String) throws(BundleError) {
+    package init(
+        _ location: BundleLocation, scratchDirectory: String, limits: ZipLimits = .standard
+    ) throws(BundleError) {
         try self.init(
-            location, archive: try location.openArchive(scratchDirectory: scratchDirectory))
+            location,
+            archive: try location.openArchive(scratchDirectory: scratchDirectory, limits: limits))
     }
 
     /// Reads the metadata of a bundle that is open already.

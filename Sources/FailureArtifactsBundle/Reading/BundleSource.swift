@@ -9,11 +9,13 @@ package struct BundleSource: Sendable {
 
     /// Opens a zip.
     ///
-    /// - Parameter path: The file.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - limits: How much content is read.
     /// - Throws: That it cannot be opened, is no zip, or has no bundle in it.
-    package init(path: String) throws(BundleError) {
+    package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
         let location = BundleLocation(path: path)
-        archive = try location.openArchive(scratchDirectory: "")
+        archive = try location.openArchive(scratchDirectory: "", limits: limits)
         if archive.entry(named: BundleReader.metadataName) != nil {
             locations = [location]
             return

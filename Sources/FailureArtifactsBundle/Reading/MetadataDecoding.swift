@@ -19,7 +19,23 @@ extension BundleMetadata {
             .formatVersion
         guard version.isReadable else { throw BundleError(bundle, .newerVersion(version)) }
         self = try Self.decode(BundleMetadata.self, from: data, of: bundle, with: decoder)
+        let allStores = [stores] + (snapshots ?? []).map(\.stores)
+        let count = allStores.reduce(0) { $0 + $1.count }
+        guard count <= Self.maximumStores else {
+            throw BundleError(
+                bundle,
+                .badMetadata("it describes \(count) stores, and the limit is \(Self.maximumStores)"))
+        }
+        for stores in allStores {
+            var names: Set<String> = []
+            for store in stores where !names.insert(store.name).inserted {
+                throw BundleError(bundle, .badMetadata("it has two stores named '\(store.name)'"))
+            }
+        }
     }
+
+    /// More stores, over all snapshots, are not read.
+    private static let maximumStores = 10_000
 
     /// The one key that every version has.
     private struct VersionOnly: Decodable {

@@ -75,7 +75,9 @@ package final class InFlightJournal: Sendable {
             guard state.redactions != rules else { return }
             state.redactions = rules
             state.isStartCurrent = false
-            if let rules, !state.inFlight.isEmpty { append(JournalRecord.redactions(rules).line, &state) }
+            if let rules, !state.inFlight.isEmpty {
+                append(JournalRecord.redactions(rules).line, &state)
+            }
         }
     }
 

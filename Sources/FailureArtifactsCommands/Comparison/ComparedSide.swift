@@ -1,6 +1,7 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// One of the two stores that are compared: a file that SQLite reads, and what it is called.
 struct ComparedSide {
@@ -26,10 +27,12 @@ extension ComparedSide {
     ///   - stores: Up to two names of stores.
     ///   - commits: Up to two states of stores that have a history.
     ///   - scratch: A directory for the stores of bundles.
+    ///   - limits: How much content of bundles is read.
     /// - Returns: What there was, and what it became.
     /// - Throws: That there is no such file or store, or that the arguments make no pair.
     static func pair(
-        _ paths: [String], stores: [String], commits: [CommitReference], scratch: String
+        _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
+        _ limits: ZipLimits
     ) throws -> (a: ComparedSide, b: ComparedSide) {
         guard commits.count <= 2 else {
             throw DiffCommand.syntax.usageError(
@@ -39,11 +42,11 @@ extension ComparedSide {
             throw DiffCommand.syntax.usageError(
                 "'--store' was given \(stores.count) times, and there are two.")
         }
-        let first = try Source(path: paths[0], scratch: scratch)
+        let first = try Source(path: paths[0], scratch: scratch, limits)
         guard paths.count > 1 else {
             return try pair(within: first, stores: stores, commits: commits, scratch: scratch)
         }
-        let second = try Source(path: paths[1], scratch: scratch)
+        let second = try Source(path: paths[1], scratch: scratch, limits)
         if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
             throw DiffCommand.syntax.usageError(
                 "'--store' names a store of a bundle, and there are fewer bundles than names.")
@@ -111,14 +114,14 @@ extension ComparedSide {
         case bundle(BundleReader)
         case database(StoreComparison.Side)
 
-        init(path: String, scratch: String) throws {
+        init(path: String, scratch: String, _ limits: ZipLimits) throws {
             if let status = try FileSystem.status(of: path), status.kind == .regular,
                 let side = try StoreComparison.Side(ofFile: path)
             {
                 self = .database(side)
             } else {
                 let location = try BundleLocator.single(at: path)
-                self = .bundle(try BundleReader(location, scratchDirectory: scratch))
+                self = .bundle(try BundleReader(location, scratchDirectory: scratch, limits: limits))
             }
         }
 

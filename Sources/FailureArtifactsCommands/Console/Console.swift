@@ -1,3 +1,4 @@
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// What a command has to do with the world outside: outputs, environment, scratch space.
@@ -11,16 +12,23 @@ package struct Console {
     package let interruption: Interruption
     /// Seen on a terminal only.
     let progress: ProgressBar
+    /// How much a bundle can ask for.
+    private(set) var limits = ReadingLimits.standard
+    /// How long the reading of a bundle has taken.
+    let time = ReadingTime()
+    /// Whether the process is the tool's own, and has nothing else to do.
+    private let ownsProcess: Bool
 
     init(
         output: TextOutput, error: TextOutput, environment: [String: String],
-        interruption: Interruption = Interruption()
+        interruption: Interruption = Interruption(), ownsProcess: Bool = false
     ) {
         self.output = output
         self.error = error
         self.environment = environment
         self.interruption = interruption
         progress = ProgressBar(output: error)
+        self.ownsProcess = ownsProcess
     }
 
     /// That of this process.
@@ -29,7 +37,36 @@ package struct Console {
         return Console(
             output: TextOutput(descriptor: 1, name: "standard output", environment: environment),
             error: TextOutput(descriptor: 2, name: "standard error", environment: environment),
-            environment: environment)
+            environment: environment, ownsProcess: true)
+    }
+
+    /// The same console with other limits, which hold from now on.
+    func limited(to limits: ReadingLimits) -> Console {
+        var console = self
+        console.limits = limits
+        if ownsProcess {
+            Connection.limitMemory(toBytes: limits.memoryBytes)
+            if limits.seconds != nil { console.endWhenTimeIsUp() }
+        }
+        console.startReading()
+        return console
+    }
+
+    /// Starts to count the time for another bundle.
+    func startReading() { time.start(seconds: limits.seconds) }
+
+    /// Says so, tidies up and ends the process when a bundle takes much longer than it may, whatever it does.
+    private func endWhenTimeIsUp() {
+        let interruption = interruption
+        time.watch {
+            let text =
+                "error: Reading the bundle took too long, and was given up. \(ReadingLimits.hint)\n"
+            // Past the buffers, which belong to the thread that is at work.
+            try? Array(text.utf8).withBytes { (bytes) throws(SystemError) in
+                try writeAll(bytes, to: 2, name: "standard error")
+            }
+            interruption.end(with: .inputOutput)
+        }
     }
 
     /// Says that something is not as it should be, on standard error and after the results so far.

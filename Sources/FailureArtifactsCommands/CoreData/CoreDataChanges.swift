@@ -12,8 +12,13 @@ struct CoreDataChanges {
 
     /// - Returns: Nil where neither store is Core Data's, or where they cannot be read: that is said by whoever
     ///   reads the rest of them.
-    init?(from a: StoreComparison.Side, to b: StoreComparison.Side) {
-        guard let store = (try? CoreDataStore.read(b)) ?? (try? CoreDataStore.read(a)) else {
+    init?(
+        from a: StoreComparison.Side, to b: StoreComparison.Side, limits: UntrustedLimits = .standard
+    ) {
+        guard
+            let store = (try? CoreDataStore.read(b, limits: limits))
+                ?? (try? CoreDataStore.read(a, limits: limits))
+        else {
             return nil
         }
         self.init(store)

@@ -51,10 +51,11 @@ extension CoreDataStore {
     }
 
     /// The same for a file.
-    static func read(_ side: StoreComparison.Side) throws(SQLiteError) -> CoreDataStore? {
-        let connection = try Connection(
-            path: side.path, mode: side.isPrivate ? .immutable : .readOnly, busyTimeout: 1)
-        try connection.distrustSchema()
+    static func read(
+        _ side: StoreComparison.Side, limits: UntrustedLimits = .standard
+    ) throws(SQLiteError) -> CoreDataStore? {
+        let connection = try Connection.untrusted(
+            side.path, isPrivate: side.isPrivate, limits: limits)
         connection.setDeadline(Instant.now.advanced(bySeconds: 2))
         return try read(connection)
     }

@@ -17,16 +17,17 @@ struct LastTransaction: Encodable, Equatable {
     ///
     /// - Parameters:
     ///   - store: One of the bundle's.
+    ///   - copy: Its copy; nil where there is none.
     ///   - log: Its statements.
     ///   - bundle: The bundle.
     ///   - scratch: A directory for two copies of it.
     /// - Throws: Why the states cannot be rebuilt.
     init?(
-        of store: BundleMetadata.Store, _ log: [StatementRecord], in bundle: BundleReader,
-        scratch: String
+        of store: BundleMetadata.Store, _ copy: StoreChoice?, _ log: [StatementRecord],
+        in bundle: BundleReader, scratch: String
     ) throws {
         guard let history = store.history, let entry = history.entry, history.transactions > 0,
-            let choice = bundle.metadata.storeChoices.first(where: { $0.store == store }),
+            let choice = copy,
             [choice.entry, entry].allSatisfy({ name in
                 bundle.archive.entry(named: name).map { $0.size <= Self.maximumBytes } ?? false
             })

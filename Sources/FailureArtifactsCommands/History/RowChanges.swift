@@ -11,13 +11,14 @@ struct RowChanges: ~Copyable {
     ///   - old: The earlier state; nobody else may use either file.
     ///   - new: The later state.
     ///   - pages: The pages that can be different, where that is known: it saves much time.
+    ///   - limits: How much the states can ask for.
     /// - Returns: The changes; a table whose rows cannot be compared says why.
     /// - Throws: Why a file cannot be read at all.
     static func count(
-        from old: String, to new: String, pages: Set<UInt32>? = nil
+        from old: String, to new: String, pages: Set<UInt32>? = nil,
+        limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> StateChanges {
-        let connection = try Connection(path: new, mode: .readOnly)
-        try connection.distrustSchema()
+        let connection = try Connection.untrusted(new, limits: limits)
         try attach(old, to: connection)
         var changedRows: ChangedRows?
         if let pages {
@@ -36,7 +37,7 @@ struct RowChanges: ~Copyable {
 
     private static func attach(_ path: String, to connection: borrowing Connection) throws(SQLiteError) {
         let statement = try connection.prepare("ATTACH ? AS old")
-        try statement.bind([.text(path)])
+        try statement.bind([.text(Connection.uri(path: path, isImmutable: true))])
         _ = try statement.step()
     }
 
@@ -70,7 +71,7 @@ struct RowChanges: ~Copyable {
             do {
                 table = try changes(in: name)
             } catch {
-                if error.isDatabaseDamaged { throw error }
+                if error.isDatabaseDamaged || error.isOverLimit { throw error }
                 table = StateChanges.Table(name: name, problem: error.message)
             }
             if table.hasChanges { result.tables.append(table) }

@@ -110,13 +110,23 @@ package final class Interruption: Sendable {
         }
     }
 
-    /// Ends the process the way the signal would have.
-    private func end(by number: CInt) -> Never {
+    /// Ends the process with a status, from any thread.
+    func end(with code: ExitCode) -> Never {
+        removeDirectories()
+        _exit(code.rawValue)
+    }
+
+    private func removeDirectories() {
         let directories = state.withLock { state in state.directories }
         for directory in directories {
             // The main thread may just be creating a file in it.
             for _ in 0..<10 where (try? FileSystem.remove(directory)) == nil {}
         }
+    }
+
+    /// Ends the process the way the signal would have.
+    private func end(by number: CInt) -> Never {
+        removeDirectories()
         signal(number, SIG_DFL)
         var set = state.withLock(\.watched)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)

@@ -10,11 +10,15 @@ extension FailureDetail {
     ///   - location: The bundle.
     ///   - scratch: An existing directory; what is put there is gone afterwards.
     ///   - limits: How much is read.
+    ///   - archive: How much content is unpacked.
     /// - Throws: Why the bundle cannot be opened; what is wrong with a store becomes a note.
-    init(reading location: BundleLocation, scratch: String, _ limits: ReportLimits) throws {
+    init(
+        reading location: BundleLocation, scratch: String, _ limits: ReportLimits, archive: ZipLimits
+    ) throws {
         let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "report-")
         defer { try? FileSystem.remove(directory) }
-        let bundle = try BundleReader(location, scratchDirectory: directory)
+        let bundle = try BundleReader(
+            location, scratchDirectory: directory, limits: archive)
         self.init(location: location, metadata: bundle.metadata)
         readAttachments(of: bundle, limits)
         var rowBudget = limits.rowBytes

@@ -1,4 +1,5 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// A report, made cause by cause: only some of them are in memory at a time.
 struct Report: WrittenText {
@@ -6,6 +7,10 @@ struct Report: WrittenText {
     let limits: ReportLimits
     let scratch: String
     var progress: ProgressBar?
+    /// How much is unpacked.
+    var archive = ZipLimits.standard
+    /// Called before some more bundles are read.
+    var start: () -> Void = {}
 
     /// Writes the page.
     ///
@@ -21,10 +26,11 @@ struct Report: WrittenText {
         let described = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
         let isOpen = page.causes.count <= 2
         let step = 4 * Threads.cores
-        let (limits, scratch, hasShards) = (limits, scratch, page.hasShards)
+        let (limits, archive, scratch, hasShards) = (limits, archive, scratch, page.hasShards)
         let attempts = AttemptSeries.series(of: page.causes)
         defer { progress?.clear() }
         for start in stride(from: 0, to: described.count, by: step) {
+            self.start()
             let part = Array(described[start..<min(start + step, described.count)])
             let isFull = size > ReportLimits.pageBytes
             progress?.show("Describing", done: start, total: described.count)
@@ -37,7 +43,8 @@ struct Report: WrittenText {
                 } else {
                     do {
                         detail = try FailureDetail(
-                            reading: cause.first.location, scratch: scratch, limits)
+                            reading: cause.first.location, scratch: scratch, limits,
+                            archive: archive)
                     } catch {
                         problem = CommandError(error).description
                     }

@@ -14,8 +14,7 @@ extension StoreDetail {
     mutating func readTables(
         of path: String, _ limits: ReportLimits, budget: inout Int, deadline: Instant
     ) throws(SQLiteError) {
-        let connection = try Connection(path: path, mode: .immutable)
-        try connection.distrustSchema()
+        let connection = try Connection.untrusted(path)
         connection.setDeadline(deadline)
         var names = try Self.texts(
             of: "SELECT name FROM sqlite_master WHERE type = 'table' "

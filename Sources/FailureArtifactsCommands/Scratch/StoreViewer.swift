@@ -12,13 +12,22 @@ struct StoreViewer: Equatable {
     /// - Throws: How to get it where it is missing.
     static func shell(environment: [String: String]) throws(CommandError) -> StoreViewer {
         if let path = ChildProcess.executable(named: "sqlite3", environment: environment) {
-            return StoreViewer(executable: path)
+            return StoreViewer(executable: path, arguments: precautions)
         }
         throw CommandError(
             .noInput,
             "There is no sqlite3 in PATH. Install it with 'apt install sqlite3' or 'brew install sqlite', or "
                 + "use 'failure-artifacts query'.")
     }
+
+    /// What the shell is told first: views, triggers and computed columns of the store may call no function with
+    /// side effects, such as the shell's own that write files or start an editor, and nothing writes past SQL.
+    ///
+    /// `-safe` would also take from the user what the shell can do with files, and `-readonly` the changes that
+    /// the scratch copy is for. `.dbconfig` prints what it sets, which is no result.
+    private static let precautions = [
+        "-cmd", "PRAGMA trusted_schema = 0", "-cmd", ".once /dev/null", "-cmd", ".dbconfig defensive on",
+    ]
 
     /// DB Browser for SQLite (<https://sqlitebrowser.org>), which needs a display.
     ///

@@ -23,7 +23,8 @@ extension Console {
     ) throws -> Result {
         try withScratchDirectory { scratch in
             let location = try BundleLocator.single(at: path)
-            let bundle = try BundleReader(location, scratchDirectory: scratch)
+            let bundle = try BundleReader(
+                location, scratchDirectory: scratch, limits: limits.archive)
             return try body(bundle, scratch)
         }
     }

@@ -38,6 +38,7 @@ extension Console {
                 continue
             }
             for finding in findings {
+                startReading()
                 do {
                     if let problem = finding.problem {
                         if problem.reason == .noMetadata {
@@ -51,7 +52,8 @@ extension Console {
                     }
                     note(
                         try body(finding.location) {
-                            try finding.location.openArchive(scratchDirectory: scratch)
+                            try finding.location.openArchive(
+                                scratchDirectory: scratch, limits: limits.archive)
                         })
                 } catch {
                     try fail(error)

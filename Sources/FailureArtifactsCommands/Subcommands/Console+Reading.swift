@@ -75,7 +75,9 @@ extension Console {
             }
             for start in stride(from: 0, to: candidates.count, by: step) {
                 let part = Array(candidates[start..<min(start + step, candidates.count)])
-                for opened in Threads.map(part, { Opened($0, read) }) {
+                startReading()
+                let limits = limits.archive
+                for opened in Threads.map(part, { Opened($0, limits, read) }) {
                     guard case .several(let path) = opened else {
                         if case .one(let result) = opened {
                             try take([result], isDirectory: plan.isDirectory)
@@ -84,7 +86,7 @@ extension Console {
                     }
                     let source: BundleSource
                     do {
-                        source = try BundleSource(path: path)
+                        source = try BundleSource(path: path, limits: limits)
                     } catch {
                         fail(error)
                         continue
@@ -93,6 +95,7 @@ extension Console {
                     for start in stride(from: 0, to: source.locations.count, by: step) {
                         let end = min(start + step, source.locations.count)
                         let part = Array(source.locations[start..<end])
+                        startReading()
                         let results = Threads.map(part) { location in
                             Result { try read(source, location) }
                         }
@@ -138,11 +141,11 @@ private enum Opened<Value: Sendable>: Sendable {
     case several(String)
 
     init(
-        _ candidate: BundleLocation,
+        _ candidate: BundleLocation, _ limits: ZipLimits,
         _ read: @Sendable (BundleSource, BundleLocation) throws -> Value
     ) {
         do {
-            let source = try BundleSource(path: candidate.path)
+            let source = try BundleSource(path: candidate.path, limits: limits)
             if candidate.inner == nil, source.locations.count > 1 {
                 self = .several(candidate.path)
                 return

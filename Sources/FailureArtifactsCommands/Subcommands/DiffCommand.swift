@@ -32,6 +32,7 @@ struct DiffCommand: Command {
             .json("An object: a, b, schema, tables with the changes of all rows, equal."),
             Syntax.Option(
                 "--sql", help: "A script for sqlite3 that turns A into B, schema and all rows."),
+            .timeLimit, .noLimits,
         ],
         discussion: """
             Rows are found in the other store by primary key, or by rowid where there is none or it holds \
@@ -70,9 +71,9 @@ struct DiffCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
             let (a, b) = try ComparedSide.pair(
-                paths, stores: stores, commits: commits, scratch: scratch)
-            let comparison = try StoreComparison(a: a.file, b: b.file)
-            let coreData = CoreDataChanges(from: a.file, to: b.file)
+                paths, stores: stores, commits: commits, scratch: scratch, console.limits.archive)
+            let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
+            let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
             let isEqual: Bool
             switch form {
             case .text:

@@ -25,7 +25,7 @@ struct ExtractCommand: Command {
                 "--redactions", value: "FILE",
                 help:
                     "What must not be in the files, as JSON: tables, columns and attachments."),
-            .json("One object a line: path, bytes."),
+            .json("One object a line: path, bytes."), .noLimits,
         ],
         discussion: """
             Prints the path of each file. Nothing is ever written over or outside of DIR.
@@ -86,6 +86,7 @@ struct ExtractCommand: Command {
                     scratch: scratch, console)
                 return .done
             }
+            try bundle.archive.checkTotalSize()
             try prepare(directory)
             if !rules.isEmpty {
                 let files = RedactedFiles(of: bundle, rules, in: directory, scratch: scratch)

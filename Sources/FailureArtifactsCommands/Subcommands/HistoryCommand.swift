@@ -12,6 +12,7 @@ struct HistoryCommand: Command {
             .json(
                 "An object: store, reason, and transactions with number, pages, size, changes and, where they are "
                     + "known, statements."),
+            .timeLimit, .noLimits,
         ],
         discussion: """
             Each transaction has the pages it wrote, the size of the store after it, for each table the rows it \
@@ -46,7 +47,7 @@ struct HistoryCommand: Command {
                     store: report.store, count: history.reader.transactions.count, reason: report.reason)
                 for line in heading { try console.output.writeLine(line) }
             }
-            try forEachTransaction(of: history) { transaction in
+            try forEachTransaction(of: history, console) { transaction in
                 // Which statements are whose is known only at the end.
                 if isJSON || !log.isEmpty {
                     report.transactions.append(transaction)
@@ -90,18 +91,26 @@ struct HistoryCommand: Command {
 
     /// Goes through the states with two files, one a transaction behind the other.
     private func forEachTransaction(
-        of history: borrowing ExtractedHistory, _ body: (HistoryText.Transaction) throws -> Void
+        of history: borrowing ExtractedHistory, _ console: Console,
+        _ body: (HistoryText.Transaction) throws -> Void
     ) throws {
         let old = try history.rebuild(0)
         let new = try history.rebuild(0, to: old + ".next")
         for (index, transaction) in history.reader.transactions.enumerated() {
+            guard !console.time.isOver else {
+                throw CommandError(
+                    .inputOutput,
+                    "The history took too long: transactions from \(index + 1) on are not shown. "
+                        + ReadingLimits.hint)
+            }
             try history.advance(new, from: index)
             try body(
                 HistoryText.Transaction(
                     number: index + 1, pages: transaction.pages.count,
                     size: UInt64(transaction.databaseSize) * UInt64(history.reader.pageSize),
                     changes: try RowChanges.count(
-                        from: old, to: new, pages: Set(transaction.pages))))
+                        from: old, to: new, pages: Set(transaction.pages),
+                        limits: console.limits.store)))
             try history.advance(old, from: index)
         }
     }

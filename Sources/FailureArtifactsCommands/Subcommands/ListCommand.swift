@@ -26,7 +26,7 @@ struct ListCommand: Command {
                 help:
                     "By time, suite, test, outcome, size or name; the other way round with a dash before "
                     + "it: -time has the latest first. By default by the paths."),
-            .json("One object a line: bundle, bytes, metadata."),
+            .json("One object a line: bundle, bytes, metadata."), .noLimits,
         ],
         discussion: """
             A line has the outcome, the test, its first failure, how many stores there are, the bundle's \

@@ -9,6 +9,7 @@ struct OpenCommand: Command {
         options: [
             .store, .commit,
             Syntax.Option("--gui", help: "In DB Browser for SQLite instead of sqlite3."),
+            .noLimits,
         ],
         rest: Syntax.Positional(
             "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
@@ -16,6 +17,10 @@ struct OpenCommand: Command {
             The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
             it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
             exit status is that of sqlite3, or of DB Browser, which is waited for.
+
+            sqlite3 is told not to trust what the store brings along: its views, triggers and computed \
+            columns call no function with side effects, and '.dbconfig defensive' is on. What you type has \
+            all that sqlite3 can do.
 
             To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
             needs no sqlite3.

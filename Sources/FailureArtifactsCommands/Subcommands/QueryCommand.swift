@@ -16,7 +16,7 @@ struct QueryCommand: Command {
                     "Of a store of Core Data: entities as tables, with names and dates as the model has them."
             ),
             Syntax.Option("--csv", help: "CSV by RFC 4180 with a header line, even on a terminal."),
-            .json("An array of objects, a row a line."),
+            .json("An array of objects, a row a line."), .timeLimit, .noLimits,
         ],
         discussion: """
             The rows are a table on a terminal, where what does not fit is cut, and CSV elsewhere.
@@ -63,8 +63,8 @@ struct QueryCommand: Command {
             try console.withStore(choice, at: commit, of: bundle, scratch: scratch, for: .reading) {
                 file in
                 do {
-                    let connection = try Connection(path: file.path, mode: .immutable)
-                    try connection.distrustSchema()
+                    let connection = try Connection.untrusted(
+                        file.path, limits: console.limits.store)
                     if hasEntities { try addEntities(to: connection, of: choice, in: bundle.location) }
                     let statement = try connection.prepare(sql)
                     guard statement.isReadOnly else {
@@ -126,6 +126,13 @@ extension CommandError {
         guard !isStoreBad else {
             self.init(
                 .badData, "The store '\(store.name)' of '\(bundle)' is damaged: \(error.message).")
+            return
+        }
+        guard !error.isOverLimit else {
+            let reason = error.isInterrupted ? "it takes longer than the time limit" : error.message
+            self.init(
+                .inputOutput,
+                "'\(sql)' is given up on the store '\(store.name)': \(reason). \(ReadingLimits.hint)")
             return
         }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."

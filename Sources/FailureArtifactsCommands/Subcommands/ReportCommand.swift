@@ -10,7 +10,7 @@ struct ReportCommand: Command {
                 "--output", short: "-o", value: "FILE",
                 help:
                     "The page, written over one that is there; - for standard output. By default "
-                    + "\(defaultOutput).")
+                    + "\(defaultOutput)."), .noLimits,
         ],
         discussion: """
             The page needs no network and no other file. Failures of one cause, as the bundles' fingerprints \
@@ -50,7 +50,8 @@ struct ReportCommand: Command {
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
             let report = Report(
                 page: ReportPage(causes: causes, problems: problems),
-                limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress)
+                limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress,
+                archive: console.limits.archive, start: console.startReading)
             if output == "-" {
                 try report.write { try console.output.write($0) }
             } else {

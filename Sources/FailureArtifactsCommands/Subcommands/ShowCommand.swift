@@ -13,8 +13,9 @@ struct ShowCommand: Command {
             .json(
                 "An object: bundle, metadata and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
-                    + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), and the last statements (statements)."
-            ),
+                    + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), "
+                    + "and the last statements (statements)."),
+            .timeLimit, .noLimits,
         ])
 
     /// How many statements of a store are shown by default.
@@ -35,15 +36,22 @@ struct ShowCommand: Command {
             var report = Report(
                 bundle: bundle.location.description,
                 metadata: try withSchemas(bundle, scratch: scratch, console))
+            let choices = bundle.metadata.storeChoices
+            let copies = Dictionary(
+                choices.filter { !$0.isCommitted }.map { ($0.name, $0) },
+                uniquingKeysWith: { first, _ in first })
             for store in bundle.metadata.stores {
-                try tellStory(of: store, in: bundle, scratch, console, &report)
+                try checkTime(console)
+                try tellStory(of: store, copies[store.name], in: bundle, scratch, console, &report)
             }
             for store in bundle.metadata.stores {
+                try checkTime(console)
                 report.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
             }
-            for choice in bundle.metadata.storeChoices {
+            for choice in choices where choice.name == choice.store.name {
+                try checkTime(console)
                 report.uncommitted[choice.name] = try uncommitted(
-                    in: choice, of: bundle, scratch, console)
+                    in: choice, among: choices, of: bundle, scratch, console)
             }
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(report))
@@ -60,8 +68,8 @@ struct ShowCommand: Command {
 
     /// Finds what led to the failure; what is wrong with a history or a log is said, and the rest shown.
     private func tellStory(
-        of store: BundleMetadata.Store, in bundle: BundleReader, _ scratch: String, _ console: Console,
-        _ report: inout Report
+        of store: BundleMetadata.Store, _ copy: StoreChoice?, in bundle: BundleReader, _ scratch: String,
+        _ console: Console, _ report: inout Report
     ) throws {
         var log: [StatementRecord] = []
         do {
@@ -73,11 +81,17 @@ struct ShowCommand: Command {
         }
         do {
             report.lastTransaction[store.name] = try LastTransaction(
-                of: store, log, in: bundle, scratch: scratch)
+                of: store, copy, log, in: bundle, scratch: scratch)
         } catch {
             try console.warn(
                 "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))")
         }
+    }
+
+    private func checkTime(_ console: Console) throws(CommandError) {
+        guard console.time.isOver else { return }
+        throw CommandError(
+            .inputOutput, "'\(path)' takes too long to be shown. \(ReadingLimits.hint)")
     }
 
     /// The metadata, with the schemas that it lacks read from the stores: earlier versions wrote none.
@@ -85,11 +99,13 @@ struct ShowCommand: Command {
         _ bundle: BundleReader, scratch: String, _ console: Console
     ) throws -> BundleMetadata {
         var metadata = bundle.metadata
+        let choices = Dictionary(
+            metadata.storeChoices.filter { !$0.isCommitted }.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first })
         for index in metadata.stores.indices where metadata.stores[index].schema == nil {
             let store = metadata.stores[index]
-            guard let choice = metadata.storeChoices.first(where: { $0.name == store.name }),
-                !choice.isCommitted
-            else { continue }
+            guard let choice = choices[store.name] else { continue }
+            try checkTime(console)
             do {
                 let file = try bundle.extract(choice, below: scratch)
                 defer { try? FileSystem.remove(Path.directory(of: file)) }
@@ -105,13 +121,13 @@ struct ShowCommand: Command {
 
     /// What the open transaction had changed; nil where there was none, or where that cannot be told.
     private func uncommitted(
-        in choice: StoreChoice, of bundle: BundleReader, _ scratch: String,
-        _ console: Console
+        in choice: StoreChoice, among choices: [StoreChoice], of bundle: BundleReader,
+        _ scratch: String, _ console: Console
     ) throws -> UncommittedChanges? {
         // The stores of snapshots, of which there may be many, are named in the text but not described.
-        guard choice.name == choice.store.name,
-            let committed = choice.committed(among: bundle.metadata.storeChoices)
-        else { return nil }
+        guard choice.store.committedEntry != nil, let committed = choice.committed(among: choices) else {
+            return nil
+        }
         do {
             let file = try bundle.extract(choice, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: file)) }
@@ -136,8 +152,7 @@ struct ShowCommand: Command {
         else { return nil }
         do {
             return try console.withStore(choice, of: bundle, scratch: scratch, for: .reading) { file in
-                let connection = try Connection(path: file, mode: .immutable)
-                try connection.distrustSchema()
+                let connection = try Connection.untrusted(file, limits: console.limits.store)
                 connection.setDeadline(Instant.now.advanced(bySeconds: 1))
                 return try CoreDataStore.read(connection, counts: true)
             }

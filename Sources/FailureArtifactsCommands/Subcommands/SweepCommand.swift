@@ -15,6 +15,9 @@ struct SweepCommand: Command {
 
             A line for each new bundle. Doing it twice gives nothing new. `failure-artifacts run` does it \
             by itself.
+
+            DIR has to be of runs on this machine, not one that was downloaded: whatever files its journals \
+            name are copied.
             """)
 
     private let directory: String

@@ -5,7 +5,8 @@ internal import FailureArtifactsZip
 struct VerifyCommand: Command {
     static let syntax = Syntax(
         command: "verify", summary: "Check archives, checksums, metadata and the integrity of stores",
-        positionals: [.paths], options: [.json("One object a line: bundle, ok, problems, notes.")],
+        positionals: [.paths],
+        options: [.json("One object a line: bundle, ok, problems, notes."), .timeLimit, .noLimits],
         discussion: """
             A line a bundle: ok, or bad with what is wrong with it.
 
@@ -31,7 +32,10 @@ struct VerifyCommand: Command {
                     try report(BundleCheck(location, problem: error.description), console)
                 },
                 { location, archive in
-                    try report(BundleCheck(location, archive: archive(), scratch: scratch), console)
+                    try report(
+                        BundleCheck(
+                            location, archive: archive(), scratch: scratch,
+                            limits: console.limits.store), console)
                 })
         }
     }

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
@@ -25,10 +26,21 @@ struct BundleCheck: Encodable, Equatable {
     ///   - location: Where it is.
     ///   - archive: It, open.
     ///   - scratch: A directory where its stores have room, one after the other.
+    ///   - limits: How much a store can ask for.
     /// - Throws: Failures that are none of the bundle's.
-    init(_ location: BundleLocation, archive: ZipArchive, scratch: String) throws {
+    init(
+        _ location: BundleLocation, archive: ZipArchive, scratch: String,
+        limits: UntrustedLimits = .standard
+    ) throws {
         bundle = location.description
         ok = true
+        do {
+            try archive.checkTotalSize()
+        } catch {
+            ok = false
+            problems = [error.description + " " + ReadingLimits.hint]
+            return
+        }
         var reader: BundleReader?
         var metadataProblem: BundleError?
         do {
@@ -43,17 +55,17 @@ struct BundleCheck: Encodable, Equatable {
         for entry in archive.entries where !entry.isDirectory {
             do {
                 if let reader, let choices = stores[entry.name] {
-                    findings += try check(choices, of: reader, scratch: scratch)
+                    findings += try check(choices, of: reader, scratch: scratch, limits)
                 } else {
                     // Reading to the end compares size and CRC-32.
                     try archive.read(entry) { (_) throws(SystemError) in }
                 }
             } catch let error as BundleError {
                 if case .system(let failure) = error.reason { throw failure }
-                problems.append(error.description)
+                problems.append(CommandError(error).description)
             } catch let error as ZipError {
                 if case .system(let failure) = error.reason { throw failure }
-                problems.append(error.description)
+                problems.append(CommandError(error).description)
             }
         }
         // The damaged entry has been named already.
@@ -63,7 +75,7 @@ struct BundleCheck: Encodable, Equatable {
         if let reader {
             for choice in reader.metadata.storeChoices
             where !choice.isCommitted && choice.store.history?.entry != nil {
-                try checkHistory(of: choice, in: reader, scratch: scratch)
+                try checkHistory(of: choice, in: reader, scratch: scratch, limits)
             }
         }
         if let reader {
@@ -72,7 +84,9 @@ struct BundleCheck: Encodable, Equatable {
                     _ = try reader.statements(of: store)
                 } catch {
                     if case .system(let failure) = error.reason { throw failure }
-                    if !problems.contains(error.description) { problems.append(error.description) }
+                    if !problems.contains(error.description) {
+                        problems.append(CommandError(error).description)
+                    }
                 }
             }
         }
@@ -90,15 +104,19 @@ struct BundleCheck: Encodable, Equatable {
     ///   - choices: The copy, by all the names that the metadata has for it.
     ///   - bundle: The bundle.
     ///   - scratch: A directory where it has room.
+    ///   - limits: How much it can ask for.
     /// - Returns: What is wrong with it, as full sentences.
     /// - Throws: That the entry is damaged.
     private mutating func check(
-        _ choices: [StoreChoice], of bundle: BundleReader, scratch: String
+        _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
+        _ limits: UntrustedLimits
     ) throws(BundleError) -> [String] {
         guard let first = choices.first else { return [] }
         let file = try bundle.extract(first, below: scratch)
         defer { try? FileSystem.remove(Path.directory(of: file)) }
-        switch StoreIntegrity(ofStoreAt: file, isRedacted: first.store.redactions != nil) {
+        switch StoreIntegrity(
+            ofStoreAt: file, isRedacted: first.store.redactions != nil, limits: limits)
+        {
         case .good: return []
         case .bad(let finding):
             return choices.map { "The store '\($0.name)' is damaged: \(finding)." }
@@ -112,13 +130,13 @@ struct BundleCheck: Encodable, Equatable {
 
     /// Rebuilds the first state of a store's history; those after it take less.
     private mutating func checkHistory(
-        of choice: StoreChoice, in bundle: BundleReader, scratch: String
+        of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits
     ) throws {
         do {
             let history = try bundle.extractHistory(of: choice, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: history.copy)) }
             let first = try history.rebuild(0)
-            switch StoreIntegrity(ofStoreAt: first) {
+            switch StoreIntegrity(ofStoreAt: first, limits: limits) {
             case .good, .unknown: break
             case .bad(let finding):
                 problems.append(
@@ -126,7 +144,7 @@ struct BundleCheck: Encodable, Equatable {
             }
         } catch {
             if case .system(let failure) = error.reason { throw failure }
-            if !problems.contains(error.description) { problems.append(error.description) }
+            if !problems.contains(error.description) { problems.append(CommandError(error).description) }
         }
     }
 }

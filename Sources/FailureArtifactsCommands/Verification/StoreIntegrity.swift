@@ -13,21 +13,25 @@ enum StoreIntegrity: Equatable {
     /// - Parameters:
     ///   - path: The copy.
     ///   - isRedacted: Whether its values need not be what its `CHECK` constraints ask for.
-    init(ofStoreAt path: String, isRedacted: Bool = false) {
+    ///   - limits: How much it can ask for.
+    init(ofStoreAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard) {
         do {
-            let connection = try Connection(path: path, mode: .immutable)
-            try connection.distrustSchema()
+            let connection = try Connection.untrusted(path, limits: limits)
             if isRedacted { try connection.execute("PRAGMA ignore_check_constraints = 1") }
             do {
                 self = try Self.run("integrity_check", on: connection)
             } catch  where !error.isDatabaseDamaged {
                 // An index may need a collation or a function that only the application has.
                 let quick = try Self.run("quick_check", on: connection)
-                self = quick == .good ? .unknown(error.message) : quick
+                self = quick == .good ? .unknown(Self.reason(error)) : quick
             }
         } catch {
-            self = error.isDatabaseDamaged ? .bad(error.message) : .unknown(error.message)
+            self = error.isDatabaseDamaged ? .bad(error.message) : .unknown(Self.reason(error))
         }
+    }
+
+    private static func reason(_ error: SQLiteError) -> String {
+        error.isInterrupted ? "it took longer than the time limit" : error.message
     }
 
     private static func run(

@@ -56,11 +56,14 @@ package struct StoreComparison: ~Copyable {
     ///   - a: What there was.
     ///   - b: What it became.
     ///   - deadline: When everything that is asked of this comparison ends with an error that
-    ///     ``SQLiteError/isInterrupted``; nil for never.
+    ///     ``SQLiteError/isInterrupted``; nil for as long as the limits allow.
+    ///   - limits: How much the stores can ask for.
     /// - Throws: Why SQLite does not read a file, or that the files have different text encodings, which
     ///   SQLite cannot compare.
-    package init(a: Side, b: Side, deadline: Instant? = nil) throws(SQLiteError) {
-        let connection = try Self.open(a, b, deadline)
+    package init(
+        a: Side, b: Side, deadline: Instant? = nil, limits: UntrustedLimits = .standard
+    ) throws(SQLiteError) {
+        let connection = try Self.open(a, b, deadline, limits)
         let schemas = (
             try SchemaSide("main", of: connection), try SchemaSide("other", of: connection)
         )
@@ -72,11 +75,10 @@ package struct StoreComparison: ~Copyable {
     }
 
     private static func open(
-        _ a: Side, _ b: Side, _ deadline: Instant?
+        _ a: Side, _ b: Side, _ deadline: Instant?, _ limits: UntrustedLimits
     ) throws(SQLiteError) -> Connection {
-        let connection = try Connection(
-            path: a.path, mode: a.isPrivate ? .immutable : .readOnly, busyTimeout: 1)
-        connection.setDeadline(deadline)
+        let connection = try Connection.untrusted(a.path, isPrivate: a.isPrivate, limits: limits)
+        if let deadline { connection.setDeadline(deadline) }
         // A file that is no database is named by the first statement that reads it.
         do throws(SQLiteError) {
             try connection.execute("PRAGMA main.schema_version")
@@ -92,7 +94,6 @@ package struct StoreComparison: ~Copyable {
         } catch {
             throw SQLiteError("read '\(b.path)'", code: error.code, message: error.message)
         }
-        try connection.distrustSchema()
         // An index that SQLite makes for one query would have the size of the table.
         try connection.execute("PRAGMA automatic_index = 0")
         guard failure_artifacts_add_differ(connection.handle) == SQLITE_OK else {

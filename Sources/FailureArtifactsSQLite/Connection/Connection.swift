@@ -69,7 +69,7 @@ package struct Connection: ~Copyable {
     }
 
     /// A `file:` URI that names exactly `path`, for reading (<https://www.sqlite.org/uri.html>).
-    static func uri(path: String, isImmutable: Bool) -> String {
+    package static func uri(path: String, isImmutable: Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes = Array("file:".utf8)
         for byte in path.utf8 {
@@ -159,15 +159,5 @@ package struct Connection: ~Copyable {
             { context in
                 Instant.now > Instant(nanoseconds: UInt64(UInt(bitPattern: context))) ? 1 : 0
             }, context)
-    }
-
-    /// Keeps this connection from running anything that the database file brings along: no function with
-    /// side effects in views or triggers, no virtual table that was not declared innocuous, no writing
-    /// (<https://www.sqlite.org/security.html>).
-    package borrowing func distrustSchema() throws(SQLiteError) {
-        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
-        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
-        try execute("PRAGMA query_only = 1; PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0")
     }
 }

@@ -39,5 +39,8 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether a progress handler, that is a time limit, ended the work.
     package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
 
+    /// Whether a value, a statement or all memory would have been larger than the connection's limits allow.
+    package var isTooMuch: Bool { primaryCode == SQLITE_TOOBIG || primaryCode == SQLITE_NOMEM }
+
     package var description: String { "cannot \(operation): \(message) (SQLite error \(code))" }
 }

@@ -17,15 +17,21 @@ enum Freelist {
         var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }
         // Each trunk is a page of its own: a list of more of them goes in circles.
         var trunksLeft = databaseSize
-        while trunk > 0, trunk <= databaseSize, trunksLeft > 0, let page = try read(trunk) {
+        // The first page has the header, and is never free.
+        while trunk > 1, trunk <= databaseSize, trunksLeft > 0, let page = try read(trunk) {
             trunksLeft -= 1
             let count = page.withBytes { Int($0.bigEndianUInt32(at: 4)) }
             guard count <= page.count / 4 - 2 else { break }
-            let before = leaves.count
-            page.withBytes { bytes in
-                for index in 0..<count { leaves.insert(bytes.bigEndianUInt32(at: 8 + 4 * index)) }
+            let isGood = page.withBytes { bytes in
+                for index in 0..<count {
+                    let leaf = bytes.bigEndianUInt32(at: 8 + 4 * index)
+                    guard leaf > 1, leaf <= databaseSize, leaves.insert(leaf).inserted else {
+                        return false
+                    }
+                }
+                return true
             }
-            guard leaves.count == before + count else { break }
+            guard isGood else { break }
             trunk = page.withBytes { $0.bigEndianUInt32(at: 0) }
         }
         return leaves

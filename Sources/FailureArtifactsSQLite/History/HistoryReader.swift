@@ -48,6 +48,15 @@ package struct HistoryReader: ~Copyable, Sendable {
                 throw HistoryError(path, .damaged("page \(page) of state 0 is one too many"))
             }
         }
+        // What a state has beyond the last one is in images. Without this, a few bytes make a file of 256 TiB.
+        let images = UInt64(layout.initialPageCount) + UInt64(layout.changedPageCount)
+        // The page that has the lock bytes has no image.
+        let largest = UInt64(transactions.last?.databaseSize ?? 0) + images + 1
+        for (state, size) in ([layout.initialSize] + transactions.map(\.databaseSize)).enumerated()
+        where UInt64(size) > largest {
+            throw HistoryError(
+                path, .damaged("state \(state) has \(size) pages, of which most have no image"))
+        }
         self.file = file
         self.layout = layout
         self.initialPages = initialPages

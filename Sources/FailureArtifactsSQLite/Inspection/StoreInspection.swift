@@ -38,8 +38,7 @@ package struct StoreInspection: Sendable, Equatable {
     package init(
         ofFile path: String, timeLimit: Double, checksConstraints: Bool = true
     ) throws(SQLiteError) {
-        let connection = try Connection(path: path, mode: .immutable)
-        try connection.distrustSchema()
+        let connection = try Connection.untrusted(path, limits: .none)
         if !checksConstraints { try connection.execute("PRAGMA ignore_check_constraints = 1") }
         pageSize = try connection.integer(of: "PRAGMA page_size")
         pageCount = try connection.integer(of: "PRAGMA page_count")

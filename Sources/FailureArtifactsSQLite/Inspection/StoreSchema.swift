@@ -27,8 +27,7 @@ package struct StoreSchema: Sendable, Equatable {
     ///   - maximumBytes: How much text is taken at most.
     /// - Throws: The failure to read it, such as that it is damaged.
     package init(ofFile path: String, maximumBytes: Int = .max) throws(SQLiteError) {
-        let connection = try Connection(path: path, mode: .immutable)
-        try connection.distrustSchema()
+        let connection = try Connection.untrusted(path)
         try self.init(of: connection, maximumBytes: maximumBytes)
     }
 

@@ -18,7 +18,7 @@ enum DifferenceText {
         var lines = [title, ""]
         do {
             lines.append(try StoreDifference(from: a, to: b).description)
-            let comparison = try StoreComparison(a: a, b: b)
+            let comparison = try StoreComparison(a: a, b: b, limits: .none)
             for table in try comparison.tables() where table.problem == nil {
                 var rows: [String] = []
                 let counts = try comparison.forEachRowChange(

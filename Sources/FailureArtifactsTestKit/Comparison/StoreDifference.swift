@@ -108,7 +108,7 @@ extension StoreDifference {
     /// Compares two database files.
     init(from a: StoreComparison.Side, to b: StoreComparison.Side) throws(TestStoreError) {
         do throws(SQLiteError) {
-            let comparison = try StoreComparison(a: a, b: b)
+            let comparison = try StoreComparison(a: a, b: b, limits: .none)
             for change in comparison.schemaChanges() { add(change) }
             for table in try comparison.tables() {
                 if let problem = table.problem {

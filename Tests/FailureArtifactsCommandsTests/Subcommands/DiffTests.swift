@@ -247,11 +247,11 @@ import Testing
             ([plain], 64, "error: '\(plain)' is a database: B is missing. See"),
             (
                 [alone], 64,
-                "error: '\(alone)' has nothing to compare: no transaction was open in any store."
+                "error: '\(alone)' has nothing to compare: no transaction was open in any store, and what it held at the start was not kept."
             ),
             (
                 [alone, "--store", "s"], 64,
-                "error: '\(alone)' has nothing to compare: no transaction was open in the store 's'."
+                "error: '\(alone)' has nothing to compare: no transaction was open in the store 's', and what it held at the start was not kept."
             ),
             ([bundle, "--store", "nope"], 66, "error: '\(bundle)' has no store 'nope'"),
             (

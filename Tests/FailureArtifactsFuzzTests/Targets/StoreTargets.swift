@@ -1,0 +1,115 @@
+@testable internal import FailureArtifactsCommands
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+extension FuzzTarget {
+    /// A history file, with the copy that it belongs to.
+    static let history = FuzzTarget("history", seeds: { [try Seeds.store().history] }) {
+        bytes, scratch in
+        let copy = try scratch.write(try Seeds.store().committed, to: "copy")
+        let reader = try HistoryReader(path: try scratch.write(bytes, to: "history"))
+        let count = reader.transactions.count
+        for state in 0...min(count, 8) {
+            let path = scratch.path("state")
+            try? FileSystem.remove(path)
+            do {
+                try reader.rebuild(at: state, from: copy, to: path)
+            } catch {
+                continue
+            }
+            Self.requireSize(path)
+            _ = try? StoreInspection(ofFile: path, timeLimit: 0.2)
+            guard state < count else { break }
+            let next = scratch.path("next")
+            try? FileSystem.remove(next)
+            do {
+                try FileSystem.copy(path, toNewFile: next)
+                try reader.advance(next, from: state)
+                Self.requireSize(next)
+                _ = try RowChanges.count(
+                    from: path, to: next, pages: Set(reader.transactions[state].pages))
+            } catch {
+                continue
+            }
+        }
+    }
+
+    /// However few bytes a file takes on disk, SQLite and others count its size.
+    private static func requireSize(_ path: String) {
+        let size = FileSystem.regularFile(path)?.size ?? 0
+        require(size <= 64 << 20, "A state of a small history has \(size) bytes.")
+    }
+
+    /// A WAL, whose checksums are made right: without that, little of it would be read.
+    static let log = FuzzTarget("wal", seeds: { [try Seeds.store().log] }) { bytes, scratch in
+        var bytes = bytes
+        // The first byte is the seed's own: an odd one leaves the checksums as they are.
+        if bytes.first.map({ $0 & 1 == 0 }) ?? false { Seeds.repairLog(&bytes) }
+        bytes = Array(bytes.dropFirst())
+        let wal = try scratch.write(bytes, to: "database-wal")
+        let log = try WriteAheadLog(reading: try File(reading: wal))
+        let source = HistorySource(
+            database: try File(reading: try scratch.write(try Seeds.store().database, to: "database")),
+            wal: try File(reading: wal))
+        let pages = UInt64(log.transactions.last?.databaseSize ?? 1)
+        let target = scratch.path("history")
+        let summary = try HistoryRecorder(maximumBytes: 8 << 20, timeLimit: 2).record(
+            source, committedPages: pages, to: target)
+        guard summary.transactions > 0 else { return }
+        let reader = try HistoryReader(path: target)
+        require(reader.transactions.count == summary.transactions, "Not all that was recorded is read.")
+        _ = try reader.rebuild(
+            at: 0, from: try scratch.write(try Seeds.store().committed, to: "copy"),
+            to: scratch.path("state"))
+    }
+
+    /// A database file, beside a good one.
+    static let store = FuzzTarget("store", seeds: { try Seeds.databases() }) { bytes, scratch in
+        try look(
+            at: try scratch.write(bytes, to: "b.sqlite"),
+            beside: try scratch.write(try Seeds.databases()[0], to: "a.sqlite"), scratch)
+    }
+
+    /// The SQL that makes a store, beside one that has made it without.
+    static let schema = FuzzTarget("schema", seeds: { Seeds.schemas }) { bytes, scratch in
+        let sql = String(decoding: bytes, as: UTF8.self)
+        let forbidden = ["attach", "vacuum", "load_ext", "temp_store", "fts3_tok"]
+        let lower = sql.lowercased()
+        guard !forbidden.contains(where: lower.contains), !bytes.contains(0) else { return }
+        let path = scratch.path("b.sqlite")
+        do {
+            let connection = try Connection(path: path, mode: .create)
+            connection.setDeadline(Instant.now.advanced(bySeconds: 0.2))
+            try connection.execute(sql)
+        } catch {
+            // What came before the mistake is there.
+        }
+        try look(at: path, beside: try scratch.write(try Seeds.databases()[0], to: "a.sqlite"), scratch)
+    }
+
+    private static func look(at path: String, beside other: String, _ scratch: Scratch) throws {
+        _ = try? StoreInspection(ofFile: path, timeLimit: 0.2)
+        _ = StoreIntegrity(ofStoreAt: path)
+        for (a, b) in [(other, path), (path, other), (path, path)] {
+            let deadline = Instant.now.advanced(bySeconds: 0.3)
+            do {
+                let comparison = try StoreComparison(
+                    a: StoreComparison.Side(path: a, isPrivate: true),
+                    b: StoreComparison.Side(path: b, isPrivate: true), deadline: deadline)
+                let changes = comparison.schemaChanges()
+                require(a != b || changes.isEmpty, "A store is not like itself.")
+                for table in try comparison.tables() {
+                    let counts = try comparison.forEachRowChange(in: table, limit: 100) { _ in }
+                    require(
+                        a != b || counts.total == 0 || StoreIntegrity(ofStoreAt: path) != .good,
+                        "'\(table.name)' of a good store is not like itself.")
+                }
+                _ = try comparison.writeScript { _ in }
+            } catch {
+                continue
+            }
+            _ = try? RowChanges.count(from: a, to: b, pages: [1, 2, 3])
+            _ = try? RowChanges.count(from: a, to: b)
+        }
+    }
+}

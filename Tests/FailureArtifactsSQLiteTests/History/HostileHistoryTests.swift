@@ -1,0 +1,58 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsSQLite
+
+/// What was found by `Scripts/fuzz`.
+@Suite struct HostileHistoryTests {
+    /// A trunk page of a freelist.
+    private func trunk(next: UInt32, _ leaves: [UInt32]) -> [UInt8] {
+        let bytes = ([next, UInt32(leaves.count)] + leaves).flatMap { number in
+            [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+        }
+        return bytes + [UInt8](repeating: 0, count: 512 - bytes.count)
+    }
+
+    /// Leaf 0, which a corrupt store can have, was read as a page, and trapped in the test's own process.
+    @Test(arguments: [0, 1, 21, UInt32.max, 3]) func leavesThatAreNone(_ leaf: UInt32) throws {
+        var header = [UInt8](repeating: 0, count: 512)
+        header[35] = 2
+        let pages: [UInt32: [UInt8]] = [
+            1: header, 2: trunk(next: 4, [3, leaf, 5]), 4: trunk(next: 0, [6]),
+        ]
+        let leaves = try Freelist.leaves(databaseSize: 20) { (page) throws(HistoryError) in pages[page] }
+        #expect(leaves == [3])
+    }
+
+    @Test func leavesAndTrunks() throws {
+        var header = [UInt8](repeating: 0, count: 512)
+        header[35] = 2
+        let pages: [UInt32: [UInt8]] = [1: header, 2: trunk(next: 4, [3, 5]), 4: trunk(next: 1, [20])]
+        let leaves = try Freelist.leaves(databaseSize: 20) { (page) throws(HistoryError) in pages[page] }
+        #expect(leaves == [3, 5, 20])
+    }
+
+    /// A few bytes made a file of up to 256 TiB, which takes no room but is counted and read.
+    @Test(arguments: [0, 1]) func aStateOfManyPages(_ state: Int) throws {
+        try withTemporaryDirectory { directory in
+            let page = [UInt8](repeating: 0, count: 512)
+            for (size, isRefused) in [(5, false), (6, true), (UInt32.max, true)] as [(UInt32, Bool)] {
+                let layout = HistoryLayout(
+                    pageSize: 512, initialSize: state == 0 ? size : 1, transactionCount: 2,
+                    initialPageCount: 1, changedPageCount: 2)
+                let numbers: [UInt32] = [1, state == 1 ? size : 1, 1, 1, 1, 1, 1]
+                let path = directory + "/history"
+                try? FileSystem.remove(path)
+                try FileSystem.write(
+                    layout.header + HistoryLayout.bytes(of: numbers) + page + page + page,
+                    toNewFile: path)
+                guard isRefused else {
+                    #expect(try HistoryReader(path: path).databaseSize(of: state) == size)
+                    continue
+                }
+                let error = #expect(throws: HistoryError.self) { _ = try HistoryReader(path: path) }
+                #expect(error?.description.contains("state \(state) has \(size) pages") == true)
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// The program that `Scripts/fuzz` runs: libFuzzer with the reading side of the product. The sources are the
+// product's own, by symbolic links, so that they are compiled with the fuzzer's instrumentation and are of one
+// package with the targets.
+let package = Package(
+    name: "fuzz",
+    platforms: [.macOS(.v13)],
+    targets: [
+        .systemLibrary(
+            name: "CFailureArtifactsSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        .systemLibrary(
+            name: "CFailureArtifactsZlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+        .target(name: "FailureArtifactsSystem", swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsZip",
+            dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
+        .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(
+            name: "FailureArtifactsSQLite",
+            dependencies: [
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
+                "CFailureArtifactsComparison",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsBundle",
+            dependencies: ["FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip"],
+            swiftSettings: settings),
+        .target(name: "CFailureArtifactsProcesses"),
+        .target(
+            name: "FailureArtifactsCommands",
+            dependencies: [
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "FailureArtifactsCommands", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .executableTarget(name: "FuzzEntry", dependencies: ["FuzzTargets"], swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,269 @@
+"""Every reading command over bundles that mean harm: an error or what is sound, and nothing else happens."""
+
+import contextlib
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import harness
+import hostile
+
+TOOL = harness.BUILD / "debug" / "failure-artifacts"
+MEBIBYTE = 1 << 20
+MEMORY = 1152 * MEBIBYTE  # What stays resident, at most: SQLite's GiB, and the tool.
+SECONDS = 100
+BRIEF = ("--time-limit", "1")
+STATUSES = {0, 1, 64, 65, 66, 74}
+# A line end is none; a carriage return is one in CSV.
+CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Outcome:
+    def __init__(self, status, output, errors, peak, seconds):
+        self.status, self.output, self.errors, self.peak, self.seconds = status, output, errors, peak, seconds
+
+
+def start(arguments, environment, directory):
+    """Runs the tool under limits, and waits for it."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # Addresses are cheap, and the threads' stacks take many.
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            [str(TOOL), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+            cwd=directory, env=environment, preexec_fn=limit)
+        killer = threading.Timer(SECONDS, process.kill)
+        killer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            killer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (output, errors):
+            file.seek(0)
+        return Outcome(
+            process.returncode, output.read(), errors.read(), usage.ru_maxrss * 1024, time.monotonic() - begin)
+
+
+class Hostile(unittest.TestCase):
+    """`open` runs a `sqlite3` of ours, which says how it was called; no other program can be started."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="hostile ")
+        self.addCleanup(temporary.cleanup)
+        self.place = pathlib.Path(temporary.name)
+        for name in ("bin", "tmp", "here"):
+            (self.place / name).mkdir()
+        self.evil = self.place / "evil"
+        (self.place / "bin" / "sqlite3").symlink_to(shutil.which("sqlite3"))
+        self.environment = {
+            "PATH": str(self.place / "bin"), "TMPDIR": str(self.place / "tmp"), "LANG": "C.UTF-8",
+            "HOME": str(self.place / "home"), "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS_CACHE": "off"}
+        self.peak = (0, "")
+        self.slowest = (0, "")
+
+    def tearDown(self):
+        if os.environ.get("HOSTILE_FIGURES"):
+            print(f"\n{self.id()}: {self.peak[0] >> 20} MiB in {self.peak[1]}; "
+                  f"{self.slowest[0]:.1f} s in {self.slowest[1]}")
+
+    def run_tool(self, title, *arguments, statuses=STATUSES):
+        """Runs a command, and makes sure of all that has to be so whatever the bundle is."""
+        place, here = self.place, self.place / "here"
+        before = {path: path.read_bytes() for path in place.glob("*.zip")}
+        found = start(arguments, self.environment, here)
+        said = f"{title}: {arguments[0]}: status {found.status}, {found.seconds:.1f} s, " \
+               f"{found.peak >> 20} MiB, {found.errors[-500:]!r}"
+        self.assertIn(found.status, statuses, said)
+        self.assertLess(found.peak, MEMORY, said)
+        self.assertFalse(self.evil.exists(), said)
+        self.assertEqual(list((place / "tmp").iterdir()), [], said)
+        self.assertFalse((place / "home").exists(), said)
+        self.assertEqual({path.name for path in here.iterdir()} - {"out", "page.html", "failure-artifacts.html"}, set(), said)
+        self.assertEqual({path: path.read_bytes() for path in place.glob("*.zip")}, before, said)
+        for path in here.rglob("*"):
+            self.assertFalse(path.is_symlink(), said)
+            self.assertTrue(path.is_file() or path.is_dir(), said)
+        if arguments[0] not in ("open", "query"):  # These give values as they are, where it is no terminal.
+            self.assertNotRegex(found.output, CONTROL, said)
+        if arguments[0] != "open":
+            if found.status not in (0, 1):
+                self.assertRegex(found.errors, rb"(?m)^error: .+\.$", said)
+            for line in found.errors.splitlines():
+                self.assertRegex(line, rb"^(error|warning): ", said)
+        self.assertNotRegex(found.errors, CONTROL, said)
+        self.peak = max(self.peak, (found.peak, f"{title}: {arguments[0]}"))
+        self.slowest = max(self.slowest, (found.seconds, f"{title}: {arguments[0]}"))
+        for path in here.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return found
+
+    def run_all(self, title, content, failing=(), sql="SELECT * FROM sqlite_master", sound=(),
+                only=hostile.ALL):
+        """Runs every command; those in `failing` have to fail, and those in `sound` must not."""
+        path = self.place / "LedgerTests.testTransfer-1a2b3c4d.zip"
+        path.write_bytes(content)
+        commands = [
+            ("list", path), ("show", path, "--json"), ("show", path), ("open", path, "--", ".schema"),
+            ("query", path, sql, *BRIEF), ("query", path, "SELECT count(*) FROM sqlite_master"),
+            ("history", path, *BRIEF), ("diff", path, *BRIEF), ("diff", path, "--at", "0", "--sql", *BRIEF),
+            ("extract", path, "-o", "out"), ("extract", path, "--at", "0", "-o", "out"),
+            ("extract", path, "--fixture", "-o", "out"), ("verify", path, *BRIEF),
+            ("report", path, "-o", "page.html")]
+        if failing is hostile.ALL:
+            # What cannot be opened at all cannot be in another way.
+            commands = list({command[0]: command for command in reversed(commands)}.values())
+        for command in (command for command in commands if command[0] in only):
+            with self.subTest(title, command=command[0]):
+                found = self.run_tool(title, *command)
+                # With these the commands read a part of the bundle only.
+                is_part = "--at" in command or "--fixture" in command
+                if command[0] in failing and (failing is hostile.ALL or not is_part):
+                    self.assertNotEqual(found.status, 0, f"{title}: {command[0]}")
+                if command[0] in sound and not is_part:
+                    self.assertEqual(found.status, 0, f"{title}: {command[0]}: {found.errors[-500:]!r}")
+        path.unlink()
+
+    def test_good(self):
+        """The ground of all others: each command works on what is good."""
+        path = self.place / "good.zip"
+        for content in (hostile.packed(hostile.entries()), hostile.forged(hostile.good())):
+            path.write_bytes(content)
+            for command in hostile.ALL:
+                more = {"query": ["SELECT 1"], "open": ["--", "SELECT 1"], "extract": ["-o", "out"]}
+                found = self.run_tool("good", command, path, *more.get(command, []))
+                self.assertEqual(found.status, 1 if command == "diff" else 0, (command, found.errors))
+
+    def test_archives(self):
+        for title, content, failing in hostile.archives():
+            self.run_all(title, content, failing)
+
+    def test_a_million_entries(self):
+        path = self.place / "many.zip"
+        path.write_bytes(hostile.many(1_000_000))
+        for command in ("list", "verify", "extract"):
+            found = self.run_tool("a million entries", command, path)
+            self.assertNotEqual(found.status, 0)
+
+    def test_no_limits(self):
+        """What a limit keeps from being read is read where the flag lifts it."""
+        path = self.place / "zeros.zip"
+        path.write_bytes(hostile.forged([*hostile.good(), hostile.bomb(320 << 20, "attachments/zeros")]))
+        found = self.run_tool("zeros", "extract", path, "-o", "out")
+        self.assertEqual(found.status, 65)
+        self.assertIn(b"--no-limits", found.errors)
+        for command in (("extract", path, "-o", "out"), ("verify", path)):
+            self.assertEqual(self.run_tool("zeros", *command, "--no-limits").status, 0)
+
+    def test_metadata(self):
+        for title, content, fails in hostile.descriptions():
+            with self.subTest(title):
+                bundle = hostile.packed(hostile.entries(metadata=content))
+                if title[0].islower() and ": " in title:
+                    # Many, and much alike.
+                    path = self.place / "a.zip"
+                    path.write_bytes(bundle)
+                    self.assertNotEqual(self.run_tool(title, "list", path).status, 0)
+                    self.assertNotEqual(self.run_tool(title, "verify", path).status, 0)
+                    path.unlink()
+                else:
+                    self.run_all(
+                        title, bundle, hostile.ALL if fails else (), sound=("list",) if fails is False else (),
+                        only=("list", "verify", "report") if fails else hostile.ALL)
+
+    def test_stores(self):
+        for title, content, sql in hostile.stores(str(self.evil)):
+            self.run_all(title, hostile.packed(hostile.entries(store=content)), (), sql, ("list", "extract"))
+
+    def test_histories(self):
+        for title, content, fails in hostile.histories():
+            bundle = hostile.packed(hostile.entries(history=content))
+            self.run_all(title, bundle, ("history", "verify") if fails else (), sound=("list", "show", "query"))
+
+    def test_logs(self):
+        for title, content in hostile.logs():
+            self.run_all(title, hostile.packed(hostile.entries(statements=content)), (), sound=("list", "show", "query"))
+
+    def test_open(self):
+        """sqlite3 has functions of its own, which a store must not call; the user may."""
+        path = self.place / "a.zip"
+        for title, content, sql in hostile.stores(str(self.evil)):
+            if " to write a file" in title or " to edit" in title or "replaces" in title:
+                with self.subTest(title):
+                    path.write_bytes(hostile.packed(hostile.entries(store=content)))
+                    # Of a trigger, what fires it.
+                    more = ("UPDATE account SET balance = 1; DELETE FROM account",) if "trigger" in title else ()
+                    found = self.run_tool(title, "open", path, "--", sql, *more, statuses={1})
+                    self.assertIn(b"unsafe use of", found.errors)
+        own = self.place / "here" / "out"
+        path.write_bytes(hostile.packed(hostile.entries()))
+        found = start(["open", path, "--", f"SELECT writefile('{own}', 'x')"], self.environment, self.place)
+        self.assertEqual((found.status, found.output, own.read_text()), (0, b"1\n", "x"), found.errors)
+
+    def test_scripts(self):
+        """What `diff --sql` writes does no more than to change the store it is for."""
+        path, ground = self.place / "a.zip", self.place / "ground.sqlite"
+        for title, content, _ in hostile.stores(str(self.evil)):
+            with self.subTest(title):
+                path.write_bytes(hostile.packed(hostile.entries(store=content)))
+                script = self.run_tool(title, "diff", path, "--sql", "--time-limit", "1").output
+                if not script:
+                    continue
+                ground.write_bytes(hostile.CHANGED)
+                # It may fail, with what a store claims to be, or make an index that takes for ever.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    subprocess.run(
+                        ["sqlite3", "-bail", str(ground)], input=script, capture_output=True, timeout=5,
+                        cwd=self.place / "here")
+                ground.with_name(ground.name + "-journal").unlink(missing_ok=True)
+                self.assertFalse(self.evil.exists(), script[:500])
+                self.assertEqual(list((self.place / "here").iterdir()), [], script[:500])
+
+    def test_a_step_without_an_end(self):
+        """One row, whose computation SQLite does not interrupt."""
+        columns = ", ".join(f"length(hex(randomblob(15000000))) AS c{n}" for n in range(900))
+        store = hostile.database(hostile.BEFORE, f"CREATE VIEW v AS SELECT {columns}")
+        path = self.place / "a.zip"
+        path.write_bytes(hostile.packed(hostile.entries(store=store)))
+        found = self.run_tool("a long step", "query", path, "SELECT * FROM v", "--time-limit", "1", statuses={74})
+        self.assertIn(b"took too long", found.errors)
+
+    def test_a_history_without_a_committed_copy(self):
+        description = hostile.metadata(hostile.described(
+            transactionOpen=True, capture={**hostile.CAPTURE, "method": "serialize"},
+            history={"entry": "history/ledger.wal-history", "transactions": 1, "bytes": 1}))
+        self.run_all(
+            "only an uncommitted copy", hostile.packed(hostile.entries(metadata=description)), ("history", "verify"),
+            sound=("list", "show", "query"))
+
+    def test_a_named_pipe(self):
+        os.mkfifo(self.place / "pipe.zip")
+        self.assertNotEqual(start(["list", self.place / "pipe.zip"], self.environment, self.place).status, 0)
+        self.assertNotEqual(start(["list", self.place], self.environment, self.place).status, 0)
+
+    def test_a_directory_of_journals(self):
+        """What `sweep` finds may be anything, too."""
+        for title, content in [
+            ("noise", os.urandom(500)), ("nothing", b""), ("huge", b"T\t1\t" * 500_000),
+            ("numbers", f"P\ta\tb\tc\td\t1\nT\t1\t{(1 << 63) - 1}\t{(1 << 31) - 1}\tXCTest\tA\tb\t1\nS\t1\t/etc/passwd\n".encode()),
+        ]:
+            artifacts = self.place / "artifacts"
+            (artifacts / ".in-flight").mkdir(parents=True)
+            for name in ("journal-99999999-1", "journal-99999999-1.taken-99999998-1", "x"):
+                (artifacts / ".in-flight" / name).write_bytes(content)
+            self.run_tool(title, "sweep", artifacts)
+            shutil.rmtree(artifacts)
