@@ -25,6 +25,8 @@ package struct FileStatus: Equatable, Sendable {
     package let owner: UInt32
     /// The nine bits of who may do what.
     package let permissions: UInt16
+    /// How many names it has; that it has another one is no change of it either.
+    package let links: UInt64
 
     /// What a descriptor of this process is open on; nil for one that is closed.
     package init?(ofDescriptor descriptor: CInt) {
@@ -51,6 +53,7 @@ package struct FileStatus: Equatable, Sendable {
         accessed = Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec)
         owner = information.st_uid
         permissions = UInt16(information.st_mode & 0o777)
+        links = UInt64(information.st_nlink)
     }
 
     package static func == (left: FileStatus, right: FileStatus) -> Bool {

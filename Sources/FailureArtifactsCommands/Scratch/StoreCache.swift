@@ -122,9 +122,17 @@ struct StoreCache {
         return accept(path, size: size, orRemove: kept)
     }
 
-    /// Moves a kept file to a path in a lease, where it may be changed; false where there is none.
+    /// Moves a kept file to a path in a lease, where it may be changed; false where there is none, or somebody
+    /// is reading it.
     func take(_ key: String, to path: String, size: UInt64) -> Bool {
-        guard (try? FileSystem.rename(Path.join(directory, key), to: path)) != nil else { return false }
+        let kept = Path.join(directory, key)
+        guard (try? FileSystem.rename(kept, to: path)) != nil else { return false }
+        // Now that it has no name here, nobody can begin to read it.
+        if let status = try? FileSystem.status(of: path), status.links > 1 {
+            try? FileSystem.link(path, as: kept)
+            try? FileSystem.remove(path)
+            return false
+        }
         return accept(path, size: size, orRemove: nil)
     }
 

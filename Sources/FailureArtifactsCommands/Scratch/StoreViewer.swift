@@ -4,6 +4,8 @@ internal import FailureArtifactsSystem
 struct StoreViewer: Equatable {
     let executable: String
     var arguments: [String] = []
+    /// What follows the store's path.
+    var settings: [String] = []
     /// What stands between the store's path and arguments that are passed on.
     var separator: [String] = []
 
@@ -12,7 +14,7 @@ struct StoreViewer: Equatable {
     /// - Throws: How to get it where it is missing.
     static func shell(environment: [String: String]) throws(CommandError) -> StoreViewer {
         if let path = ChildProcess.executable(named: "sqlite3", environment: environment) {
-            return StoreViewer(executable: path, arguments: precautions)
+            return StoreViewer(executable: path, settings: precautions)
         }
         throw CommandError(
             .noInput,

@@ -55,7 +55,8 @@ struct OpenCommand: Command {
                 }
                 let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
                 let status = try ChildProcess.run(
-                    viewer.executable, arguments: viewer.arguments + [file.path] + more,
+                    viewer.executable,
+                    arguments: viewer.arguments + [file.path] + viewer.settings + more,
                     environment: console.environment,
                     interruption: console.interruption)
                 return ExitCode(rawValue: status)

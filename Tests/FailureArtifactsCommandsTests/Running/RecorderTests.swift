@@ -90,7 +90,8 @@ import Testing
                              [tool, "run", *options, "--", python, "log.py"] if options
                              else ["env", python, "log.py"])
                 text = b""
-                while b"passed (0.5 seconds)." not in text:
+                # With its end: what is typed is echoed where the output is then.
+                while b"passed (0.5 seconds)." + bytes([13, 10]) not in text:
                     text += os.read(master, 65536)
                 os.write(master, b"go on" + chr(10).encode())
                 try:
@@ -98,7 +99,9 @@ import Testing
                 except OSError: pass
                 return text, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
             direct = session()
-            print(session("--timeout", "1h") == direct, session("--junit", "j.xml") == direct, direct[1])
+            watched, recorded = session("--timeout", "1h"), session("--junit", "j.xml")
+            print(watched == direct, recorded == direct, direct[1])
+            if not watched == recorded == direct: print(direct, watched, recorded, sep=chr(10))
             print(open("j.xml").read())
             """, in: fixture.directory)
         #expect(output.hasPrefix("True True 0\n"))

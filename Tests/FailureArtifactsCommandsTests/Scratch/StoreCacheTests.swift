@@ -179,6 +179,22 @@ import Testing
         #expect(try kept(fixture) == ["d.sqlite"])
     }
 
+    @Test func whatSomebodyReadsIsNotGivenAway() throws {
+        let fixture = try Fixture()
+        let cache = StoreCache(directory: fixture.path("cache"), limit: 250, minimum: 1)
+        try FileSystem.createDirectory(fixture.path("cache"))
+        let kept = fixture.path("cache/k.sqlite")
+        try FileSystem.write([UInt8](repeating: 7, count: 100), toNewFile: kept)
+        cache.mark(kept)
+        let (reader, writer) = (fixture.path("reader"), fixture.path("writer"))
+        #expect(cache.link("k.sqlite", to: reader, size: 100))
+        #expect(!cache.take("k.sqlite", to: writer, size: 100))
+        #expect(FileSystem.regularFile(kept) != nil && FileSystem.regularFile(writer) == nil)
+        try FileSystem.remove(reader)
+        #expect(cache.take("k.sqlite", to: writer, size: 100))
+        #expect(FileSystem.regularFile(kept) == nil)
+    }
+
     @Test func whatAnEndedProcessHasLeftIsRemoved() throws {
         let fixture = try Fixture()
         let cache = StoreCache(directory: fixture.path("cache"))
