@@ -117,8 +117,16 @@ extension Capture {
             guard FileSystem.regularFile(target) != nil else {
                 throw CaptureError(description: "it left no file")
             }
-            test.state.withLock { state in
-                state.attachments += files.map { ($0.name, .file($0.path)) }
+            if !rules.concernStores {
+                test.state.withLock { state in
+                    state.attachments += files.map { ($0.name, .file($0.path)) }
+                }
+            } else if !files.isEmpty {
+                state.withLock { state in
+                    state.warnings.append(
+                        "What the store '\(found.name)' keeps in files of their own was left out: there is no "
+                            + "telling which of it is redacted.")
+                }
             }
             return DiscoveredStore(path: target)
         } catch {

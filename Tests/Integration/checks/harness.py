@@ -178,6 +178,30 @@ def launch(selection, directory, variables, wrapper=(), patience=120, **options)
         capture_output=True, text=True, encoding="utf-8", timeout=patience, **options)
 
 
+# The system counts what a process has before it becomes another program, and that is what its parent had: so the
+# parent is a small one.
+MEASURING = """
+import os, sys
+process = os.fork()
+if process == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+_, status, usage = os.wait4(process, 0)
+os.write(int(sys.argv[1]), f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}".encode())
+"""
+
+
+def measured(command, **options):
+    """Runs a command; gives its status, and the greatest size of its memory in bytes."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as result:
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", MEASURING, str(writer), *map(str, command)], check=True,
+            pass_fds=[writer], **options)
+        os.close(writer)
+        status, peak = map(int, result.read().split())
+    return status, peak * (1 if sys.platform == "darwin" else 1024)
+
+
 def run(selection, variables=None, at="failure-artifacts", **options):
     """Runs the selected tests in a fresh directory, and reads the artifacts directory `at`."""
     with tempfile.TemporaryDirectory(prefix="integration ") as name:

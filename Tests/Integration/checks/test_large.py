@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import zipfile
 
-from harness import EXECUTABLE, clean_environment
+from harness import EXECUTABLE, clean_environment, measured
 
 PAGE = 65536
 SIZE = 4_402_380_800  # 4.1 GiB, in whole pages
@@ -77,12 +77,9 @@ class Large(unittest.TestCase):
         environment = clean_environment(
             store.parent, SUITE_STORE=str(store), FAILURE_ARTIFACTS_DIR=str(artifacts),
             FAILURE_ARTIFACTS_MAX_STORE_BYTES=str(8 << 30), FAILURE_ARTIFACTS_MAX_TOTAL_BYTES=str(8 << 30))
-        process = subprocess.Popen(
-            [str(EXECUTABLE), "RawSuite.LargeTests/testGivenStore"], cwd=store.parent, env=environment,
+        status, peak = measured(
+            [EXECUTABLE, "RawSuite.LargeTests/testGivenStore"], cwd=store.parent, env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 1)
+        self.assertEqual(status, 1)
         [bundle] = artifacts.glob("*.zip")
-        unit = 1 if os.uname().sysname == "Darwin" else 1024
-        return bundle, usage.ru_maxrss * unit
+        return bundle, peak
