@@ -76,6 +76,8 @@ extension StoreDetail {
         let first = max(0, all.count - limits.transactions)
         let old = try history.rebuild(first)
         let new = try history.rebuild(first, to: old + ".next")
+        // What the statements are told apart by.
+        var outlines: [StateChanges] = []
         for index in first..<all.count {
             guard Instant.now < deadline else {
                 notes.append(
@@ -84,6 +86,10 @@ extension StoreDetail {
                 break
             }
             try history.advance(new, from: index)
+            if !statements.isEmpty {
+                outlines.append(
+                    try RowChanges.count(from: old, to: new, pages: Set(all[index].pages)))
+            }
             changes.append(
                 TransactionDetail(
                     number: index + 1, pages: all[index].pages.count,
@@ -91,5 +97,9 @@ extension StoreDetail {
                         from: old, to: new, limits, budget: &budget, deadline: deadline)))
             try history.advance(old, from: index)
         }
+        guard !statements.isEmpty, changes.count == all.count - first else { return }
+        let found = LoggedTransactions(statements, of: store).statements(
+            of: outlines, isWhole: first == 0 && store.history?.reason == nil)
+        for (index, statements) in found.enumerated() { changes[index].statements = statements }
     }
 }

@@ -33,10 +33,30 @@ struct StatementTimeline {
         return text + "</tbody></table></div>\n"
     }
 
+    /// The statements that made a transaction, a line each.
+    static func list(of statements: [StatementRecord]) -> String {
+        guard !statements.isEmpty else { return "" }
+        let shown = statements.prefix(20)
+        let lines = shown.map { statement in
+            let (sql, isCut) = cut(statement)
+            return "<div><code>\(HTMLText.line(sql))\(isCut ? "…" : "")</code></div>\n"
+        }
+        let rest = statements.count - shown.count
+        return "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+            + "aria-label=\"Statements of the transaction\">\n" + lines.joined() + "</div>\n"
+            + (rest > 0 ? "<p class=\"cut\">and \(rest) more statements</p>\n" : "")
+    }
+
+    /// What is shown of a statement, and whether that is not all.
+    private static func cut(_ statement: StatementRecord) -> (sql: String, isCut: Bool) {
+        let isLong = statement.sql.utf8.count > 600
+        return (
+            isLong ? String(statement.sql.prefix(500)) : statement.sql, isLong || statement.cut == true
+        )
+    }
+
     private func row(_ statement: StatementRecord) -> String {
-        var sql = statement.sql
-        let isCut = statement.cut == true || sql.utf8.count > 600
-        if sql.utf8.count > 600 { sql = String(sql.prefix(500)) }
+        let (sql, isCut) = Self.cut(statement)
         var text =
             "<tr\(statement.phase == .earlier ? " class=\"earlier\"" : "")><td>"
             + "\(Self.time(statement.at))</td><td class=\"num\">\(statement.connection)</td>"

@@ -76,6 +76,8 @@ struct TransactionDetail: Sendable {
     let number: Int
     let pages: Int
     let change: ChangeDetail
+    /// Those that made it, where the log of statements reaches back and that is certain.
+    var statements: [StatementRecord] = []
 }
 
 /// What distinguishes a state of a store from another one.

@@ -140,6 +140,7 @@ struct StoreSection {
                     + "<span class=\"dim\">\(HTMLText.line(ChangeTable.summary(of: transaction.change)))</span></summary>\n"
                     + ChangeTable(change: transaction.change, label: "transaction \(transaction.number)")
                     .html
+                    + StatementTimeline.list(of: transaction.statements)
                     + "</details></li>\n"
             }
             if let failure {

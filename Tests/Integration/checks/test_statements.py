@@ -1,7 +1,9 @@
 """The last statements of a store's connections go into the bundle, and tell what its transactions did."""
 
+import html
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import zipfile
@@ -100,6 +102,17 @@ class Statements(SuiteCase):
         self.assertRegex(
             shown, r"\n\nLast transaction before it: 1 row inserted into fruit\n  INSERT INTO fruit VALUES \('plum'\)")
         self.assertIn("(error 2067: UNIQUE constraint failed: fruit.name)", shown)
+        # In the report each transaction has its own.
+        page = self.tool(bundle, "report", "-o", "-")
+        parts = re.split("<summary>Transaction ", page)[1:]
+        self.assertEqual(len(parts), len(transactions))
+        for part, transaction in zip(parts, transactions):
+            (listed,) = re.findall(
+                r'aria-label="Statements of the transaction">\n(.*?)</div>\n</details>', part, re.DOTALL)
+            self.assertEqual(
+                [html.unescape(text) for text in re.findall("<div><code>(.*?)</code></div>", listed)],
+                [re.sub(r"\s+", " ", statement["sql"]).replace("\x01", r"\u{1}")
+                 for statement in transaction["statements"]])
 
     def test_the_statements_of_a_pools_transactions(self):
         bundle = self.leaves(POOL)

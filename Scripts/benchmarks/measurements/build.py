@@ -1,0 +1,63 @@
+"""A clean debug build of the product in a package of a user's, and one of GRDB."""
+
+import shutil
+import subprocess
+import sys
+
+from bench import scratch, timed
+from places import KEPT, ROOT
+
+VERSION = "7.10.0"
+
+
+def measure(bench):
+    # It takes minutes, and that both build is checked by the integration tests.
+    if bench.mode == "smoke":
+        return
+    grdb = checkout()
+    with scratch() as directory:
+        user = directory / "user"
+        write(user)
+        # Once each: minutes do not vary as milliseconds do.
+        found = bench.interleave(
+            0, ours=lambda: clean_build(user, directory / "ours", "User"),
+            grdb=lambda: clean_build(grdb, directory / "grdb", "GRDB"))
+    bench.compare("clean debug build in a user's package", found["ours"], "GRDB's", found["grdb"], goal=0.3)
+
+
+def clean_build(package, products, target):
+    shutil.rmtree(products, ignore_errors=True)
+    return timed([
+        "swift", "build", "--package-path", package, "--scratch-path", products, "--target", target,
+        "--disable-build-manifest-caching"])
+
+
+def write(user):
+    (user / "Sources" / "User").mkdir(parents=True)
+    (user / "Sources" / "User" / "User.swift").write_text("public import FailureArtifacts\n")
+    (user / "Package.swift").write_text(f'''// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "user",
+    platforms: [.macOS(.v13)],
+    dependencies: [.package(name: "failure-artifacts", path: "{ROOT}")],
+    targets: [
+        .target(
+            name: "User",
+            dependencies: [.product(name: "FailureArtifacts", package: "failure-artifacts")])
+    ]
+)
+''')
+
+
+def checkout():
+    """GRDB's sources."""
+    path = KEPT / f"grdb-{VERSION}"
+    if not path.exists():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        command = [
+            "git", "clone", "--quiet", "--depth", "1", "--branch", VERSION, "https://github.com/groue/GRDB.swift", path]
+        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
+            sys.exit(f"GRDB {VERSION} could not be cloned.")
+    return path
