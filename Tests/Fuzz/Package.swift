@@ -28,11 +28,12 @@ let package = Package(
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
         .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
         .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsComparison",
+                "CFailureArtifactsComparison", "CFailureArtifactsRedaction",
             ],
             swiftSettings: settings),
         .target(

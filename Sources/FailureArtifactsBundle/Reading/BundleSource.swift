@@ -61,7 +61,7 @@ package struct BundleSource: Sendable {
     package func copy(_ location: BundleLocation, toNewFile path: String) throws(BundleError) {
         guard let inner = location.inner else {
             do throws(SystemError) {
-                try Self.copy(location.path, toNewFile: path)
+                try FileSystem.copy(location.path, toNewFile: path)
             } catch {
                 try? FileSystem.remove(path)
                 throw BundleError(location.description, .system(error))
@@ -73,23 +73,5 @@ package struct BundleSource: Sendable {
         } catch {
             throw BundleError(location.description, zip: error)
         }
-    }
-
-    /// A bundle is nobody's open database, so that it may be opened and closed.
-    private static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
-        let input = try File(reading: source)
-        let output = try File(creating: target)
-        var block = [UInt8](repeating: 0, count: 1 << 18)
-        var offset: UInt64 = 0
-        while true {
-            let count = try block.withMutableBytes { (buffer) throws(SystemError) in
-                let count = try input.read(into: buffer, at: offset)
-                try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
-                return count
-            }
-            offset += UInt64(count)
-            if count < block.count { break }
-        }
-        try output.close()
     }
 }

@@ -21,7 +21,7 @@ extension Capture {
     func findStores() -> [FoundStores.Store] {
         FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
-            libraryStores: libraryStores(),
+            libraryStores: storesOfLibraries(),
             artifactsDirectory: directory.path, isRunning: isRunning
         ).stores
     }
@@ -107,7 +107,7 @@ extension Capture {
 
     /// Has the library of a store copy it; nil where there is none, or where it fails.
     private func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
-        guard let library = found.library else { return nil }
+        guard let library = found.storeOfLibrary else { return nil }
         do {
             let directory = try FileSystem.createUniqueDirectory(
                 in: FileManager.default.temporaryDirectory.path, prefix: "failure-artifacts-")

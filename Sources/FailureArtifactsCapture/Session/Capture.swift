@@ -40,7 +40,7 @@ final class Capture: Sendable {
     /// Whether a test has not ended yet.
     let isRunning: @Sendable (TestID) -> Bool
     /// The stores that adapters know.
-    let libraryStores: @Sendable () -> [LibraryStore]
+    let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
     let spool: Spool
     /// What the directory may still take, in bytes, when the capture starts.
@@ -64,7 +64,7 @@ final class Capture: Sendable {
         rules = configuration.redactionRules
         self.registry = registry
         self.isRunning = isRunning
-        self.libraryStores = libraryStores
+        self.storesOfLibraries = libraryStores
         directory = configuration.artifactsDirectory
         do {
             try directory.prepare()
@@ -127,7 +127,8 @@ final class Capture: Sendable {
     private func spoolBaseline(of found: [FoundStores.Store]) {
         let baseline = found.compactMap { found in
             found.store.baseline(of: test.id).map {
-                FoundStores.Store(store: $0, name: found.name, isShared: found.isShared, library: nil)
+                FoundStores.Store(
+                    store: $0, name: found.name, isShared: found.isShared, storeOfLibrary: nil)
             }
         }
         guard !baseline.isEmpty else { return }

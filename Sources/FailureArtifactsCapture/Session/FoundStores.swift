@@ -14,7 +14,7 @@ struct FoundStores {
         /// Whether other tests may have used it too.
         let isShared: Bool
         /// How the library that has it open copies it, where that is known.
-        let library: LibraryStore?
+        let storeOfLibrary: LibraryStore?
     }
 
     private(set) var stores: [Store] = []
@@ -79,7 +79,7 @@ struct FoundStores {
                     store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150)),
                     isShared: !registered.contains { Self.isSame(store, $0.path) }
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
-                    library: libraries[index]))
+                    storeOfLibrary: libraries[index]))
         }
     }
 

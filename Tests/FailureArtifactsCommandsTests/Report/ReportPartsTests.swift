@@ -88,7 +88,7 @@ struct ReportPartsTests {
     private static let base = "https://github.example/owner/app/blob/0123456789abcdef/"
 
     @Test(arguments: [
-        ("/home/runner/work/app/app/Tests/A b#?.swift", "Tests/A%20b%23%3F.swift"),
+        ("/actions/app/app/Tests/A b#?.swift", "Tests/A%20b%23%3F.swift"),
         ("/__w/app/app/Tests/é.swift", "Tests/%C3%A9.swift"),
         ("/Users/me/app/Tests/A.swift", "Tests/A.swift"),
         ("Tests/<\"'>.swift", "Tests/%3C%22%27%3E.swift"),

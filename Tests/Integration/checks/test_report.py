@@ -57,7 +57,7 @@ def metadata(suite="ReportTests", name="testHostile", message="failed", fingerpr
         "test": {"framework": "XCTest", "suite": suite, "name": name, "attempt": 1},
         "outcome": "failed", "fingerprint": fingerprint,
         "failures": [{
-            "message": message, "file": "/home/runner/work/app/app/Tests/Report Tests.swift", "line": 42,
+            "message": message, "file": "/actions/app/app/Tests/Report Tests.swift", "line": 42,
             "kind": "assertion", "at": "2026-11-21T07:08:09.120Z"}],
         "stores": list(stores), "attachments": [{"name": "<b>request</b>", "entry": "attachments/r.txt", "bytes": 6}],
         "environment": {
