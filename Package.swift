@@ -9,8 +9,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System. Only the adapters import a
-// test framework, and the command-line tool links none.
+// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Reading →
+// Bundle. Only the adapters import a test framework, and the command-line tool links none.
 let package = Package(
     name: "failure-artifacts",
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
@@ -45,13 +45,12 @@ let package = Package(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
         .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
         .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsComparison", "CFailureArtifactsRedaction",
+                "CFailureArtifactsRedaction",
             ],
             swiftSettings: settings),
 
@@ -64,6 +63,16 @@ let package = Package(
             name: "FailureArtifactsCapture",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+
+        // What is read of it. A target of its own, so that who links the collector does not build it.
+        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(
+            name: "FailureArtifactsReading",
+            dependencies: [
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsComparison",
             ],
             swiftSettings: settings),
 
@@ -86,8 +95,8 @@ let package = Package(
         .target(
             name: "FailureArtifactsTestKit",
             dependencies: [
-                "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
 
@@ -106,7 +115,8 @@ let package = Package(
         .target(
             name: "FailureArtifactsCommands",
             dependencies: [
-                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip",
                 "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
             swiftSettings: settings),
@@ -124,19 +134,24 @@ let package = Package(
             dependencies: ["FailureArtifactsZip", "FailureArtifactsSystem"], swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsBundleTests",
-            dependencies: ["FailureArtifactsBundle", "FailureArtifactsSystem", "FailureArtifactsZip"],
+            dependencies: [
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSystem",
+                "FailureArtifactsZip",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCaptureTests",
             dependencies: [
-                "FailureArtifactsCapture", "FailureArtifactsBundle", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsSQLiteTests",
+            // What a recorder or a redaction writes is read again.
             dependencies: [
-                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+                "CFailureArtifactsSQLite",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
@@ -144,8 +159,9 @@ let package = Package(
             name: "FailureArtifactsCommandsTests",
             // The tool itself is run by these tests.
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsBundle",
-                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReading",
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "FailureArtifactsSystem",
             ],
             exclude: ["CoreData/store.py"],
             swiftSettings: settings),
@@ -153,8 +169,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsFuzzTests",
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsCommands", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
     ]

@@ -27,32 +27,39 @@ let package = Package(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
         .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
         .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsComparison", "CFailureArtifactsRedaction",
+                "CFailureArtifactsRedaction",
             ],
             swiftSettings: settings),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: ["FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip"],
             swiftSettings: settings),
+        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(
+            name: "FailureArtifactsReading",
+            dependencies: [
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsComparison",
+            ],
+            swiftSettings: settings),
         .target(name: "CFailureArtifactsProcesses"),
         .target(
             name: "FailureArtifactsCommands",
             dependencies: [
-                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
             swiftSettings: settings),
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsCommands", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
         .executableTarget(name: "FuzzEntry", dependencies: ["FuzzTargets"], swiftSettings: settings),

@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// Compares two states of a store by SQL: rows by their primary key, or by their rowid where there is none.

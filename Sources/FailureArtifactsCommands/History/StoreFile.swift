@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// A scratch file with a store: a copy in the bundle, or a state that was rebuilt.

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// In which order `list` lists bundles.
 struct ListOrder: Sendable {

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
 /// The directory that bundles of several places are put into: nothing in it is ever overwritten.

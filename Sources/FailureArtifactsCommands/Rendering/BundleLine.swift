@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// What `list` says of a bundle.
 struct BundleLine: Sendable {

@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// What differs in two stores as one JSON object, written as it is found.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// Changed rows as HTML, cell by cell.

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// A failure with its stores: plain values, read from a bundle.

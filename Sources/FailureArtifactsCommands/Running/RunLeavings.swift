@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
 /// What `run` leaves besides the bundles: the report, the results, and on GitHub the summary and annotations.

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// One subcommand: arguments become a value, which runs and gives an exit code.
 package protocol Command {

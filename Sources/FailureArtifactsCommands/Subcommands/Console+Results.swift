@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 extension Console {
     /// Reads what results are told from, of all bundles that `paths` stand for.

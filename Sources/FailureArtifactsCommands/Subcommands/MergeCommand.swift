@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
 /// `merge`: the shards of a run in one directory, with one report.

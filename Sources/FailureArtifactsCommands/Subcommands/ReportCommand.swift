@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// `report`: all failures on one page.
 struct ReportCommand: Command {

@@ -19,7 +19,7 @@ package struct Connection: ~Copyable {
         case create
     }
 
-    let handle: OpaquePointer
+    package let handle: OpaquePointer
 
     /// Opens the database at `path`.
     ///

@@ -16,7 +16,7 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 
     /// The failure of the last call on `handle`.
-    init(_ operation: String, handle: OpaquePointer?) {
+    package init(_ operation: String, handle: OpaquePointer?) {
         self.init(
             operation, code: sqlite3_extended_errcode(handle),
             message: handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory")

@@ -2,7 +2,7 @@ internal import CFailureArtifactsSQLite
 
 /// A compiled statement of a ``Connection``; it must not outlive that connection.
 package struct Statement: ~Copyable {
-    let handle: OpaquePointer
+    package let handle: OpaquePointer
     private let connection: OpaquePointer
     private let sql: String
 
@@ -78,6 +78,9 @@ package struct Statement: ~Copyable {
         default: return .null
         }
     }
+
+    /// The integer in a column of the current row, without a look at its type.
+    package borrowing func integer(at index: Int) -> Int64 { sqlite3_column_int64(handle, CInt(index)) }
 
     private borrowing func bytes(at column: CInt) -> [UInt8] {
         // The pointer before the count: sqlite3_column_blob() may convert the value.

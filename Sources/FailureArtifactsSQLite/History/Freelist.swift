@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 
 /// The pages that a database does not use (<https://www.sqlite.org/fileformat2.html#the_freelist>).
-enum Freelist {
+package enum Freelist {
     /// Those whose content means nothing: the leaves of the freelist.
     ///
     /// - Parameters:
@@ -9,7 +9,7 @@ enum Freelist {
     ///   - read: Gives a page of the database; nil where there is none.
     /// - Returns: The leaves; of a list that is not what it should be, those up to where it is wrong.
     /// - Throws: What `read` throws.
-    static func leaves(
+    package static func leaves(
         databaseSize: UInt32, read: (UInt32) throws(HistoryError) -> [UInt8]?
     ) throws(HistoryError) -> Set<UInt32> {
         guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return [] }

@@ -60,7 +60,7 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
 
 extension HistoryError {
     /// Runs `body` and passes on a failed system call as a failure of the history.
-    static func wrapping<Result: ~Copyable>(
+    package static func wrapping<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(HistoryError) -> Result {
         do {

@@ -7,33 +7,44 @@
 ///     transactions: size, pages       8 bytes each
 ///     page numbers of transactions    4 bytes each
 ///     images of all these pages       a page each, in the same order
-struct HistoryLayout: Equatable {
-    static let magic: [UInt8] = Array("WAL-hist".utf8)
-    static let version: UInt32 = 1
-    static let headerSize = 64
+package struct HistoryLayout: Equatable {
+    package static let magic: [UInt8] = Array("WAL-hist".utf8)
+    package static let version: UInt32 = 1
+    package static let headerSize = 64
 
     /// In bytes.
-    var pageSize: Int
+    package var pageSize: Int
     /// Of state 0, in pages.
-    var initialSize: UInt32
-    var transactionCount: Int
+    package var initialSize: UInt32
+    package var transactionCount: Int
     /// How many pages of state 0 there are images of.
-    var initialPageCount: Int
+    package var initialPageCount: Int
     /// How many pages of transactions there are images of.
-    var changedPageCount: Int
+    package var changedPageCount: Int
 
-    var transactionsOffset: UInt64 { UInt64(Self.headerSize) + 4 * UInt64(initialPageCount) }
-    var changedPagesOffset: UInt64 { transactionsOffset + 8 * UInt64(transactionCount) }
-    var imagesOffset: UInt64 { changedPagesOffset + 4 * UInt64(changedPageCount) }
+    package init(
+        pageSize: Int, initialSize: UInt32, transactionCount: Int, initialPageCount: Int,
+        changedPageCount: Int
+    ) {
+        self.pageSize = pageSize
+        self.initialSize = initialSize
+        self.transactionCount = transactionCount
+        self.initialPageCount = initialPageCount
+        self.changedPageCount = changedPageCount
+    }
+
+    package var transactionsOffset: UInt64 { UInt64(Self.headerSize) + 4 * UInt64(initialPageCount) }
+    package var changedPagesOffset: UInt64 { transactionsOffset + 8 * UInt64(transactionCount) }
+    package var imagesOffset: UInt64 { changedPagesOffset + 4 * UInt64(changedPageCount) }
 
     /// Where an image is, those of state 0 first.
-    func offset(ofImage index: Int) -> UInt64 { imagesOffset + UInt64(index) * UInt64(pageSize) }
+    package func offset(ofImage index: Int) -> UInt64 { imagesOffset + UInt64(index) * UInt64(pageSize) }
 
     /// The size of the whole file.
-    var fileSize: UInt64 { offset(ofImage: initialPageCount + changedPageCount) }
+    package var fileSize: UInt64 { offset(ofImage: initialPageCount + changedPageCount) }
 
     /// The header's bytes.
-    var header: [UInt8] {
+    package var header: [UInt8] {
         var bytes = Self.magic
         for number in [Self.version, UInt32(pageSize), initialSize, UInt32(transactionCount)] {
             bytes += Self.bytes(of: [number])
@@ -45,12 +56,12 @@ struct HistoryLayout: Equatable {
     }
 
     /// Numbers as the file has them.
-    static func bytes(of numbers: [UInt32]) -> [UInt8] {
+    package static func bytes(of numbers: [UInt32]) -> [UInt8] {
         numbers.map(\.littleEndian).withUnsafeBytes { Array($0) }
     }
 
     /// The numbers that `bytes` are.
-    static func numbers(in bytes: [UInt8]) -> [UInt32] {
+    package static func numbers(in bytes: [UInt8]) -> [UInt32] {
         [UInt32](unsafeUninitializedCapacity: bytes.count / 4) { buffer, count in
             count = bytes.count / 4
             UnsafeMutableRawBufferPointer(buffer).copyBytes(from: bytes.prefix(count * 4))

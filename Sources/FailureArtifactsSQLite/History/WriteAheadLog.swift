@@ -189,6 +189,6 @@ package struct WriteAheadLog: Sendable {
 }
 
 /// Whether SQLite has pages of that size.
-func isPageSize(_ size: UInt32) -> Bool {
+package func isPageSize(_ size: UInt32) -> Bool {
     (512...65536).contains(size) && size & (size - 1) == 0
 }

@@ -60,11 +60,11 @@ struct WriteAheadLogChecksum: Equatable {
 
 extension UnsafeRawBufferPointer {
     /// The number at an offset, in the order that SQLite's files have; the bytes have to be there.
-    func bigEndianUInt32(at offset: Int) -> UInt32 {
+    package func bigEndianUInt32(at offset: Int) -> UInt32 {
         UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    func bigEndianUInt16(at offset: Int) -> UInt16 {
+    package func bigEndianUInt16(at offset: Int) -> UInt16 {
         UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self))
     }
 }

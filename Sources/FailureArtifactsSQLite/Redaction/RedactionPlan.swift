@@ -41,7 +41,7 @@ struct RedactionPlan {
     ///   - schema: The store's schema.
     /// - Throws: That the schema cannot be read, or has what no rule can be applied to.
     init(
-        _ rules: RedactionRules, of connection: borrowing Connection, schema: SchemaSide
+        _ rules: RedactionRules, of connection: borrowing Connection, schema: DatabaseSchema
     ) throws {
         let tables = schema.objects.filter { $0.type == "table" && !Self.isInternal($0.name) }
         var isVirtualTableConcerned = false
@@ -145,7 +145,7 @@ struct RedactionPlan {
 
     /// Whether a rule names a virtual table or one of its columns, as far as its definition tells: to ask SQLite
     /// would start the module on content that may be forged.
-    private static func concerns(_ rules: RedactionRules, _ object: SchemaSide.Object) -> Bool {
+    private static func concerns(_ rules: RedactionRules, _ object: DatabaseSchema.Object) -> Bool {
         if rules.drop(table: object.name) { return true }
         guard let start = object.sql.firstIndex(of: "("), let end = object.sql.lastIndex(of: ")"),
             start < end
@@ -167,8 +167,9 @@ struct RedactionPlan {
     }
 
     /// The folded names of the tables that a module of SQLite's keeps its content in.
-    private static func shadowTables(of object: SchemaSide.Object) throws(RedactionError) -> Set<String>
-    {
+    private static func shadowTables(of object: DatabaseSchema.Object) throws(RedactionError) -> Set<
+        String
+    > {
         let module = DefinitionText.module(object.sql) ?? ""
         if modulesWithoutContent.contains(module) { return [] }
         guard let suffixes = TableShapeReader.shadowSuffixes[module] else {

@@ -31,7 +31,7 @@ package struct RemovedValues: Sendable {
 
     /// Takes values before they are removed.
     mutating func sample(
-        _ plan: RedactionPlan, _ schema: SchemaSide, of connection: borrowing Connection
+        _ plan: RedactionPlan, _ schema: DatabaseSchema, of connection: borrowing Connection
     ) throws(SQLiteError) {
         for name in plan.dropped {
             let table = schema.tables[folded(name)]

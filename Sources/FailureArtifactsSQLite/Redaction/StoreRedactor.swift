@@ -64,7 +64,7 @@ package struct StoreRedactor: Sendable {
     private func run(_ copy: String, _ target: String) throws -> Result {
         let connection = try Connection(path: copy, mode: .readWrite)
         try prepare(connection)
-        let schema = try SchemaSide("main", of: connection)
+        let schema = try DatabaseSchema("main", of: connection)
         let plan = try RedactionPlan(rules, of: connection, schema: schema)
         var result = Result()
         (result.summaries, result.notes) = (plan.summaries, plan.notes)
@@ -144,7 +144,7 @@ package struct StoreRedactor: Sendable {
         }
     }
 
-    private static func names(in schema: SchemaSide) -> Set<String> {
+    private static func names(in schema: DatabaseSchema) -> Set<String> {
         var names: Set<String> = ["main", "temp"]
         for object in schema.objects { names.formUnion([folded(object.name), folded(object.table)]) }
         for table in schema.tables.values { names.formUnion(table.columns.map { folded($0.name) }) }

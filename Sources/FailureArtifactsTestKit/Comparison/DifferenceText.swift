@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// The text of a difference with the first rows of each table, for a bundle.

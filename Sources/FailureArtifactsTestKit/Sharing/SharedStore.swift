@@ -1,6 +1,7 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsBundle
 internal import FailureArtifactsCapture
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation

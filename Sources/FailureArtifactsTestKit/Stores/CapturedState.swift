@@ -1,5 +1,6 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsCapture
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 public import Foundation

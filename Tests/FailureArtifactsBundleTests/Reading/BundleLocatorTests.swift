@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsZip
 import Foundation

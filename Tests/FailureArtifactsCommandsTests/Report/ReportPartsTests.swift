@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+@testable import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing

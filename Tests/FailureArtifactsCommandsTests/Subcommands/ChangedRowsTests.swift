@@ -1,3 +1,4 @@
+@testable import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing

@@ -1,4 +1,5 @@
 @testable internal import FailureArtifactsCommands
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

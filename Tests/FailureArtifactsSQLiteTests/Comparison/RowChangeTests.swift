@@ -1,4 +1,5 @@
 import CFailureArtifactsSQLite
+@testable import FailureArtifactsReading
 import FailureArtifactsSystem
 import Foundation
 import Testing

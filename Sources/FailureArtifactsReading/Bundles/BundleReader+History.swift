@@ -1,0 +1,127 @@
+package import FailureArtifactsBundle
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// A store's history, taken out of its bundle with the copy that goes with it.
+package struct ExtractedHistory: ~Copyable, Sendable {
+    /// The history's name in the archive.
+    package let entry: String
+    package let reader: HistoryReader
+    /// The file of the last state.
+    package let copy: String
+    private let directory: String
+    private let bundle: String
+
+    fileprivate init(
+        entry: String, reader: consuming HistoryReader, copy: String, directory: String, bundle: String
+    ) {
+        self.entry = entry
+        self.reader = reader
+        self.copy = copy
+        self.directory = directory
+        self.bundle = bundle
+    }
+
+    /// Rebuilds a state.
+    ///
+    /// - Parameters:
+    ///   - state: From 0 to the number of transactions.
+    ///   - path: A file that does not exist; nil for one that is named after the state.
+    /// - Returns: The file's path.
+    /// - Throws: Why it cannot be rebuilt.
+    package func rebuild(_ state: Int, to path: String? = nil) throws(BundleError) -> String {
+        let path = path ?? Path.join(directory, "\(name(of: state)).sqlite")
+        try wrapping { () throws(HistoryError) in try reader.rebuild(at: state, from: copy, to: path) }
+        return path
+    }
+
+    /// Takes a rebuilt file to the next state.
+    package func advance(_ path: String, from state: Int) throws(BundleError) {
+        try wrapping { () throws(HistoryError) in try reader.advance(path, from: state) }
+    }
+
+    /// The state that a reference means.
+    package func state(of commit: CommitReference) throws(BundleError) -> Int {
+        try wrapping { () throws(HistoryError) in try reader.state(of: commit) }
+    }
+
+    /// The stem of a file with a state: `ledger.at-2`.
+    package func name(of state: Int) -> String { "\(Path.stem(of: Path.name(of: entry))).at-\(state)" }
+
+    private func wrapping<Result>(
+        _ body: () throws(HistoryError) -> Result
+    ) throws(BundleError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw BundleError(bundle, history: entry, error)
+        }
+    }
+}
+
+extension BundleReader {
+    /// Takes a store's history out.
+    ///
+    /// - Parameters:
+    ///   - choice: One of the store's copies; the history goes with the committed one.
+    ///   - directory: An existing directory; the files are in a new one below it.
+    /// - Returns: The history, open.
+    /// - Throws: That there is none, that it is damaged, or a failure to read or write.
+    package func extractHistory(
+        of choice: StoreChoice, below directory: String
+    ) throws(BundleError) -> ExtractedHistory {
+        let store = choice.store
+        guard let entry = store.history?.entry, let copyEntry = store.committedEntry ?? store.entry
+        else {
+            throw BundleError(location.description, .noHistory(store.name, store.history?.reason))
+        }
+        guard !store.isCopyUncommitted else {
+            throw BundleError(
+                location.description,
+                .noHistory(
+                    store.name,
+                    "It has a history of what was committed, and no copy that this could be applied to.")
+            )
+        }
+        let folder: String
+        do {
+            folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "history-")
+        } catch {
+            throw BundleError(location.description, .system(error))
+        }
+        let copy = Path.join(folder, "copy")
+        let file = Path.join(folder, "history")
+        try extract(entryNamed: copyEntry, toNewFile: copy)
+        try extract(entryNamed: entry, toNewFile: file)
+        do {
+            return ExtractedHistory(
+                entry: entry, reader: try HistoryReader(path: file), copy: copy, directory: folder,
+                bundle: location.description)
+        } catch {
+            throw BundleError(location.description, history: entry, error)
+        }
+    }
+}
+
+extension BundleMetadata.Store {
+    /// Whether the only copy has what a transaction had not committed: the history's pages do not fit to it.
+    fileprivate var isCopyUncommitted: Bool {
+        guard committedEntry == nil else { return false }
+        return switch Snapshot.Method(rawValue: capture.method) {
+        case .serialize: transactionOpen == true
+        case .beforeRollback: true
+        default: false
+        }
+    }
+}
+
+extension BundleError {
+    fileprivate init(_ path: String, history entry: String, _ error: HistoryError) {
+        if case .system(let failure) = error.reason {
+            self.init(path, .system(failure))
+        } else {
+            self.init(path, .history(entry, error))
+        }
+    }
+}

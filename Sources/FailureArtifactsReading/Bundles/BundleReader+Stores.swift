@@ -1,0 +1,25 @@
+package import FailureArtifactsBundle
+
+extension BundleReader {
+    /// The copy of that name.
+    ///
+    /// - Parameter name: A store's name, `NAME.committed`, or the name of an entry; nil for the first copy.
+    /// - Returns: The copy, which may yet be missing from the archive.
+    /// - Throws: That there is no such store, with the names there are, or no copy of it.
+    package func store(named name: String?) throws(BundleError) -> StoreChoice {
+        let choices = metadata.storeChoices
+        let path = location.description
+        guard let name else {
+            if let first = choices.first { return first }
+            guard let described = metadata.stores.first else {
+                throw BundleError(path, .noStores)
+            }
+            throw BundleError(path, .storeNotCaptured(described.name, described.capture.reason))
+        }
+        if let choice = choices.first(where: { $0.name == name || $0.entry == name }) { return choice }
+        if let described = metadata.stores.first(where: { $0.name == name }) {
+            throw BundleError(path, .storeNotCaptured(name, described.capture.reason))
+        }
+        throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
+    }
+}

@@ -1,0 +1,88 @@
+package import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// An open bundle.
+package struct BundleReader: Sendable {
+    /// The name of the entry that describes the bundle.
+    package static let metadataName = "metadata.json"
+    /// The largest description that is read, in bytes.
+    package static let metadataLimit = 16 << 20
+
+    package let location: BundleLocation
+    package let archive: ZipArchive
+    package let metadata: BundleMetadata
+
+    /// Opens a bundle and reads its metadata.
+    ///
+    /// - Parameters:
+    ///   - location: Where the bundle is.
+    ///   - scratchDirectory: An existing directory, used where the bundle is inside another zip.
+    ///   - limits: How much content is read.
+    /// - Throws: That there is no such bundle, or what is wrong with it.
+    package init(
+        _ location: BundleLocation, scratchDirectory: String, limits: ZipLimits = .standard
+    ) throws(BundleError) {
+        try self.init(
+            location,
+            archive: try location.openArchive(scratchDirectory: scratchDirectory, limits: limits))
+    }
+
+    /// Reads the metadata of a bundle that is open already.
+    package init(
+        _ location: BundleLocation, archive: ZipArchive
+    ) throws(BundleError) {
+        let path = location.description
+        guard let entry = archive.entry(named: Self.metadataName) else {
+            throw BundleError(path, .noMetadata)
+        }
+        let json: [UInt8]
+        do {
+            json = try archive.contents(of: entry, limit: Self.metadataLimit)
+        } catch {
+            throw BundleError(path, zip: error)
+        }
+        metadata = try BundleMetadata(json: json, of: path)
+        self.location = location
+        self.archive = archive
+    }
+
+    /// Copies an entry to a new file.
+    ///
+    /// - Parameters:
+    ///   - name: The entry's name, as the metadata gives it.
+    ///   - path: A file that does not exist.
+    /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
+    package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
+        guard let entry = archive.entry(named: name) else {
+            throw BundleError(location.description, .missingEntry(name))
+        }
+        do {
+            try archive.extract(entry, toNewFile: path)
+        } catch {
+            throw BundleError(location.description, zip: error)
+        }
+    }
+
+    /// Copies a store to a new file.
+    ///
+    /// - Parameters:
+    ///   - store: The copy in the bundle.
+    ///   - directory: An existing directory. The file is in a new one below it: copies of one store at
+    ///     several failures have the same name.
+    /// - Returns: The file's path; its name is the one it has in the bundle.
+    /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
+    package func extract(
+        _ store: StoreChoice, below directory: String
+    ) throws(BundleError) -> String {
+        let folder: String
+        do {
+            folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "store-")
+        } catch {
+            throw BundleError(location.description, .system(error))
+        }
+        let path = Path.join(folder, store.fileName)
+        try extract(entryNamed: store.entry, toNewFile: path)
+        return path
+    }
+}

@@ -1,0 +1,96 @@
+internal import FailureArtifactsSQLite
+
+/// Writes values as SQL that gives exactly these values again.
+struct SQLLiterals: ~Copyable {
+    private let reading: Statement
+    private let encoding: String
+
+    /// - Parameters:
+    ///   - connection: Tells how SQLite reads a number; must outlive this.
+    ///   - encoding: That of the database that the SQL is for, as `PRAGMA encoding` says it.
+    /// - Throws: The failure of SQLite to compile a statement.
+    init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
+        reading = try connection.prepare("SELECT CAST(? AS REAL)")
+        self.encoding = encoding
+    }
+
+    /// An expression without line ends other than those inside of a text, and without control characters.
+    borrowing func literal(_ value: StoredValue) throws(SQLiteError) -> String {
+        switch value.content {
+        case .null: return "NULL"
+        case .integer(let number): return String(number)
+        case .real(let number): return try literal(number)
+        case .text(let bytes): return text(bytes)
+        case .blob(let bytes): return "X'\(hexadecimalText(bytes))'"
+        }
+    }
+
+    private borrowing func literal(_ number: Double) throws(SQLiteError) -> String {
+        guard number.isFinite else { return number < 0 ? "-9e999" : "9e999" }
+        let shortest = number.description
+        if number == number.rounded(), number.magnitude < 9_007_199_254_740_992 { return shortest }
+        // Some versions of SQLite are off by one in the last bit, and so is what they read.
+        reading.reset()
+        try reading.bind([.text(shortest)])
+        if try reading.step(), reading.value(at: 0) == .real(number) { return shortest }
+        return Self.product(number)
+    }
+
+    /// A product of numbers that are read exactly whatever the reader does: a whole number and powers of two.
+    static func product(_ number: Double) -> String {
+        // |number| = significand · 2^exponent, where the significand is a whole number.
+        var significand = number.magnitude.significand
+        var exponent = Int(number.magnitude.exponent)
+        while significand != significand.rounded() {
+            significand *= 2
+            exponent -= 1
+        }
+        var result = "\(number < 0 ? "-" : "")\(Int64(significand))*1.0"
+        while exponent != 0 {
+            let step = min(abs(exponent), 52)
+            result += "\(exponent > 0 ? "*" : "/")\(Int64(1) << Int64(step)).0"
+            exponent += exponent > 0 ? -step : step
+        }
+        return "(\(result))"
+    }
+
+    private borrowing func text(_ bytes: [UInt8]) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let isValid = text.utf8.count == bytes.count && Array(text.utf8) == bytes
+        let isPlain =
+            isValid && !bytes.contains(0x0D) && !DefinitionText.hasControlCharacters(text)
+        if isPlain {
+            guard bytes.contains(UInt8(ascii: "'")) else { return "'\(text)'" }
+            // By bytes: to a String, a quote with a combining mark is another character.
+            var doubled: [UInt8] = []
+            for byte in bytes {
+                if byte == UInt8(ascii: "'") { doubled.append(byte) }
+                doubled.append(byte)
+            }
+            return "'\(String(decoding: doubled, as: UTF8.self))'"
+        }
+        // The shell drops a carriage return before a line end, and ends a line at NUL.
+        return "CAST(X'\(hexadecimalText(encoded(text, bytes)))' AS TEXT)"
+    }
+
+    /// The text as the database stores it.
+    private borrowing func encoded(_ text: String, _ bytes: [UInt8]) -> [UInt8] {
+        switch encoding {
+        case "UTF-16le": text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        case "UTF-16be": text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+        default: bytes
+        }
+    }
+}
+
+/// Two digits a byte, in upper case.
+private func hexadecimalText(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count * 2)
+    for byte in bytes {
+        result.append(digits[Int(byte >> 4)])
+        result.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: result, as: UTF8.self)
+}

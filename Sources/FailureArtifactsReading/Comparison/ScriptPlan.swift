@@ -1,0 +1,96 @@
+internal import FailureArtifactsSQLite
+
+/// Which parts of the schema a script that turns A into B drops and creates.
+struct ScriptPlan: Sendable {
+    let a: DatabaseSchema
+    let b: DatabaseSchema
+    /// What is dropped, in this order.
+    let dropped: [DatabaseSchema.Object]
+    /// The tables that are created before the rows are written.
+    let createdTables: [DatabaseSchema.Object]
+    /// What is created after the rows were written; triggers that only rest meanwhile are not in here.
+    let createdLater: [DatabaseSchema.Object]
+    /// The tables that have no rows of A when rows are written, by folded name.
+    private(set) var newTables: Set<String> = []
+    /// Those of them that are filled by the module of a new virtual table.
+    private(set) var filledTables: Set<String> = []
+    /// What the script leaves out, as clauses.
+    private(set) var omissions: [String] = []
+    /// The tables that are left out, by folded name.
+    private(set) var omittedTables: Set<String> = []
+
+    /// The modules whose tables a script may create: those that SQLite itself brings, and that only read and
+    /// write the database they are in.
+    private static let modules: Set<String> = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly"]
+
+    init(_ a: DatabaseSchema, _ b: DatabaseSchema) {
+        self.a = a
+        self.b = b
+        var droppedTables: Set<String> = []
+        var dropped: [DatabaseSchema.Object] = []
+        for type in ["trigger", "index", "view", "table"] {
+            for object in a.objects where object.type == type && Self.isOwn(object, a) {
+                guard b.object(type, named: object.name)?.sql != object.sql else { continue }
+                dropped.append(object)
+                if type == "table" || type == "view" { droppedTables.insert(folded(object.name)) }
+            }
+        }
+        self.dropped = dropped
+
+        func isMissing(_ object: DatabaseSchema.Object) -> Bool {
+            a.object(object.type, named: object.name)?.sql != object.sql
+                || droppedTables.contains(folded(object.table))
+        }
+        var tables: [DatabaseSchema.Object] = []
+        var later: [DatabaseSchema.Object] = []
+        for type in ["table", "index", "view", "trigger"] {
+            for object in b.objects
+            where object.type == type && Self.isOwn(object, b) && isMissing(object) {
+                let problem = Self.problem(object)
+                if let problem {
+                    omissions.append("\(type) \(object.name) is left out: \(problem)")
+                    if type == "table" { omittedTables.insert(folded(object.name)) }
+                } else if type == "table" {
+                    tables.append(object)
+                    newTables.insert(folded(object.name))
+                } else {
+                    later.append(object)
+                }
+            }
+        }
+        createdTables = tables
+        createdLater = later
+        for (name, shape) in b.tables where shape.isShadow {
+            guard let owner = Self.owner(of: name, in: b) else { continue }
+            if newTables.contains(owner) {
+                newTables.insert(name)
+                filledTables.insert(name)
+            } else if omittedTables.contains(owner) {
+                omittedTables.insert(name)
+            }
+        }
+    }
+
+    /// Whether it was created by a statement of its own.
+    private static func isOwn(_ object: DatabaseSchema.Object, _ side: DatabaseSchema) -> Bool {
+        let name = folded(object.name)
+        return !name.hasPrefix("sqlite_")
+            && !(object.type == "table" && side.tables[name]?.isShadow == true)
+    }
+
+    /// Why a definition cannot be written, if so.
+    private static func problem(_ object: DatabaseSchema.Object) -> String? {
+        guard DefinitionText.statement(object.sql) != nil else {
+            return "its definition is not one plain statement"
+        }
+        guard object.type == "table", DefinitionText.isVirtual(object.sql) else { return nil }
+        let module = DefinitionText.module(object.sql) ?? "?"
+        return modules.contains(module) ? nil : "the module '\(module)' is not one of SQLite's own"
+    }
+
+    /// The virtual table whose content a shadow table keeps.
+    private static func owner(of shadow: String, in side: DatabaseSchema) -> String? {
+        side.tables.filter { $1.kind == .virtual && shadow.hasPrefix($0 + "_") }
+            .max { $0.key.utf8.count < $1.key.utf8.count }?.key
+    }
+}

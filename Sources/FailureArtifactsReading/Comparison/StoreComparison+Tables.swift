@@ -1,0 +1,184 @@
+package import FailureArtifactsSQLite
+internal import CFailureArtifactsSQLite
+
+extension StoreComparison {
+    /// The tables of both stores, by name; without virtual ones, whose content is in shadow tables.
+    ///
+    /// - Throws: That the time was up, or that a file is damaged.
+    package borrowing func tables() throws(SQLiteError) -> [ComparedTable] {
+        let names = Set(a.objects.filter(Self.holdsRows).map { folded($0.name) })
+            .union(b.objects.filter(Self.holdsRows).map { folded($0.name) })
+        var result: [ComparedTable] = []
+        for name in names.sorted() {
+            let shapes = (a.tables[name], b.tables[name])
+            if let problem = a.problems[name] ?? b.problems[name] {
+                result.append(Self.uncomparable(named: name, shapes, problem))
+                continue
+            }
+            // A table may have become a virtual one.
+            let first = shapes.0?.kind == .virtual ? nil : shapes.0
+            let second = shapes.1?.kind == .virtual ? nil : shapes.1
+            guard first != nil || second != nil else { continue }
+            do throws(SQLiteError) {
+                let table = try pair(first, second)
+                if table.presence == .both {
+                    // That SQLite cannot run the queries is found out here, before a row was given out.
+                    let queries = RowQueries(table, pairsPerCall: pairsPerCall)
+                    for sql in [queries.changedRows, queries.insertedRows] {
+                        _ = try connection.prepare(sql)
+                    }
+                }
+                result.append(table)
+            } catch {
+                guard error.mayConcernOneTable else { throw error }
+                result.append(Self.uncomparable(named: name, (first, second), error.message))
+            }
+        }
+        return result
+    }
+
+    /// Whether the object is a table whose rows are somebody's data.
+    private static func holdsRows(_ object: DatabaseSchema.Object) -> Bool {
+        object.type == "table" && !folded(object.name).hasPrefix("sqlite_stat")
+    }
+
+    private static func uncomparable(
+        named name: String, _ shapes: (TableShape?, TableShape?), _ problem: String
+    ) -> ComparedTable {
+        let presence: ComparedTable.Presence =
+            if shapes.1 == nil { .onlyInA } else if shapes.0 == nil { .onlyInB } else { .both }
+        return ComparedTable(
+            name: shapes.1?.name ?? shapes.0?.name ?? name, presence: presence, key: .rowid,
+            isShadow: false, problem: problem, columnsOfA: [], columnsOfB: [], commonColumns: [],
+            a: shapes.0, b: shapes.1, match: .none)
+    }
+
+    private borrowing func pair(
+        _ first: TableShape?, _ second: TableShape?
+    ) throws(SQLiteError) -> ComparedTable {
+        let columnsOfA = try first.map { (t) throws(SQLiteError) in try readable(t, in: "main") } ?? []
+        let columnsOfB = try second.map { (t) throws(SQLiteError) in try readable(t, in: "other") } ?? []
+        let foldedB = Set(columnsOfB.map(folded))
+        var common = columnsOfA.filter { foldedB.contains(folded($0)) }
+        var presence = ComparedTable.Presence.both
+        var match: RowMatch?
+        if let first, let second {
+            match = try self.match(first, second)
+            if match == nil || common.isEmpty {
+                presence = .replaced
+                match = RowMatch.none
+            }
+        } else {
+            presence = first == nil ? .onlyInB : .onlyInA
+            match = RowMatch.none
+        }
+        if presence != .both { common = [] }
+        // What a row is called, also where it is not looked up.
+        let shape = second ?? first
+        let own: RowMatch?
+        if case .some(.none) = match {
+            let rowidIsKey = try shape.map { (shape) throws(SQLiteError) in
+                try holdsNullKey(shape, in: second == nil ? "main" : "other")
+            }
+            own = shape?.match(rowidIsKey: rowidIsKey ?? false)
+        } else {
+            own = match
+        }
+        return ComparedTable(
+            name: shape?.name ?? "", presence: presence, key: Self.key(own, of: shape),
+            isShadow: (first?.isShadow ?? true) && (second?.isShadow ?? true),
+            problem: nil, columnsOfA: columnsOfA, columnsOfB: columnsOfB, commonColumns: common,
+            a: first, b: second, match: match ?? .none)
+    }
+
+    private static func key(_ match: RowMatch?, of shape: TableShape?) -> ComparedTable.Key {
+        switch match {
+        case .key(let columns): return .columns(columns.map(\.name))
+        case .rowid(let a, let b):
+            if let integerKey = shape?.integerKey, integerKey == b ?? a { return .columns([integerKey]) }
+            return .rowid
+        case .some(.none), nil: return .rowid
+        }
+    }
+
+    /// How the rows of one are found in the other; nil where the keys are different ones.
+    private borrowing func match(
+        _ a: TableShape, _ b: TableShape
+    ) throws(SQLiteError) -> RowMatch? {
+        if let first = a.integerKey, let second = b.integerKey {
+            return folded(first) == folded(second) ? .rowid(a: first, b: second) : nil
+        }
+        guard a.integerKey == nil, b.integerKey == nil else { return nil }
+        let areAlike =
+            a.primaryKey.count == b.primaryKey.count
+            && zip(a.primaryKey, b.primaryKey).allSatisfy { first, second in
+                folded(first.name) == folded(second.name) && first.affinity == second.affinity
+                    && folded(first.collation) == folded(second.collation)
+            }
+        guard areAlike else { return nil }
+        let rowids: RowMatch? =
+            if let first = a.rowidName, let second = b.rowidName {
+                .rowid(a: first, b: second)
+            } else {
+                nil
+            }
+        guard !a.primaryKey.isEmpty else {
+            if rowids == nil { throw SQLiteError("compare", code: SQLITE_MISMATCH, message: Self.noKey) }
+            return rowids
+        }
+        if knowsCollations(of: a.primaryKey) {
+            let holdsNull = (try holdsNullKey(a, in: "main"), try holdsNullKey(b, in: "other"))
+            if !holdsNull.0, !holdsNull.1 { return .key(a.primaryKey) }
+        }
+        if rowids == nil { throw SQLiteError("compare", code: SQLITE_MISMATCH, message: Self.noKey) }
+        return rowids
+    }
+
+    private static let noKey =
+        "its rows cannot be told apart: it has no usable primary key, and no name is left for its rowid"
+
+    /// Whether a row of the table has no complete primary key, which only tables with rowids allow.
+    private borrowing func holdsNullKey(
+        _ table: TableShape, in database: String
+    ) throws(SQLiteError) -> Bool {
+        let nullable = table.primaryKey.filter { !$0.isNotNull }
+        guard !nullable.isEmpty else { return false }
+        // One query a column: each can use an index that begins with it.
+        for column in nullable {
+            let found = try connection.integer(
+                of: "SELECT EXISTS (SELECT 1 FROM \(database).\(quotedIdentifier(table.name)) "
+                    + "WHERE \(quotedIdentifier(column.name)) IS NULL)")
+            if found != 0 { return true }
+        }
+        return false
+    }
+
+    /// Whether SQLite has the collations itself, and not the application that made the store.
+    private func knowsCollations(of columns: [TableShape.KeyColumn]) -> Bool {
+        columns.allSatisfy { ["binary", "nocase", "rtrim"].contains(folded($0.collation)) }
+    }
+
+    /// The names of the columns that can be read: a computed one may need a function of the application.
+    private borrowing func readable(
+        _ table: TableShape, in database: String
+    ) throws(SQLiteError) -> [String] {
+        guard table.columns.contains(where: \.isVirtual) else { return table.columns.map(\.name) }
+        return table.columns.filter { column in
+            guard column.isVirtual else { return true }
+            let sql =
+                "SELECT \(quotedIdentifier(column.name)) FROM "
+                + "\(database).\(quotedIdentifier(table.name))"
+            return (try? connection.prepare(sql)) != nil
+        }.map(\.name)
+    }
+}
+
+extension SQLiteError {
+    /// Whether the rest of the stores may be all right: SQLite cannot compile a query about this table.
+    var mayConcernOneTable: Bool {
+        switch primaryCode {
+        case SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_AUTH, SQLITE_TOOBIG: true
+        default: false
+        }
+    }
+}

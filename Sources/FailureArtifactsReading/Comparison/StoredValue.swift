@@ -1,0 +1,78 @@
+package import FailureArtifactsSQLite
+internal import CFailureArtifactsSQLite
+
+/// A value of a row, byte for byte, of which a long one may be only the beginning.
+package struct StoredValue: Hashable, Sendable {
+    /// What SQLite stores (<https://www.sqlite.org/datatype3.html>).
+    package enum Content: Hashable, Sendable {
+        case null
+        case integer(Int64)
+        case real(Double)
+        /// UTF-8, if what the database has is valid.
+        case text([UInt8])
+        case blob([UInt8])
+    }
+
+    package let content: Content
+    /// The whole size of a text (in UTF-8) or a blob, in bytes; 0 for others.
+    package let byteCount: Int
+
+    /// A whole value.
+    package init(_ content: Content) {
+        self.content = content
+        switch content {
+        case .text(let bytes), .blob(let bytes): byteCount = bytes.count
+        case .null, .integer, .real: byteCount = 0
+        }
+    }
+
+    fileprivate init(_ content: Content, byteCount: Int) {
+        self.content = content
+        self.byteCount = byteCount
+    }
+
+    /// The same, of which a blob has no more than so many bytes.
+    package func shortened(blob limit: Int) -> StoredValue {
+        guard case .blob(let bytes) = content, bytes.count > limit else { return self }
+        return StoredValue(.blob(Array(bytes.prefix(limit))), byteCount: byteCount)
+    }
+
+    /// Whether ``content`` is only the beginning.
+    package var isCut: Bool {
+        switch content {
+        case .text(let bytes), .blob(let bytes): bytes.count < byteCount
+        case .null, .integer, .real: false
+        }
+    }
+}
+
+extension Statement {
+    /// The value in a column of the current row.
+    ///
+    /// - Parameters:
+    ///   - index: The column, from 0.
+    ///   - limit: How many bytes of a text or a blob are copied at most.
+    /// - Returns: A copy that outlives the row.
+    package borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
+        let column = CInt(index)
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER: return StoredValue(.integer(sqlite3_column_int64(handle, column)))
+        case SQLITE_FLOAT: return StoredValue(.real(sqlite3_column_double(handle, column)))
+        case SQLITE_TEXT:
+            let (bytes, count) = prefix(sqlite3_column_text(handle, column), of: column, limit: limit)
+            return StoredValue(.text(bytes), byteCount: count)
+        case SQLITE_BLOB:
+            let (bytes, count) = prefix(sqlite3_column_blob(handle, column), of: column, limit: limit)
+            return StoredValue(.blob(bytes), byteCount: count)
+        default: return StoredValue(.null)
+        }
+    }
+
+    private borrowing func prefix(
+        _ pointer: UnsafeRawPointer?, of column: CInt, limit: Int
+    ) -> (bytes: [UInt8], count: Int) {
+        let count = Int(sqlite3_column_bytes(handle, column))
+        guard let pointer, count > 0 else { return ([], 0) }
+        return (Array(UnsafeRawBufferPointer(start: pointer, count: min(count, limit))), count)
+    }
+}

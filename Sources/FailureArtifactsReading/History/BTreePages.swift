@@ -1,0 +1,149 @@
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// The B-trees of a stand-alone file, as far as it takes to tell which pages belong to which
+/// (<https://www.sqlite.org/fileformat2.html#b_tree_pages>).
+///
+/// Interior pages are read, leaves are not: of a large store that is one page in some hundred.
+struct BTreePages: ~Copyable {
+    /// The pages of one B-tree.
+    struct Tree {
+        /// Whether the rows are by rowid; otherwise it is an index, or a table WITHOUT ROWID.
+        var isTable = true
+        var leaves: Set<UInt32> = []
+        var interior: Set<UInt32> = []
+    }
+
+    private let file: File
+    private let pageSize: Int
+    private let pageCount: UInt32
+    private let usableSize: Int
+    private let isAutoVacuum: Bool
+
+    /// Opens a file.
+    ///
+    /// - Throws: The failure to read; of a file without a header too.
+    init(path: String) throws(SystemError) {
+        let file = try File(sharing: path)
+        let bytes = try file.size()
+        var header = [UInt8](repeating: 0, count: 100)
+        _ = try header.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        let size = header.withBytes { UInt32($0.bigEndianUInt16(at: 16)) }
+        let pageSize = size == 1 ? 65536 : Int(size)
+        guard isPageSize(UInt32(pageSize)), pageSize - Int(header[20]) >= 480 else {
+            throw SystemError("read", path, code: EINVAL)
+        }
+        self.file = file
+        self.pageSize = pageSize
+        pageCount = UInt32(clamping: bytes / UInt64(pageSize))
+        usableSize = pageSize - Int(header[20])
+        isAutoVacuum = header[52..<56].contains { $0 > 0 }
+    }
+
+    /// A page with the offset of its B-tree header; nil where there is none.
+    private func page(_ number: UInt32) -> (bytes: [UInt8], header: Int)? {
+        guard number > 0, number <= pageCount else { return nil }
+        var bytes = [UInt8](repeating: 0, count: pageSize)
+        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: UInt64(number - 1) * UInt64(pageSize))
+        }
+        return count == pageSize ? (bytes, number == 1 ? 100 : 0) : nil
+    }
+
+    /// The pages of the B-tree with that root; nil where it is not what it should be.
+    func tree(root: UInt32) -> Tree? {
+        guard let (bytes, header) = page(root) else { return nil }
+        var tree = Tree()
+        switch bytes[header] {
+        case 0x0D, 0x05: tree.isTable = true
+        case 0x0A, 0x02: tree.isTable = false
+        default: return nil
+        }
+        // All pages at one depth are of one kind.
+        var level: Set<UInt32> = [root]
+        while let first = level.first {
+            guard let (bytes, header) = page(first) else { return nil }
+            if bytes[header] == (tree.isTable ? 0x0D : 0x0A) {
+                tree.leaves = level
+                return tree
+            }
+            var next: Set<UInt32> = []
+            for number in level {
+                guard tree.interior.insert(number).inserted, let children = children(of: number, tree),
+                    next.isDisjoint(with: children)
+                else { return nil }
+                next.formUnion(children)
+            }
+            level = next
+        }
+        return nil
+    }
+
+    private func children(of number: UInt32, _ tree: Tree) -> [UInt32]? {
+        guard let (bytes, header) = page(number), bytes[header] == (tree.isTable ? 0x05 : 0x02),
+            let cells = cells(bytes, at: header, pointers: header + 12)
+        else { return nil }
+        return bytes.withBytes { bytes in
+            cells.map { bytes.bigEndianUInt32(at: $0) } + [bytes.bigEndianUInt32(at: header + 8)]
+        }
+    }
+
+    /// Where the cells of a page start; nil where one is not inside.
+    private func cells(_ bytes: [UInt8], at header: Int, pointers: Int) -> [Int]? {
+        bytes.withBytes { bytes in
+            let count = Int(bytes.bigEndianUInt16(at: header + 3))
+            guard pointers + 2 * count <= bytes.count else { return nil }
+            let cells = (0..<count).map { Int(bytes.bigEndianUInt16(at: pointers + 2 * $0)) }
+            return cells.allSatisfy { $0 + 4 <= bytes.count } ? cells : nil
+        }
+    }
+
+    /// The rowids in a leaf of a table; nil where it is not what it should be.
+    func rowids(inLeaf number: UInt32) -> [Int64]? {
+        guard let (bytes, header) = page(number), bytes[header] == 0x0D,
+            let cells = cells(bytes, at: header, pointers: header + 8)
+        else { return nil }
+        var rowids: [Int64] = []
+        for cell in cells {
+            var position = cell
+            guard Self.varint(bytes, &position) != nil, let rowid = Self.varint(bytes, &position) else {
+                return nil
+            }
+            rowids.append(rowid)
+        }
+        return rowids
+    }
+
+    /// A number of 1 to 9 bytes (<https://www.sqlite.org/fileformat2.html#varint>).
+    private static func varint(_ bytes: [UInt8], _ position: inout Int) -> Int64? {
+        var value: UInt64 = 0
+        for index in 0..<9 {
+            guard position < bytes.count else { return nil }
+            let byte = bytes[position]
+            position += 1
+            if index == 8 { return Int64(bitPattern: value << 8 | UInt64(byte)) }
+            value = value << 7 | UInt64(byte & 0x7F)
+            if byte < 0x80 { break }
+        }
+        return Int64(bitPattern: value)
+    }
+
+    /// The pages of the freelist, and, in a database that is vacuumed by itself, those of the pointer map
+    /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
+    func otherPages() -> Set<UInt32> {
+        var pages: Set<UInt32> = []
+        let leaves = try? Freelist.leaves(databaseSize: pageCount) { (number) throws(HistoryError) in
+            if number > 1 { pages.insert(number) }
+            return page(number)?.bytes
+        }
+        pages.formUnion(leaves ?? [])
+        if isAutoVacuum {
+            for number in stride(from: 2, through: Int(pageCount), by: usableSize / 5 + 1) {
+                pages.insert(UInt32(number))
+            }
+        }
+        return pages
+    }
+}

@@ -1,0 +1,189 @@
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// An open history file, of which nothing is believed.
+///
+/// Its index is in memory (at most 1/129 of its size), its pages are read when they are needed.
+package struct HistoryReader: ~Copyable, Sendable {
+    /// A transaction of the history.
+    package struct Transaction: Sendable, Equatable {
+        /// In pages, after it.
+        package let databaseSize: UInt32
+        /// The pages it wrote.
+        package let pages: [UInt32]
+        /// Where the images of these pages start, counted in images.
+        let firstImage: Int
+    }
+
+    private let file: File
+    private let layout: HistoryLayout
+    /// The pages of state 0 that there are images of.
+    private let initialPages: [UInt32]
+    /// Oldest first.
+    package let transactions: [Transaction]
+
+    /// In bytes.
+    package var pageSize: Int { layout.pageSize }
+    package var path: String { file.path }
+
+    /// Opens a history file and reads its index.
+    ///
+    /// - Throws: That there is no such file, or what is wrong with it.
+    package init(path: String) throws(HistoryError) {
+        let file = try HistoryError.wrapping { () throws(SystemError) in try File(reading: path) }
+        let size = try HistoryError.wrapping { () throws(SystemError) in try file.size() }
+        let header = try Self.read(file, count: HistoryLayout.headerSize, at: 0)
+        let layout = try Self.layout(header, fileSize: size, path: path)
+        let initialPages = HistoryLayout.numbers(
+            in: try Self.read(
+                file, count: 4 * layout.initialPageCount, at: UInt64(HistoryLayout.headerSize)))
+        let sizes = HistoryLayout.numbers(
+            in: try Self.read(file, count: 8 * layout.transactionCount, at: layout.transactionsOffset))
+        let pages = HistoryLayout.numbers(
+            in: try Self.read(file, count: 4 * layout.changedPageCount, at: layout.changedPagesOffset))
+        let transactions = try Self.transactions(
+            sizes, pages, firstImage: initialPages.count, path: path)
+        var seen: Set<UInt32> = []
+        for page in initialPages {
+            guard page > 0, page <= layout.initialSize, seen.insert(page).inserted else {
+                throw HistoryError(path, .damaged("page \(page) of state 0 is one too many"))
+            }
+        }
+        // What a state has beyond the last one is in images. Without this, a few bytes make a file of 256 TiB.
+        let images = UInt64(layout.initialPageCount) + UInt64(layout.changedPageCount)
+        // The page that has the lock bytes has no image.
+        let largest = UInt64(transactions.last?.databaseSize ?? 0) + images + 1
+        for (state, size) in ([layout.initialSize] + transactions.map(\.databaseSize)).enumerated()
+        where UInt64(size) > largest {
+            throw HistoryError(
+                path, .damaged("state \(state) has \(size) pages, of which most have no image"))
+        }
+        self.file = file
+        self.layout = layout
+        self.initialPages = initialPages
+        self.transactions = transactions
+    }
+
+    private static func layout(
+        _ header: [UInt8], fileSize: UInt64, path: String
+    ) throws(HistoryError) -> HistoryLayout {
+        guard header.starts(with: HistoryLayout.magic) else {
+            throw HistoryError(path, .damaged("it does not start with 'WAL-hist'"))
+        }
+        let numbers = HistoryLayout.numbers(in: header)
+        guard numbers[2] == HistoryLayout.version else {
+            guard numbers[2] > HistoryLayout.version else {
+                throw HistoryError(path, .damaged("its format version is \(numbers[2])"))
+            }
+            throw HistoryError(path, .newerVersion(numbers[2]))
+        }
+        guard isPageSize(numbers[3]) else {
+            throw HistoryError(path, .damaged("\(numbers[3]) bytes are no page size"))
+        }
+        let initialPages = UInt64(numbers[6]) | UInt64(numbers[7]) << 32
+        let changedPages = UInt64(numbers[8]) | UInt64(numbers[9]) << 32
+        // No count can be larger than the file: nothing overflows, and nothing is allocated in vain.
+        guard numbers[5] > 0, UInt64(numbers[5]) <= fileSize, initialPages <= fileSize,
+            changedPages <= fileSize, fileSize < 1 << 48
+        else {
+            throw HistoryError(path, .damaged("its counts and its size do not fit together"))
+        }
+        let layout = HistoryLayout(
+            pageSize: Int(numbers[3]), initialSize: numbers[4], transactionCount: Int(numbers[5]),
+            initialPageCount: Int(initialPages), changedPageCount: Int(changedPages))
+        guard layout.fileSize == fileSize else {
+            throw HistoryError(
+                path, .damaged("it has \(fileSize) bytes, and its counts make \(layout.fileSize)"))
+        }
+        return layout
+    }
+
+    private static func transactions(
+        _ sizes: [UInt32], _ pages: [UInt32], firstImage: Int, path: String
+    ) throws(HistoryError) -> [Transaction] {
+        var transactions: [Transaction] = []
+        var start = 0
+        for index in stride(from: 0, to: sizes.count, by: 2) {
+            let count = Int(sizes[index + 1])
+            guard count > 0, count <= pages.count - start, sizes[index] > 0 else {
+                throw HistoryError(path, .damaged("transaction \(index / 2 + 1) has a wrong size"))
+            }
+            let written = Array(pages[start..<(start + count)])
+            guard !written.contains(0), Set(written).count == count else {
+                throw HistoryError(path, .damaged("transaction \(index / 2 + 1) has a page twice"))
+            }
+            transactions.append(
+                Transaction(
+                    databaseSize: sizes[index], pages: written, firstImage: firstImage + start))
+            start += count
+        }
+        guard start == pages.count else {
+            throw HistoryError(path, .damaged("\(pages.count - start) pages are of no transaction"))
+        }
+        return transactions
+    }
+
+    private static func read(
+        _ file: borrowing File, count: Int, at offset: UInt64
+    ) throws(HistoryError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let done: Int
+        do {
+            done = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: offset)
+            }
+        } catch {
+            throw HistoryError(file.path, .system(error))
+        }
+        guard done == count else { throw HistoryError(file.path, .damaged("it ends too early")) }
+        return bytes
+    }
+
+    /// Reads an image.
+    func readImage(
+        _ index: Int, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(HistoryError) {
+        let count: Int
+        do {
+            count = try file.read(into: buffer, at: layout.offset(ofImage: index))
+        } catch {
+            throw HistoryError(path, .system(error))
+        }
+        guard count == buffer.count else { throw HistoryError(path, .damaged("it ends too early")) }
+    }
+
+    /// The size of a state in pages.
+    package func databaseSize(of state: Int) -> UInt32 {
+        state == 0 ? layout.initialSize : transactions[state - 1].databaseSize
+    }
+
+    /// The state that a reference means.
+    ///
+    /// - Throws: That the history has none of that number.
+    package func state(of commit: CommitReference) throws(HistoryError) -> Int {
+        guard let state = commit.state(of: transactions.count) else {
+            throw HistoryError(path, .noSuchCommit(commit, transactions.count))
+        }
+        return state
+    }
+
+    /// For each page that differs from the last state's, or may, which image it has in a state.
+    ///
+    /// - Throws: That a page has none.
+    func images(of state: Int) throws(HistoryError) -> [UInt32: Int] {
+        var images: [UInt32: Int] = [:]
+        for (index, page) in initialPages.enumerated() { images[page] = index }
+        for transaction in transactions[..<state] {
+            for (index, page) in transaction.pages.enumerated() {
+                images[page] = transaction.firstImage + index
+            }
+        }
+        let size = databaseSize(of: state)
+        for transaction in transactions[state...] {
+            for page in transaction.pages where page <= size && images[page] == nil {
+                throw HistoryError(path, .damaged("page \(page) has no image for state \(state)"))
+            }
+        }
+        return images.filter { $0.key <= size }
+    }
+}

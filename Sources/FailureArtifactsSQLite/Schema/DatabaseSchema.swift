@@ -1,0 +1,92 @@
+/// What a database says that it holds.
+package struct DatabaseSchema: Sendable {
+    /// A table, an index, a view or a trigger, as `sqlite_schema` has it.
+    package struct Object: Equatable, Sendable {
+        package let type: String
+        package let name: String
+        package let table: String
+        /// The statement that made it.
+        package let sql: String
+    }
+
+    /// Two objects of one type may not have the same identity.
+    package struct Identity: Hashable, Sendable {
+        package let type: String
+        /// Folded.
+        package let name: String
+    }
+
+    /// The name that the connection knows the database by: `main`, or that of the attached one.
+    package let database: String
+    package let encoding: String
+    package let userVersion: Int64
+    package let applicationID: Int64
+    /// What somebody created, in the order of creation.
+    package let objects: [Object]
+    /// By folded name.
+    package let tables: [String: TableShape]
+    /// Why a table's shape cannot be read, by folded name.
+    package let problems: [String: String]
+
+    private let byIdentity: [Identity: Int]
+
+    /// The object of that type and name, in any case.
+    package func object(_ type: String, named name: String) -> Object? {
+        byIdentity[Identity(type: type, name: folded(name))].map { objects[$0] }
+    }
+
+    package init(_ database: String, of connection: borrowing Connection) throws(SQLiteError) {
+        self.database = database
+        encoding = try connection.text(of: "PRAGMA encoding")
+        userVersion = try connection.integer(of: "PRAGMA \(database).user_version")
+        applicationID = try connection.integer(of: "PRAGMA \(database).application_id")
+
+        // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
+        let statement = try connection.prepare(
+            "SELECT type, name, tbl_name, sql FROM \(database).sqlite_master WHERE sql IS NOT NULL "
+                + "AND name IS NOT NULL ORDER BY rowid")
+        var objects: [Object] = []
+        var byIdentity: [Identity: Int] = [:]
+        while try statement.step() {
+            let object = Object(
+                type: statement.text(at: 0), name: statement.text(at: 1), table: statement.text(at: 2),
+                sql: statement.text(at: 3))
+            let identity = Identity(type: object.type, name: folded(object.name))
+            guard byIdentity[identity] == nil else { continue }
+            byIdentity[identity] = objects.count
+            objects.append(object)
+        }
+        self.objects = objects
+        self.byIdentity = byIdentity
+
+        let reader = TableShapeReader(database: database, objects: objects)
+        var tables: [String: TableShape] = [:]
+        var problems: [String: String] = [:]
+        for object in objects where object.type == "table" {
+            do throws(SQLiteError) {
+                tables[folded(object.name)] = try reader.shape(of: object.name, in: connection)
+            } catch {
+                if error.isInterrupted { throw error }
+                problems[folded(object.name)] = error.message
+            }
+        }
+        self.tables = tables
+        self.problems = problems
+    }
+}
+
+extension Connection {
+    /// The single text of a single row; nothing where it is something else.
+    package borrowing func text(of sql: String) throws(SQLiteError) -> String {
+        if case .text(let text) = try value(of: sql) { return text }
+        return ""
+    }
+}
+
+extension Statement {
+    /// The text in a column of the current row; nothing where it is something else.
+    package borrowing func text(at index: Int) -> String {
+        if case .text(let text) = value(at: index) { return text }
+        return ""
+    }
+}
