@@ -26,6 +26,8 @@ struct AttemptComparison: Sendable {
     }
 
     let titles: [String]
+    /// What became of them, as a sentence; nil where none passed.
+    let summary: String?
     /// Attempts that are not compared.
     let omitted: Int
     private(set) var rows: [Row] = []
@@ -40,7 +42,14 @@ struct AttemptComparison: Sendable {
     ///   - scratch: An existing directory; what is put there is gone afterwards.
     ///   - limits: How much is read.
     init(reading series: AttemptSeries, scratch: String, _ limits: ReportLimits) {
-        let attempts = series.attempts.prefix(Self.limit)
+        var attempts = series.attempts.prefix(Self.limit)
+        // Of many the one that passed tells more than the last that failed.
+        if !attempts.contains(where: { $0.cause == nil }),
+            let passed = series.attempts.first(where: { $0.cause == nil })
+        {
+            attempts[attempts.endIndex - 1] = passed
+        }
+        summary = series.summary
         titles = attempts.map(series.title)
         omitted = series.attempts.count - attempts.count
         do {
