@@ -13,7 +13,7 @@ final class RetriedTests: XCTestCase {
         let path = try freshPath("open.sqlite")
         directory = (path as NSString).deletingLastPathComponent
         let database = try Database(path)
-        try database.execute("PRAGMA journal_mode = wal; CREATE TABLE fruit (name TEXT, kilos INTEGER)")
+        try database.execute("PRAGMA journal_mode = wal; CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
         self.database = database
     }
 
@@ -25,7 +25,9 @@ final class RetriedTests: XCTestCase {
     }
 
     private func plant(_ database: Database?) throws {
-        try database?.execute("INSERT INTO fruit VALUES ('apple', \(kilos)), ('pear', 1)")
+        let apples = Int(kilos)
+        try database?.execute("INSERT INTO fruit VALUES ('apple', \(apples ?? 0)), ('pear', 1)")
+        if apples == nil { abort() }
     }
 
     /// `open`: apple, pear.
@@ -42,7 +44,7 @@ final class RetriedTests: XCTestCase {
             XCTAssertNoThrow(try database.close())
             XCTAssertNoThrow(try FileManager.default.removeItem(atPath: path))
         }
-        try database.execute("CREATE TABLE fruit (name TEXT, kilos INTEGER)")
+        try database.execute("CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
         try plant(database)
         XCTAssertNotEqual(kilos, "3", "too little")
     }
@@ -50,7 +52,7 @@ final class RetriedTests: XCTestCase {
     /// `open`: nothing, `memory`: apple, pear, closed within the test.
     func testMemory() throws {
         let database = try Database(":memory:")
-        try database.execute("CREATE TABLE fruit (name TEXT, kilos INTEGER)")
+        try database.execute("CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
         try plant(database)
         XCTAssertNotEqual(kilos, "3", "too little")
         try database.close()
