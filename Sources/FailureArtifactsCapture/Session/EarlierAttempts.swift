@@ -15,7 +15,7 @@ final class EarlierAttempts: Sendable {
 
     /// Whether tests have failed when they were last run in this process.
     private let failures = Lock<[BundleMetadata.Test: Bool]>([:])
-    /// What bundles tell, by their paths; nil of those that cannot be read. No bundle changes.
+    /// What bundles tell, which do not change, by their paths; nil of those that cannot be read.
     private let bundles = Lock<[String: End?]>([:])
 
     /// A test has ended.
@@ -27,8 +27,8 @@ final class EarlierAttempts: Sendable {
     ///
     /// - Parameters:
     ///   - test: The test, of whatever attempt.
-    ///   - directory: Where earlier processes have left bundles. Where a test's newest is of a passing one, that is
-    ///     what was captured after its last failure.
+    ///   - directory: Where earlier processes have left bundles.
+    /// - Returns: Whether it has; false where it was captured since then, as it passed.
     func hasFailed(_ test: BundleMetadata.Test, in directory: ArtifactsDirectory) -> Bool {
         let test = test.ofAnyAttempt
         if let hasFailed = failures.withLock({ $0[test] }) { return hasFailed }

@@ -79,7 +79,10 @@ struct AttemptComparison: Sendable {
             rows.append(Row(label: label, values: metadata.map { $0.flatMap(value) }))
         }
         rows.append(Row(label: "Outcome", values: attempts.map { $0.first.outcome.label }))
-        rows.append(Row(label: "Message", values: attempts.map(\.first.message)))
+        rows.append(
+            Row(
+                label: "Message",
+                values: attempts.map { $0.cause == nil ? nil : $0.first.message }))
         add("Place") { $0.failures.first.flatMap(FailureText.place) }
         rows.append(Row(label: "Bundles", values: attempts.map { String($0.occurrences.count) }))
         rows.append(Row(label: "From", values: attempts.map { Self.names($0.occurrences) }))

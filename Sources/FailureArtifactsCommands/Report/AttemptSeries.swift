@@ -1,8 +1,9 @@
 internal import FailureArtifactsBundle
 
 /// The attempts of one test that left bundles, the earliest first: those of a run, of a process, and where one
-/// attempt failed in several ways, in several shards, these too. Those that passed are among them, where they left
-/// bundles.
+/// attempt failed in several ways, in several shards, these too.
+///
+/// One that passed is among them where it was captured.
 struct AttemptSeries: Sendable {
     /// Bundles that differ in nothing but the shard.
     struct Attempt: Sendable {
@@ -22,6 +23,7 @@ struct AttemptSeries: Sendable {
     /// - Parameters:
     ///   - causes: The failures.
     ///   - passed: The bundles of attempts that passed.
+    /// - Returns: The same attempts for each of the causes that they failed by.
     static func series(
         of causes: [FailureCause], passed: [Occurrence] = []
     ) -> [Int: AttemptSeries] {

@@ -89,7 +89,7 @@ struct ReportPage {
             text += chart("By shard") { $0.shard(areSeveral: hasShards) }
             text += times + "</section>\n"
         }
-        return text + passedText + index
+        return text + index
     }
 
     /// That there are bundles of tests that passed, and where they are.
@@ -97,7 +97,7 @@ struct ReportPage {
         guard !passed.isEmpty else { return "" }
         let failed = Set(occurrences.map(\.identity))
         let others = passed.filter { !failed.contains($0.identity) }.count
-        var text = "Besides, " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
+        var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
         text += others < passed.count ? ", beside the failures of the same tests" : ""
         text += others > 0 ? "; \(others) of tests without a failure here are not shown" : ""
         return "<p class=\"dim\">\(text).</p>\n"
@@ -172,7 +172,7 @@ struct ReportPage {
                 "<p class=\"cut\">The first \(ReportLimits.describedCauses) causes are described below; "
                 + "the others are in this list only.</p>\n"
         }
-        return text + "</section>\n"
+        return text + passedText + "</section>\n"
     }
 
     // MARK: - Parts

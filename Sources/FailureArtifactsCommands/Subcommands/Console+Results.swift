@@ -10,7 +10,8 @@ extension Console {
     func resultBundles(at paths: [String]) throws -> (bundles: [ResultBundle], code: ExitCode) {
         try withScratchDirectory { scratch in
             var bundles: [ResultBundle] = []
-            let code = try readBundles(at: paths, scratch: scratch) { location, archive, _ -> ResultBundle? in
+            let code = try readBundles(at: paths, scratch: scratch) {
+                location, archive, _ -> ResultBundle? in
                 let metadata = try BundleReader(location, archive: archive).metadata
                 return metadata.outcome == .passed
                     ? nil : ResultBundle(metadata, path: location.description)

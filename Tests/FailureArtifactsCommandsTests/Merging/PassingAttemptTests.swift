@@ -63,9 +63,10 @@ import Testing
             "<p>Failed on attempt 1, passed on attempt 2.</p>",
             "<th scope=\"col\">attempt 1</th><th scope=\"col\">attempt 2, passed</th>",
             "<th scope=\"row\">Outcome</th><td>failed</td><td>passed</td>",
+            "<th scope=\"row\">Message</th><td>m</td><td><span class=\"dim\">–</span></td>",
             "Store s, attempt 1 → attempt 2, passed <span class=\"dim\">fruit: 1 updated</span>",
             "<b>kilos</b> <del>3</del> → <ins>4</ins>",
-            "Besides, 1 bundle of tests that passed, beside the failures of the same tests.",
+            "Also here: 1 bundle of tests that passed, beside the failures of the same tests.",
         ] {
             #expect(page.contains(text), "\(text)")
         }
@@ -90,7 +91,8 @@ import Testing
         for text in [
             "<title>2 failed tests with 1 cause</title>",
             "<p>Failed on attempt 1, failed on attempt 2, passed on attempt 3.</p>",
-            "attempt 2 → attempt 3, passed", "<th scope=\"row\">From</th><td>one</td><td>two</td><td>three</td>",
+            "attempt 2 → attempt 3, passed",
+            "<th scope=\"row\">From</th><td>one</td><td>two</td><td>three</td>",
             "2 bundles of tests that passed, beside the failures of the same tests; 1 of tests without a "
                 + "failure here are not shown.",
         ] {
@@ -133,7 +135,8 @@ import Testing
         try retried(fixture)
         let all = run("list", fixture.path("b")).output.split(separator: "\n")
         #expect(all.count == 2)
-        #expect(all.filter { $0.hasPrefix("passed") && $0.hasSuffix("T.t-passed-00000001.zip") }.count == 1)
+        let passed = all.filter { $0.hasPrefix("passed") && $0.hasSuffix("T.t-passed-00000001.zip") }
+        #expect(passed.count == 1)
         #expect(
             run("list", "--outcome", "passed", fixture.path("b")).output.split(separator: "\n").count
                 == 1)
@@ -150,7 +153,9 @@ import Testing
         #expect(run("report", bundle, "-o", fixture.path("p.html")).status == 0)
         let page = try page(fixture.path("p.html"))
         #expect(page.contains("<title>0 failed tests</title>"))
-        #expect(page.contains("1 bundle of tests that passed; 1 of tests without a failure here are not shown."))
+        #expect(
+            page.contains(
+                "1 bundle of tests that passed; 1 of tests without a failure here are not shown."))
     }
 
     @Test(arguments: [true, false]) func theEndOfARunTellsThemApart(hasFailure: Bool) throws {
@@ -165,7 +170,7 @@ import Testing
             ], directory: fixture.directory)
         #expect(outcome.status == 0)
         #expect(outcome.error.contains("::error") == hasFailure)
-        #expect(FileSystem.regularFile(fixture.path("step.md")).map { $0.size > 0 } ?? false == hasFailure)
+        #expect((FileSystem.regularFile(fixture.path("step.md")) != nil) == hasFailure)
         #expect((FileSystem.regularFile(fixture.path("out/report.html")) != nil) == hasFailure)
         #expect(
             outcome.error.contains(

@@ -13,7 +13,8 @@ final class RetriedTests: XCTestCase {
         let path = try freshPath("open.sqlite")
         directory = (path as NSString).deletingLastPathComponent
         let database = try Database(path)
-        try database.execute("PRAGMA journal_mode = wal; CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
+        try database.execute(
+            "PRAGMA journal_mode = wal; CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
         self.database = database
     }
 

@@ -12,7 +12,9 @@ private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? ""
 
     init() throws {
         database = try DatabaseQueue(path: try freshPath("fruit.sqlite"))
-        try database.write { try $0.execute(sql: "CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)") }
+        try database.write {
+            try $0.execute(sql: "CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
+        }
     }
 
     private func plant(_ kilos: Int) throws {
