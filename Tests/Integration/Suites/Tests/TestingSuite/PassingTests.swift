@@ -41,6 +41,12 @@ private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? ""
         try plant(kilos)
         try Test.cancel("not today")
     }
+
+    /// Likewise.
+    @Test func cancelledAndGoesOn() throws {
+        _ = try? Test.cancel("not today")
+        try plant(kilos)
+    }
 }
 
 /// Runs a test once more, in the same process.
