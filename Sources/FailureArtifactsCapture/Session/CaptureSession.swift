@@ -368,7 +368,7 @@ package final class CaptureSession: Sendable {
             }
         }
         // One that was skipped has told nothing.
-        if capturesPassingTests, hasFailed || finished != nil {
+        if hasFailed || finished != nil, capturesPassingTests {
             earlierAttempts.note(test.identity, hasFailed: hasFailed)
         }
         state.withLock { state in
