@@ -84,6 +84,7 @@ set_up_tests() {
     need_command bsdtar libarchive-tools
     need_command zip zip
     need_command sqldiff sqlite3-tools
+    need_command jq jq
     # A second copy of SQLite, with symbols of its own, is made of the system's static library.
     if [ "$(uname)" = Linux ]; then
         need_command objcopy binutils

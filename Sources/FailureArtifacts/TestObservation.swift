@@ -26,9 +26,16 @@ extension TestObservation: XCTestObservation {
 
     func testCaseWillStart(_ testCase: XCTestCase) {
         let suite = String(describing: type(of: testCase))
-        _ = CaptureSession.shared.testWillStart(
+        let test = CaptureSession.shared.testWillStart(
             framework: "XCTest", suite: suite, name: Self.methodName(of: testCase, suite: suite),
             isAlone: true)
+        guard CaptureSession.shared.capturesPassingTests else { return }
+        // The first block that is added is the last that runs, just before `tearDown`.
+        testCase.addTeardownBlock { [weak testCase] in
+            // A test that was skipped has not passed.
+            if testCase?.testRun?.hasBeenSkipped != false { return }
+            CaptureSession.shared.testDidReachEnd(test)
+        }
     }
 
     #if canImport(ObjectiveC)

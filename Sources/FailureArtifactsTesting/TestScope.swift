@@ -37,6 +37,8 @@ struct TestScope: Sendable {
                     throw error
                 }
             }
+            // A test that was cancelled has not passed.
+            if !Task.isCancelled { CaptureSession.shared.testDidReachEnd(running) }
         }
     }
 

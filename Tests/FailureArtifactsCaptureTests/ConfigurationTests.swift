@@ -17,6 +17,7 @@ import Testing
         #expect(configuration.maximumTotalBytes == 4 << 30)
         #expect(configuration.maximumBundles == 200)
         #expect(configuration.discoversStores)
+        #expect(configuration.capturesPassingTests == .never)
         #expect(warnings.isEmpty)
     }
 
@@ -25,7 +26,7 @@ import Testing
             "FAILURE_ARTIFACTS": "every-failure", "FAILURE_ARTIFACTS_DIR": "/else where",
             "FAILURE_ARTIFACTS_MAX_STORE_BYTES": "5", "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": "6",
             "FAILURE_ARTIFACTS_MAX_BUNDLES": "7", "FAILURE_ARTIFACTS_DISCOVERY": "off",
-            "FAILURE_ARTIFACTS_READABLE_BY": "group",
+            "FAILURE_ARTIFACTS_READABLE_BY": "group", "FAILURE_ARTIFACTS_PASSING": "retry",
         ])
         #expect(configuration.mode == .everyFailure)
         #expect(configuration.directory.path(percentEncoded: false) == "/else where/")
@@ -33,6 +34,9 @@ import Testing
         #expect(configuration.maximumTotalBytes == 6)
         #expect(configuration.maximumBundles == 7)
         #expect(configuration.readers == .group)
+        #expect(configuration.capturesPassingTests == .afterFailure)
+        #expect(
+            parse(["FAILURE_ARTIFACTS_PASSING": "always"]).configuration.capturesPassingTests == .always)
         #expect(!configuration.discoversStores)
         #expect(warnings.isEmpty)
         #expect(parse(["FAILURE_ARTIFACTS": "off"]).configuration.mode == .off)
@@ -48,6 +52,7 @@ import Testing
         ("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", "99999999999999999999999", "4294967296"),
         ("FAILURE_ARTIFACTS_MAX_BUNDLES", "many", "200"),
         ("FAILURE_ARTIFACTS_DISCOVERY", "yes", "on"), ("FAILURE_ARTIFACTS_READABLE_BY", "all", "owner"),
+        ("FAILURE_ARTIFACTS_PASSING", "afterFailure", "never"),
     ])
     func aValueThatCannotBeReadIsNamedWithWhatIsUsedInstead(name: String, value: String, used: String) {
         let (configuration, warnings) = parse([name: value])

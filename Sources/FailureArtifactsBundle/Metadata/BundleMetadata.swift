@@ -10,7 +10,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var outcome: Outcome
     /// One failure, recognised across retries, shards and runs; see ``Fingerprint``.
     package var fingerprint: String
-    /// In the order they happened; the stores are those of the first.
+    /// In the order they happened; the stores are those of the first, or of the test's end where it passed.
     package var failures: [Failure]
     package var stores: [Store]
     /// Further copies, by the moments they were made; absent where there are none.
@@ -38,7 +38,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         self.warnings = warnings
     }
 
-    /// The test that failed.
+    /// The test.
     package struct Test: Codable, Hashable, Sendable {
         /// `XCTest` or `Swift Testing`.
         package var framework: String
@@ -65,6 +65,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     /// How the test ended.
     package enum Outcome: String, Codable, Sendable, CaseIterable {
         case failed, crashed, timedOut, terminated
+        /// Captured because somebody asked for it; no failure.
+        case passed
     }
 
     /// One failure of the test.

@@ -14,8 +14,11 @@ package struct BundleName: Equatable, Sendable, CustomStringConvertible {
         test: BundleMetadata.Test, suffix: String? = nil, random: UInt32 = .random(in: 0 ... .max)
     ) {
         let digits = String(random, radix: 16)
-        let ending = "-" + String(repeating: "0", count: 8 - digits.count) + digits + ".zip"
-        let stem = test.suite + "." + Self.withoutParameters(test.name) + (suffix.map { "-" + $0 } ?? "")
+        // It is never what a long name gives way in.
+        let ending =
+            (suffix.map { "-" + SafeName.make(from: $0, maximumBytes: 60) } ?? "")
+            + "-" + String(repeating: "0", count: 8 - digits.count) + digits + ".zip"
+        let stem = test.suite + "." + Self.withoutParameters(test.name)
         description =
             SafeName.make(from: stem, maximumBytes: Self.maximumBytes - ending.utf8.count - 1) + ending
     }

@@ -197,7 +197,7 @@ package struct Salvage: Sendable {
         // Its bundle was there already, or nothing of it is known but some copies.
         guard directory.bundle(of: spool) == nil, var metadata = spool.metadata,
             // A test that has only asked for snapshots has not failed.
-            !(metadata.failures.isEmpty && spool.isEnded)
+            metadata.outcome == .passed || !(metadata.failures.isEmpty && spool.isEnded)
         else { return }
         if !spool.isEnded, metadata.failures.last?.kind != .termination {
             metadata.end(cause(spool.process))
@@ -224,7 +224,8 @@ package struct Salvage: Sendable {
                 return
             }
             let packed = try BundlePacker.pack(metadata, from: spool)
-            result.bundles.append(try directory.publish(packed, of: spool, metadata.test))
+            result.bundles.append(
+                try directory.publish(packed, of: spool, metadata.test, outcome: metadata.outcome))
         } catch {
             result.warnings.append(
                 "The bundle of \(metadata.test.suite).\(metadata.test.name) could not be written: \(error)"

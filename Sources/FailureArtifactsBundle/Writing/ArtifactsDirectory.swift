@@ -136,15 +136,17 @@ package struct ArtifactsDirectory: Sendable {
     ///   - file: The bundle, synced, inside the spool.
     ///   - spool: The spool.
     ///   - test: The test whose bundle it is.
+    ///   - outcome: How the test ended.
     /// - Returns: The bundle's path.
     /// - Throws: The failure to rename it; it then stays where it is.
     package func publish(
-        _ file: String, of spool: Spool, _ test: BundleMetadata.Test
+        _ file: String, of spool: Spool, _ test: BundleMetadata.Test,
+        outcome: BundleMetadata.Outcome = .failed
     ) throws(SystemError) -> String {
         // Should this process die between the bundle's appearance and the spool's end, whoever finds the spool
         // knows that there is a bundle.
         while true {
-            let name = BundleName(test: test).description
+            let name = BundleName(test: test, suffix: outcome.nameSuffix).description
             try spool.recordBundleName(name)
             try openToReaders(file)
             let target = Path.join(path, name)

@@ -49,8 +49,9 @@ package enum BundlePacker {
     /// How to open a bundle, for somebody who has never heard of it.
     private static func readMe(_ metadata: BundleMetadata) -> String {
         let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
+        let moment = metadata.outcome == .passed ? "at its end: it passed" : "when it failed"
         return """
-            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were when it failed.
+            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were \(moment).
             What happened, and what each file is: metadata.json.
             Open a store with any SQLite tool: unzip the bundle, then: sqlite3 \(store)
             Each file in stores/ stands alone: nothing has to lie beside it. NAME.committed.sqlite, where there is one,

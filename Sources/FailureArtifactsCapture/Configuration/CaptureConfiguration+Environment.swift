@@ -39,6 +39,10 @@ extension CaptureConfiguration {
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
             ) { ["on": true, "off": false][$0] })
+        configuration.capturesPassingTests = reader.value(
+            of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
+            described: \.rawValue
+        ) { PassingCapture(rawValue: $0) }
         configuration.readers = Readers(BundleReaders(&reader))
         guard let file = variables[RedactionRules.variable], !file.isEmpty else {
             return (configuration, reader.warnings)

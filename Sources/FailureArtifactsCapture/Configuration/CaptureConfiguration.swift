@@ -20,6 +20,17 @@ public struct CaptureConfiguration: Sendable, Equatable {
         case off
     }
 
+    /// Which tests that pass have their stores captured.
+    public enum PassingCapture: String, Sendable, CaseIterable {
+        /// None.
+        case never
+        /// Those that failed when they were last run: earlier in this process, or with a bundle that is in the
+        /// directory.
+        case afterFailure = "retry"
+        /// All that an adapter reports.
+        case always
+    }
+
     /// Who may read a bundle, besides root.
     public enum Readers: String, Sendable, CaseIterable {
         /// Whoever runs the tests.
@@ -31,10 +42,19 @@ public struct CaptureConfiguration: Sendable, Equatable {
 
     /// Which failures have the stores captured: `FAILURE_ARTIFACTS`, by default the first one.
     public var mode: Mode
+    /// Which tests that pass have their stores captured, to be compared with a failure's:
+    /// `FAILURE_ARTIFACTS_PASSING`, by default none.
+    ///
+    /// They are captured when the test's own code has ended: with XCTest after its teardown blocks and before
+    /// `tearDown()`, with Swift Testing when its function has returned and the suite's value is gone. Of stores
+    /// that were closed before, what was left of them is taken, deleted files too. It applies to the tests that
+    /// start from then on. All bundles of passing tests together take at most half of what the directory may
+    /// hold.
+    public var capturesPassingTests = PassingCapture.never
     /// Where bundles go: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the directory that the
     /// process was started in.
     ///
-    /// It is created when the first test fails.
+    /// It is created when the first test is captured.
     public var directory: URL
     /// Larger stores are described, not copied: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
     public var maximumStoreBytes: UInt64

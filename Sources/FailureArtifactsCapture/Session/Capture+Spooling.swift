@@ -11,7 +11,7 @@ internal import Foundation
 // The copies that a bundle is packed from.
 extension Capture {
     /// Limits, by what sets them.
-    private enum Limit {
+    enum Limit {
         static let storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
         static let totalBytes = "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"
         static let time = "CaptureConfiguration.timeLimitPerFailure"

@@ -7,7 +7,7 @@ struct CaptureError: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The bundle of one failing test in the making.
+/// The bundle of one test in the making, which fails or is captured although it passes.
 ///
 /// What the test has to tell is spooled when it happens, on the test's own thread: copies of its stores, and
 /// what is known about them. When the test has ended, the spool is packed, by a thread that the next test
@@ -26,6 +26,10 @@ final class Capture: Sendable {
         var saidWarnings = 0
         var limitsHit: Set<String> = []
         var spooledBytes: UInt64 = 0
+        /// What the bundle may take, in bytes.
+        var budget: UInt64 = 0
+        /// Which of the warnings are about the copies of a passing test.
+        var passingWarnings = 0..<0
         /// Directories with what libraries have copied, until it is spooled.
         var scratch: [String] = []
         /// Some of what redactions have removed.
@@ -43,8 +47,6 @@ final class Capture: Sendable {
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
     let spool: Spool
-    /// What the directory may still take, in bytes, when the capture starts.
-    let budget: UInt64
     let state = Lock(State())
     /// What must not get into the bundle.
     let rules: RedactionRules
@@ -78,7 +80,10 @@ final class Capture: Sendable {
                         "'\(directory.path)' holds \(usage.bundles - 1) bundles, as many as it may; "
                         + "further failures leave none (FAILURE_ARTIFACTS_MAX_BUNDLES).")
             }
-            budget = configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
+            // What the directory may still take.
+            let room =
+                configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
+            state.withLock { $0.budget = room }
         } catch let error as CaptureError {
             throw error
         } catch {
@@ -87,6 +92,9 @@ final class Capture: Sendable {
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
         }
     }
+
+    /// What the bundle may take, in bytes.
+    var budget: UInt64 { state.withLock(\.budget) }
 
     /// Full sentences on what could not be captured as it should be, each given out once.
     func takeWarnings() -> [String] {
@@ -100,12 +108,18 @@ final class Capture: Sendable {
 
     /// Copies the stores as they are at the first failure; to be called on its thread.
     func spoolFailure(_ failure: FailureEvent) {
-        add {
-            let found = findStores()
-            let stores = spool(found, below: "stores", after: failure)
-            state.withLock { $0.stores = stores }
-            if configuration.baseline { spoolBaseline(of: found) }
-        }
+        if isOfPassingTest { withdrawPassing() }
+        add { spoolStores(after: failure) }
+    }
+
+    /// Copies the stores as they are.
+    ///
+    /// - Parameter failure: What has happened; nil where the test passes.
+    func spoolStores(after failure: FailureEvent?) {
+        let found = findStores()
+        let stores = spool(found, below: "stores", after: failure)
+        state.withLock { $0.stores = stores }
+        if configuration.baseline { spoolBaseline(of: found) }
     }
 
     /// Copies the stores as they are at another moment; to be called on the test's thread.
@@ -117,7 +131,8 @@ final class Capture: Sendable {
     func spoolSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
         add {
             var stores = spool(findStores(), below: "snapshots/\(label)", after: failure)
-            for index in stores.indices { shareContent(of: &stores[index]) }
+            // Copies of a passing test's end go, should it fail yet.
+            if !isOfPassingTest { for index in stores.indices { shareContent(of: &stores[index]) } }
             let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
             state.withLock { $0.snapshots.append(snapshot) }
         }
@@ -150,7 +165,7 @@ final class Capture: Sendable {
     }
 
     /// Puts something into the spool, and records what is known then.
-    private func add(_ body: () -> Void) {
+    func add(_ body: () -> Void) {
         body()
         spoolAttachments()
         for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
@@ -162,6 +177,8 @@ final class Capture: Sendable {
     private func describe() -> BundleMetadata {
         let failures = test.state.withLock(\.failures).map(\.metadata)
         return state.withLock { state in
+            // It has failed at the last moment.
+            if !failures.isEmpty, state.outcome == .passed { state.outcome = .failed }
             let duration = state.duration ?? start.elapsed
             state.duration = duration
             var metadata = BundleMetadata(
@@ -241,6 +258,6 @@ final class Capture: Sendable {
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
         let packed = try BundlePacker.pack(metadata, from: spool, date: date)
-        return try directory.publish(packed, of: spool, test.identity)
+        return try directory.publish(packed, of: spool, test.identity, outcome: metadata.outcome)
     }
 }

@@ -28,6 +28,8 @@ package final class CaptureSession: Sendable {
     private let state: Lock<State>
     private let journal: Lock<InFlightJournal?>
     private let registry: ConnectionRegistry
+    /// What became of tests when they were last run.
+    private let earlierAttempts = EarlierAttempts()
     /// Packs what tests have spooled.
     ///
     /// Where more tests fail than it can follow, they wait for it, so that
@@ -204,6 +206,35 @@ package final class CaptureSession: Sendable {
         }
     }
 
+    /// Whether tests that pass may have to be captured: what it takes to do so is done for no others.
+    package var capturesPassingTests: Bool {
+        state.withLock {
+            $0.configuration.mode != .off && $0.configuration.capturesPassingTests != .never
+        }
+    }
+
+    /// A test's own code has ended; to be called on its thread.
+    ///
+    /// If it has not failed, its stores are captured where that was asked for.
+    package func testDidReachEnd(_ test: RunningTest) {
+        guard capturesPassingTests, test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }) else {
+            return
+        }
+        let configuration = configuration
+        let directory = configuration.artifactsDirectory
+        guard
+            configuration.capturesPassingTests == .always
+                || earlierAttempts.hasFailed(test.identity, in: directory)
+        else { return }
+        let room = directory.roomForPassingTest(within: configuration.limits)
+        var hasRoom = room != nil
+        if let room { update(test) { hasRoom = $0.spoolPassing(maximumBytes: room) } }
+        if hasRoom { return }
+        sayOnce(
+            "For some tests that passed there is no room in '\(directory.path)', of which their bundles take half at "
+                + "most (FAILURE_ARTIFACTS_MAX_TOTAL_BYTES, FAILURE_ARTIFACTS_MAX_BUNDLES).")
+    }
+
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
         end(test, packsNow: !state.withLock { $0.configuration.packsInBackground })
@@ -238,13 +269,15 @@ package final class CaptureSession: Sendable {
         // `failure-artifacts run` does it itself, and knows more.
         guard configuration.mode != .off, !ProcessEnvironment.isSupervised, directory.hasHiddenFiles
         else { return }
-        packing.add { [self] in
+        let sweep = { @Sendable [self] in
             let result = Salvage(
                 of: directory, limits: configuration.limits, redactions: configuration.redactionRules
             ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }
         }
+        // Among what an earlier attempt has left may be the failures that make a difference.
+        if configuration.capturesPassingTests == .afterFailure { sweep() } else { packing.add(sweep) }
     }
 
     /// All tests have run: waits until every bundle is there.
@@ -311,7 +344,7 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// Forgets a test, and has its capture packed, or dropped if the test has not failed.
+    /// Forgets a test, and has its capture packed, or dropped if the test has neither failed nor is to be captured.
     ///
     /// - Returns: The bundle's path, where it was packed now.
     @discardableResult
@@ -325,14 +358,18 @@ package final class CaptureSession: Sendable {
             state.hasEnded = true
             return !state.failures.isEmpty
         }
-        var failed: Capture?
+        var finished: Capture?
         if case .open(let capture) = stage {
-            if hasFailed {
+            if hasFailed || capture.isOfPassingTest {
                 capture.end()
-                failed = capture
+                finished = capture
             } else {
                 capture.discard()
             }
+        }
+        // One that was skipped has told nothing.
+        if hasFailed || finished != nil, capturesPassingTests {
+            earlierAttempts.note(test.identity, hasFailed: hasFailed)
         }
         state.withLock { state in
             state.running[test.id] = nil
@@ -342,9 +379,9 @@ package final class CaptureSession: Sendable {
         // Before its bundle is there: should the process die in between, whoever finds the capture packs it, but
         // of a test that the journal calls running there would be another bundle.
         journal.withLock(\.self)?.testEnded(test.id, leaving: left)
-        guard let failed else { return nil }
-        if packsNow { return pack(failed) }
-        packing.add { [self] in pack(failed) }
+        guard let finished else { return nil }
+        if packsNow { return pack(finished) }
+        packing.add { [self] in pack(finished) }
         return nil
     }
 
@@ -353,7 +390,8 @@ package final class CaptureSession: Sendable {
         defer { passOnWarnings(of: capture) }
         do {
             let bundle = try capture.pack()
-            say("\(capture.test.name) failed; what it left is in \(bundle)")
+            let end = capture.isOfPassingTest ? "passed" : "failed"
+            say("\(capture.test.name) \(end); what it left is in \(bundle)")
             return bundle
         } catch {
             sayOnce("\(error)")

@@ -11,12 +11,14 @@ struct FixtureTest {
     let framework: Framework
     /// The name of the database file, in the directory of the source.
     let storeFile: String
-    /// The test that failed.
+    /// The test whose store it is.
     let test: BundleMetadata.Test
     /// The first failure, if any is known.
     let failure: BundleMetadata.Failure?
     /// Which state of the store it is, as a clause.
     let state: String
+    /// How the test ended.
+    var outcome = BundleMetadata.Outcome.failed
 
     /// The class or suite, such as `LedgerTestsFixture`.
     var typeName: String { Self.identifier(test.suite, isType: true) + "Fixture" }
@@ -33,11 +35,12 @@ struct FixtureTest {
     var source: String {
         let title = Self.comment("\(test.suite).\(test.name)")
         let message = failure.map { ": " + Self.comment($0.message) } ?? "."
+        let end = outcome == .passed ? "passed" : "failed"
         let file = storeFile.debugDescription
         let header = """
             /// Starts with the store of \(title), as it was \(Self.comment(state)).
             ///
-            /// The test failed\(message)
+            /// The test \(end)\(message)
 
             """
         let content = """

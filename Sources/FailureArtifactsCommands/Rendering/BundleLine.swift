@@ -4,7 +4,7 @@ internal import FailureArtifactsReading
 /// What `list` says of a bundle.
 struct BundleLine: Sendable {
     private let outcome: String
-    private let isCrash: Bool
+    private let style: TextOutput.Style
     private let time: String
     private let suite: String
     private let test: String
@@ -15,7 +15,7 @@ struct BundleLine: Sendable {
 
     init(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) {
         outcome = metadata.outcome.label
-        isCrash = metadata.outcome != .failed
+        style = metadata.outcome.style
         time = SafeText.line(String(metadata.capture.at.prefix(19)).replacing("T", with: " "))
         suite = SafeText.line(metadata.test.suite)
         test = SafeText.line(metadata.test.title)
@@ -111,7 +111,7 @@ struct BundleLine: Sendable {
                     TextWidth.shortened(text, to: width), to: width, right: column == .size)
             }
             switch column {
-            case .outcome: return output.styled(padded(outcome), isCrash ? .yellow : .red)
+            case .outcome: return output.styled(padded(outcome), style)
             case .test: return output.styled(padded(shortTest(width)), .bold)
             case .name: return output.styled(layout.isNameShort ? shortName : name, .dim)
             case .time, .message, .stores, .size: return padded(cell(column))

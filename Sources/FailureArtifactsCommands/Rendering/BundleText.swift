@@ -36,7 +36,7 @@ struct BundleText {
         if test.attempt > 1 { facts += ", attempt \(test.attempt)" }
         return [
             output.styled(SafeText.line(test.title), .bold) + " "
-                + output.styled(metadata.outcome.label, .red),
+                + output.styled(metadata.outcome.label, metadata.outcome == .passed ? .green : .red),
             SafeText.line(facts), output.styled(SafeText.line(bundle), .dim),
         ]
     }

@@ -38,6 +38,16 @@ extension BundleMetadata.Outcome {
         case .crashed: "crashed"
         case .timedOut: "timed out"
         case .terminated: "terminated"
+        case .passed: "passed"
+        }
+    }
+
+    /// How it is shown on a terminal.
+    var style: TextOutput.Style {
+        switch self {
+        case .failed: .red
+        case .crashed, .timedOut, .terminated: .yellow
+        case .passed: .green
         }
     }
 }

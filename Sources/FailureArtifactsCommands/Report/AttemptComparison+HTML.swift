@@ -4,7 +4,7 @@ extension AttemptComparison {
         let count = titles.count + omitted
         var text =
             "<details class=\"part\" open><summary><h3>\(count) attempts side by side</h3></summary>\n"
-            + table
+            + (summary.map { "<p>\(HTMLText.line($0))</p>\n" } ?? "") + table
         let same = rows.filter { !$0.differs && $0.values.first != .some(nil) }
         if !same.isEmpty {
             text +=
@@ -19,8 +19,12 @@ extension AttemptComparison {
                 "<p class=\"cut\">\(Counted.items(Int64(omitted), "more attempt")) not compared: "
                 + "the bundles are among the occurrences.</p>\n"
         }
+        if summary == nil {
+            text +=
+                "<p class=\"dim\">An attempt that passed has left no bundle, and is not here: "
+                + "<code>FAILURE_ARTIFACTS_PASSING</code> asks for one.</p>\n"
+        }
         return text
-            + "<p class=\"dim\">An attempt that passed has left no bundle, and is not here.</p>\n"
             + ReportPage.warnings(notes) + "</details>\n"
     }
 

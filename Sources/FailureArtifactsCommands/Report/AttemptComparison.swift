@@ -27,6 +27,8 @@ struct AttemptComparison: Sendable {
     }
 
     let titles: [String]
+    /// What became of them, as a sentence; nil where none passed.
+    let summary: String?
     /// Attempts that are not compared.
     let omitted: Int
     private(set) var rows: [Row] = []
@@ -41,7 +43,14 @@ struct AttemptComparison: Sendable {
     ///   - scratch: An existing directory; what is put there is gone afterwards.
     ///   - limits: How much is read.
     init(reading series: AttemptSeries, scratch: String, _ limits: ReportLimits) {
-        let attempts = series.attempts.prefix(Self.limit)
+        var attempts = series.attempts.prefix(Self.limit)
+        // Of many the one that passed tells more than the last that failed.
+        if !attempts.contains(where: { $0.cause == nil }),
+            let passed = series.attempts.first(where: { $0.cause == nil })
+        {
+            attempts[attempts.endIndex - 1] = passed
+        }
+        summary = series.summary
         titles = attempts.map(series.title)
         omitted = series.attempts.count - attempts.count
         do {
@@ -71,7 +80,10 @@ struct AttemptComparison: Sendable {
             rows.append(Row(label: label, values: metadata.map { $0.flatMap(value) }))
         }
         rows.append(Row(label: "Outcome", values: attempts.map { $0.first.outcome.label }))
-        rows.append(Row(label: "Message", values: attempts.map(\.first.message)))
+        rows.append(
+            Row(
+                label: "Message",
+                values: attempts.map { $0.cause == nil ? nil : $0.first.message }))
         add("Place") { $0.failures.first.flatMap(FailureText.place) }
         rows.append(Row(label: "Bundles", values: attempts.map { String($0.occurrences.count) }))
         rows.append(Row(label: "From", values: attempts.map { Self.names($0.occurrences) }))

@@ -96,11 +96,16 @@ struct FailureCause: Sendable {
     /// The one whose stores are shown.
     var first: Occurrence { occurrences[0] }
 
-    /// Groups occurrences, the most frequent cause first.
+    /// Those of tests that passed, which are no failures.
+    static func passed(of occurrences: [Occurrence]) -> [Occurrence] {
+        occurrences.filter { $0.outcome == .passed }
+    }
+
+    /// Groups occurrences of failures, the most frequent cause first.
     static func causes(of occurrences: [Occurrence]) -> [FailureCause] {
         var causes: [FailureCause] = []
         var places: [String: Int] = [:]
-        for occurrence in occurrences {
+        for occurrence in occurrences where occurrence.outcome != .passed {
             // A bundle of a program that gives no fingerprint is one of its own.
             let key = occurrence.fingerprint
             if !key.isEmpty, let place = places[key] {

@@ -27,7 +27,7 @@ struct Report: WrittenText {
         let isOpen = page.causes.count <= 2
         let step = 4 * Threads.cores
         let (limits, archive, scratch, hasShards) = (limits, archive, scratch, page.hasShards)
-        let attempts = AttemptSeries.series(of: page.causes)
+        let attempts = AttemptSeries.series(of: page.causes, passed: page.passed)
         defer { progress?.clear() }
         for start in stride(from: 0, to: described.count, by: step) {
             self.start()

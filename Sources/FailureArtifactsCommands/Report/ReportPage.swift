@@ -3,6 +3,8 @@ internal import FailureArtifactsBundle
 /// The page around the causes: its head, the overview and its end.
 struct ReportPage {
     let causes: [FailureCause]
+    /// Bundles of tests that passed.
+    let passed: [Occurrence]
     /// What could not be read, as full sentences.
     let problems: [String]
 
@@ -10,8 +12,9 @@ struct ReportPage {
     let hasShards: Bool
     private let occurrences: [Occurrence]
 
-    init(causes: [FailureCause], problems: [String]) {
+    init(causes: [FailureCause], passed: [Occurrence] = [], problems: [String]) {
         self.causes = causes
+        self.passed = passed
         self.problems = problems
         occurrences = causes.flatMap(\.occurrences)
         hasShards = Set(occurrences.map(\.container)).count > 1
@@ -75,7 +78,9 @@ struct ReportPage {
     // MARK: - Overview
 
     private var overview: String {
-        guard !causes.isEmpty else { return "<p>There is no bundle.</p>\n" }
+        guard !causes.isEmpty else {
+            return passed.isEmpty ? "<p>There is no bundle.</p>\n" : passedText
+        }
         var text = ""
         if occurrences.count > 1 {
             text += "<section class=\"overview\" aria-label=\"Overview\">\n"
@@ -85,6 +90,17 @@ struct ReportPage {
             text += times + "</section>\n"
         }
         return text + index
+    }
+
+    /// That there are bundles of tests that passed, and where they are.
+    private var passedText: String {
+        guard !passed.isEmpty else { return "" }
+        let failed = Set(occurrences.map(\.identity))
+        let others = passed.filter { !failed.contains($0.identity) }.count
+        var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
+        text += others < passed.count ? ", beside the failures of the same tests" : ""
+        text += others > 0 ? "; \(others) of tests without a failure here are not shown" : ""
+        return "<p class=\"dim\">\(text).</p>\n"
     }
 
     private func chart(_ heading: String, _ key: (Occurrence) -> String) -> String {
@@ -156,7 +172,7 @@ struct ReportPage {
                 "<p class=\"cut\">The first \(ReportLimits.describedCauses) causes are described below; "
                 + "the others are in this list only.</p>\n"
         }
-        return text + "</section>\n"
+        return text + passedText + "</section>\n"
     }
 
     // MARK: - Parts

@@ -16,9 +16,9 @@ struct RunLeavings {
 
     /// Writes the page about all bundles.
     ///
-    /// - Returns: Its path for people; nil where there are none, or where it could not be written, which is said.
+    /// - Returns: Its path for people; nil where there are none of failures, or where it could not be written, which is said.
     func writeReport() throws -> String? {
-        guard !bundles.isEmpty else { return nil }
+        guard hasFailures else { return nil }
         let path = Path.join(directory, Self.reportName)
         do {
             try console.withScratchDirectory { scratch in
@@ -34,7 +34,9 @@ struct RunLeavings {
                 let problems =
                     code == .done ? [] : ["Some bundles could not be read: the tool said which."]
                 let report = Report(
-                    page: ReportPage(causes: causes, problems: problems),
+                    page: ReportPage(
+                        causes: causes, passed: FailureCause.passed(of: occurrences),
+                        problems: problems),
                     limits: ReportLimits(causes: causes.count), scratch: scratch)
                 try WholeFile.write(report, to: path)
             }
@@ -61,7 +63,7 @@ struct RunLeavings {
     /// Adds to the page of the step, on GitHub.
     func writeStepSummary(report: String?) throws {
         let path = console.environment["GITHUB_STEP_SUMMARY", default: ""]
-        guard !bundles.isEmpty, !path.isEmpty else { return }
+        guard hasFailures, !path.isEmpty else { return }
         do {
             var summary = SummaryMarkdown(causes: causes)
             summary.isPart = bundles.contains { $0.metadata == nil }
@@ -79,12 +81,14 @@ struct RunLeavings {
             for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
     }
 
+    /// Whether there is any other bundle than those of tests that passed.
+    private var hasFailures: Bool { bundles.contains { $0.metadata?.outcome != .passed } }
+
     private var resultBundles: [ResultBundle] {
         bundles.compactMap { bundle in
-            bundle.metadata.map { metadata in
-                ResultBundle(
-                    metadata, path: RunSummary.relative(bundle.path, to: workingDirectory))
-            }
+            guard let metadata = bundle.metadata, metadata.outcome != .passed else { return nil }
+            return ResultBundle(
+                metadata, path: RunSummary.relative(bundle.path, to: workingDirectory))
         }
     }
 

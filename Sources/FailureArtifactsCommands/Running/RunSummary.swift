@@ -22,10 +22,19 @@ enum RunSummary {
         _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, directory: String,
         workingDirectory: String, report: String? = nil, for output: TextOutput
     ) -> [String] {
-        guard let first = bundles.first else { return [] }
+        let all = bundles
+        let bundles = all.filter { $0.metadata?.outcome != .passed }
+        let passed = all.count - bundles.count
+        guard let first = bundles.first ?? all.first else { return [] }
         let place = relative(directory, to: workingDirectory)
         var head = Counted.items(Int64(bundles.count), "bundle") + " in " + SafeText.line(place)
         if salvaged > 0 { head += ", \(salvaged) of a test that could not leave one itself" }
+        if passed > 0 { head += ", besides \(passed) of tests that passed" }
+        if bundles.isEmpty {
+            head =
+                Counted.items(Int64(passed), "bundle") + " of tests that passed in "
+                + SafeText.line(place)
+        }
         var lines = [output.styled("failure-artifacts:", .heading) + " " + head]
         for bundle in bundles.prefix(failures) { lines.append(line(bundle, for: output)) }
         if bundles.count > failures {
@@ -51,7 +60,7 @@ enum RunSummary {
         if let line = SafeText.lines(message).first, !line.isEmpty { text += ": " + line }
         let label = metadata.outcome.label
         let room = (output.terminal?.width ?? width) - 2 - TextWidth.columns(of: label) - 1
-        return "  " + output.styled(label, metadata.outcome == .failed ? .red : .yellow) + " "
+        return "  " + output.styled(label, metadata.outcome.style) + " "
             + TextWidth.shortened(text, to: room)
     }
 

@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
 extension Console {
-    /// Reads what results are told from, of all bundles that `paths` stand for.
+    /// Reads what results are told from, of all bundles that `paths` stand for: those of failures.
     ///
     /// - Parameter paths: Bundles, directories, zips of bundles.
     /// - Returns: The bundles by the time of their failures; and the first failure's code, else
@@ -11,11 +11,13 @@ extension Console {
     func resultBundles(at paths: [String]) throws -> (bundles: [ResultBundle], code: ExitCode) {
         try withScratchDirectory { scratch in
             var bundles: [ResultBundle] = []
-            let code = try readBundles(at: paths, scratch: scratch) { location, archive, _ in
-                ResultBundle(
-                    try BundleReader(location, archive: archive).metadata, path: location.description)
+            let code = try readBundles(at: paths, scratch: scratch) {
+                location, archive, _ -> ResultBundle? in
+                let metadata = try BundleReader(location, archive: archive).metadata
+                return metadata.outcome == .passed
+                    ? nil : ResultBundle(metadata, path: location.description)
             } _: {
-                bundles.append($0)
+                if let bundle = $0 { bundles.append(bundle) }
             }
             return (bundles.sorted { ($0.at, $0.path) < ($1.at, $1.path) }, code)
         }

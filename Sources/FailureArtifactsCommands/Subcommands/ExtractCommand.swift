@@ -145,7 +145,9 @@ struct ExtractCommand: Command {
         let test = FixtureTest(
             framework: framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
             storeFile: stem + ".sqlite", test: metadata.test, failure: metadata.failures.first,
-            state: store.state.map(\.description) ?? "at the failure")
+            state: store.state.map(\.description)
+                ?? (metadata.outcome == .passed ? "at the test's end" : "at the failure"),
+            outcome: metadata.outcome)
         let source = Path.join(directory, test.fileName)
         let bytes = Array(test.source.utf8)
         try FileSystem.write(bytes, toNewFile: source)

@@ -15,8 +15,8 @@ struct ListCommand: Command {
                 "--outcome", value: "OUTCOME",
                 kind: .words(BundleMetadata.Outcome.allCases.map(\.rawValue)),
                 help:
-                    "Only those that failed, crashed, timedOut or terminated. May be given several times."
-            ),
+                    "Only those that failed, crashed, timedOut, terminated or passed. May be given several "
+                    + "times."),
             Syntax.Option(
                 "--since", value: "TIME",
                 help:

@@ -21,7 +21,8 @@ struct MergeCommand: Command {
 
             The report is \(RunLeavings.reportName) in that directory. Attempts of one test are side by \
             side in it, with what differs between them: attempts within a process, and those of the run \
-            where the CI counts them. An attempt that passed has left no bundle.
+            where the CI counts them. Of an attempt that passed there is a bundle where \
+            FAILURE_ARTIFACTS_PASSING asked for it.
             """)
 
     private let paths: [String]
@@ -57,7 +58,8 @@ struct MergeCommand: Command {
                 code == .done && before == .done
                 ? [] : ["Some bundles could not be read: the tool said which."]
             let report = Report(
-                page: ReportPage(causes: causes, problems: problems),
+                page: ReportPage(
+                    causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress)
             try WholeFile.write(report, to: counts.report)
             try console.output.writeLine(isJSON ? JSONText.line(counts) : counts.text)

@@ -71,7 +71,7 @@ struct OpenCommand: Command {
     ) throws -> [String] {
         var lines = [
             output.styled(SafeText.line(metadata.test.title), .bold) + " "
-                + output.styled(metadata.outcome.label, .red)
+                + output.styled(metadata.outcome.label, metadata.outcome == .passed ? .green : .red)
         ]
         if let failure = metadata.failures.first {
             if let place = FailureText.place(of: failure) { lines.append("  " + SafeText.line(place)) }

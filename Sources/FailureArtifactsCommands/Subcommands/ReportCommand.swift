@@ -15,7 +15,8 @@ struct ReportCommand: Command {
         ],
         discussion: """
             The page needs no network and no other file. Failures of one cause, as the bundles' fingerprints \
-            have it, are one entry with all its occurrences, and the stores of the first.
+            have it, are one entry with all its occurrences, and the stores of the first. Bundles of tests that \
+            passed are beside the failures of the same tests, with what differs.
 
             Its size is bounded: of large tables the first rows are on it, and where something is left out it \
             says so.
@@ -50,7 +51,8 @@ struct ReportCommand: Command {
             let problems =
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
             let report = Report(
-                page: ReportPage(causes: causes, problems: problems),
+                page: ReportPage(
+                    causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress,
                 archive: console.limits.archive, start: console.startReading)
             if output == "-" {

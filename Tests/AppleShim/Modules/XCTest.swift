@@ -15,6 +15,7 @@ open class XCTest: NSObject {
 
 open class XCTestRun: NSObject {
     open var totalFailureCount: Int { 0 }
+    open var hasBeenSkipped: Bool { false }
 }
 
 public protocol XCTActivity: NSObjectProtocol {

@@ -82,7 +82,7 @@ import Testing
 
     @Test(arguments: [
         (["--sort", "age"], "can't be sorted by 'age'"),
-        (["--outcome", "passed"], "'passed' is no outcome"),
+        (["--outcome", "won"], "'won' is no outcome"),
         (["--since", "yesterday"], "'yesterday' is no time"),
         (["--since", "2026"], "'2026' is no time"),
         (["--since", "2026-13-01"], "'2026-13-01' is no time"),

@@ -510,8 +510,29 @@ class Recipes(CICase):
     def test_overview(self):
         place = self.checkout()
         article = ARTICLE.read_text()
-        (code,) = re.findall(r"```sh\n(.*?)```", article.split("\n## ")[1], re.DOTALL)
+        code, *_ = re.findall(r"```sh\n(.*?)```", article.split("\n## ")[1], re.DOTALL)
         self.check_leavings(place, None, place.script(code, "sh"))
+
+    def test_what_passed_on_another_attempt(self):
+        """In one workspace, and where a job that is run again has what the first has uploaded."""
+        _, *recipes = re.findall(r"```sh\n(.*?)```", ARTICLE.read_text().split("\n## ")[1], re.DOTALL)
+        self.assertEqual(len(recipes), 2)
+        for code, page, first in zip(recipes, ("failure-artifacts.html", "merged/report.html"), (None, "attempt-1")):
+            with self.subTest(page):
+                place = self.checkout(tests=r"CISuite\.CITests/testIsFlaky")
+                place.environment["CI_SUITE_FLAKY"] = str(place.directory / "flag")
+                place.run("swift", "build", "--product", "failure-artifacts")
+                if first:
+                    attempt = place.run(
+                        TOOL, "run", "--", "swift", "test", env={"FAILURE_ARTIFACTS_DIR": first})
+                    self.assertEqual(attempt.returncode, 1, attempt.stderr)
+                    # Of the checkout's own selection there is nothing in the second.
+                    place.stand_in("swift", place.swift().replace(place.tests, "CITests/testNothing"))
+                process = place.script(code, "sh", "-e")
+                self.assertEqual(process.returncode, 0, process.stderr)
+                text = (place.directory / page).read_text()
+                self.assertIn("<title>1 failed test</title>", text)
+                self.assertRegex(text, r"<p>Failed on [\w -]+, passed on [\w -]+\.</p>")
 
     def test_jenkins(self):
         place = self.checkout("Jenkins")

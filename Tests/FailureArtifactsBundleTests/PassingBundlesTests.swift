@@ -1,0 +1,84 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsBundle
+
+@Suite struct PassingBundlesTests {
+    private func test(_ name: String, arguments: [String]? = nil) -> BundleMetadata.Test {
+        BundleMetadata.Test(framework: "XCTest", suite: "S", name: name, arguments: arguments)
+    }
+
+    @Test(arguments: [
+        "testTotal", "total(of:in:)", String(repeating: "果物", count: 80),
+        String(repeating: "a", count: 400),
+    ])
+    func theNameSaysIt(_ name: String) {
+        let passed = BundleName(test: test(name), suffix: "passed").description
+        let failed = BundleName(test: test(name)).description
+        #expect(BundleName.isOfPassingTest(passed) && !BundleName.isOfPassingTest(failed))
+        #expect(passed.utf8.count <= 200)
+        #expect(BundleName.isName(failed, with: BundleName.stem(of: test(name))))
+        #expect(BundleName.isName(passed, with: BundleName.stem(of: test(name), suffix: "passed")))
+        #expect(!BundleName.isName(passed, with: BundleName.stem(of: test(name))))
+    }
+
+    @Test func aTestsBundlesAreFoundByTheirNames() throws {
+        let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
+        defer { try? FileSystem.remove(root) }
+        let names = [
+            "S.t-00000001.zip", "S.t-passed-00000002.zip", "S.tt-00000003.zip", "S.t-00000004.zip.part",
+            "S.t-x-00000005.zip", "SS.t-00000006.zip",
+        ]
+        for name in names { try FileSystem.write([1], toNewFile: root + "/" + name) }
+        let directory = ArtifactsDirectory(path: root)
+        #expect(directory.bundlePaths(of: test("t")).map(Path.name).sorted() == Array(names.prefix(2)))
+        #expect(ArtifactsDirectory(path: root + "/none").bundlePaths(of: test("t")).isEmpty)
+    }
+
+    @Test func thereIsRoomForHalf() throws {
+        let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
+        defer { try? FileSystem.remove(root) }
+        let directory = ArtifactsDirectory(path: root)
+        func room(_ bytes: UInt64, _ bundles: Int) -> UInt64? {
+            directory.roomForPassingTest(
+                within: DirectoryLimits(storeBytes: 1 << 30, totalBytes: bytes, bundles: bundles))
+        }
+        #expect(room(1000, 1) == 500)
+        #expect(room(1000, 0) == nil && room(0, 1) == nil && room(1, 1) == nil)
+        func add(_ name: String, _ bytes: Int) throws {
+            try FileSystem.write([UInt8](repeating: 0, count: bytes), toNewFile: root + "/" + name)
+        }
+        try add("S.a-passed-00000001.zip", 100)
+        #expect(room(1000, 3) == 400 && room(1000, 2) == nil && room(200, 9) == nil)
+        try add("S.a-00000001.zip", 700)
+        #expect(room(1000, 3) == 200 && room(1000, 2) == nil && room(800, 9) == nil)
+    }
+
+    /// Its process died between the test's end and the bundle.
+    @Test(arguments: [true, false]) func whatATestThatPassedHasLeftIsItsBundle(hasEnded: Bool) throws {
+        let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
+        defer { try? FileSystem.remove(root) }
+        let directory = ArtifactsDirectory(path: root)
+        // No process has this number.
+        let dead = ProcessIdentity(number: .max, start: 7)
+        let path = root + "/.in-flight/" + HiddenName("spool", of: dead, random: "abcdef").description
+        try FileSystem.createDirectory(root + "/.in-flight")
+        try FileSystem.createDirectory(path)
+        let spool = try #require(Spool(at: path))
+        try spool.record(
+            BundleMetadata(
+                test: test("t"), outcome: .passed, fingerprint: "0", failures: [], stores: [],
+                attachments: [], environment: RunEnvironment.describe(variables: [:]),
+                capture: .init(at: .now, duration: 0, limitsHit: []), warnings: []))
+        if hasEnded { try spool.markEnded() }
+        let result = Salvage(
+            of: directory,
+            limits: DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
+        ).sweep()
+        let bundle = try #require(result.bundles.first)
+        let metadata = try BundleReader(BundleLocation(path: bundle), scratchDirectory: root).metadata
+        #expect(metadata.outcome == (hasEnded ? .passed : .crashed))
+        #expect(metadata.failures.map(\.kind) == (hasEnded ? [] : [.termination]))
+        #expect(BundleName.isOfPassingTest(Path.name(of: bundle)) == hasEnded)
+    }
+}

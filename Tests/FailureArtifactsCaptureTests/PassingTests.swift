@@ -1,0 +1,244 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsZip
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Tests that pass, and are captured because somebody asked for it.
+///
+/// The stores are registered, and discovery is off: it would find those of other tests in this process.
+@Suite struct PassingTests {
+    /// A directory with a store that is open, and sessions that write to it, as if each were a process.
+    private final class World: @unchecked Sendable {
+        let directory: String
+        private(set) var session: CaptureSession
+        var configuration = CaptureConfiguration()
+        private var handle: OpaquePointer?
+
+        init(
+            _ passing: CaptureConfiguration.PassingCapture,
+            _ change: (inout CaptureConfiguration) -> Void = { _ in }
+        ) throws {
+            directory = try FileSystem.createUniqueDirectory(
+                in: FileManager.default.temporaryDirectory.path, prefix: "passing tests ")
+            configuration.directory = URL(filePath: directory + "/artifacts")
+            configuration.discoversStores = false
+            configuration.capturesPassingTests = passing
+            change(&configuration)
+            session = CaptureSession(configuration: configuration)
+            try #require(sqlite3_open(directory + "/ledger.sqlite", &handle) == SQLITE_OK)
+            try run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        }
+
+        deinit {
+            sqlite3_close_v2(handle)
+            try? FileSystem.remove(directory)
+        }
+
+        /// Another process: nothing is known but what is in the directory.
+        func startAgain() { session = CaptureSession(configuration: configuration) }
+
+        func run(_ sql: String) throws {
+            try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+        }
+
+        func start(_ name: String = "testTotal", arguments: [String]? = nil) -> RunningTest {
+            let test = session.testWillStart(
+                framework: "XCTest", suite: "LedgerTests", name: name, arguments: arguments,
+                isAlone: false)
+            test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
+            return test
+        }
+
+        func fail(_ test: RunningTest) {
+            session.testDidFail(
+                test, FailureEvent(message: "m", file: "T.swift", line: 1, kind: .assertion))
+        }
+
+        func finish(_ test: RunningTest) {
+            session.testDidFinish(test)
+            session.testsDidFinish()
+        }
+
+        /// A run of a test from its start to its end.
+        func perform(_ name: String = "testTotal", arguments: [String]? = nil, fails: Bool = false) {
+            let test = start(name, arguments: arguments)
+            if fails { fail(test) }
+            session.testDidReachEnd(test)
+            finish(test)
+        }
+
+        var bundles: [BundleReader] {
+            get throws {
+                guard try FileSystem.status(of: directory + "/artifacts") != nil else { return [] }
+                return try BundleLocator.findings(at: directory + "/artifacts").map {
+                    try BundleReader($0.location, scratchDirectory: directory)
+                }.sorted { $0.metadata.capture.at < $1.metadata.capture.at }
+            }
+        }
+
+        var outcomes: [BundleMetadata.Outcome] { get throws { try bundles.map(\.metadata.outcome) } }
+
+        var isTidy: Bool {
+            get throws {
+                try FileSystem.contents(ofDirectory: directory + "/artifacts")
+                    .allSatisfy { $0 == ".gitignore" || $0.hasSuffix(".zip") }
+            }
+        }
+    }
+
+    private func rows(_ bundle: BundleReader) throws -> Int64? {
+        try bundle.store(named: nil).store.tables?.first?.rows
+    }
+
+    @Test(arguments: CaptureConfiguration.PassingCapture.allCases)
+    func aTestThatNeverFailedIsCapturedOnlyIfAllAre(_ passing: CaptureConfiguration.PassingCapture)
+        throws
+    {
+        let world = try World(passing)
+        world.perform()
+        #expect(try world.outcomes == (passing == .always ? [.passed] : []))
+        #expect(
+            try (FileSystem.status(of: world.directory + "/artifacts") == nil) == (passing != .always))
+        world.configuration.mode = .off
+        world.startAgain()
+        world.perform()
+        #expect(try world.bundles.count == (passing == .always ? 1 : 0))
+    }
+
+    @Test(arguments: [true, false])
+    func whatFailedAndThenPassesIsCapturedOnce(inOneProcess: Bool) throws {
+        let world = try World(.afterFailure)
+        world.perform(fails: true)
+        try world.run("INSERT INTO t VALUES (2)")
+        for _ in 1...2 {
+            if !inOneProcess { world.startAgain() }
+            world.perform("testOther")
+            world.perform()
+        }
+        let bundles = try world.bundles
+        #expect(bundles.map(\.metadata.outcome) == [.failed, .passed])
+        #expect(try bundles.map(rows) == [1, 2])
+        let passed = try #require(bundles.last)
+        #expect(passed.metadata.failures.isEmpty && passed.metadata.test.name == "testTotal")
+        #expect(passed.metadata.test.attempt == (inOneProcess ? 2 : 1))
+        #expect(passed.metadata.fingerprint != bundles.first?.metadata.fingerprint)
+        #expect(
+            passed.location.name.wholeMatch(of: #/LedgerTests\.testTotal-passed-[0-9a-f]{8}\.zip/#)
+                != nil)
+        let readMe = try #require(passed.archive.entry(named: "README.txt"))
+        let text = String(
+            decoding: try passed.archive.contents(of: readMe, limit: 1 << 20), as: UTF8.self)
+        #expect(text.contains("as they were at its end: it passed."))
+        #expect(try world.isTidy)
+
+        // It fails again, and passes again.
+        world.perform(fails: true)
+        world.perform()
+        #expect(try world.outcomes == [.failed, .passed, .failed, .passed])
+    }
+
+    /// They have one name, and their bundles have the same but for the random part.
+    @Test(arguments: [true, false]) func argumentsTellTestsApart(inOneProcess: Bool) throws {
+        let world = try World(.afterFailure)
+        world.perform(arguments: ["1"], fails: true)
+        if !inOneProcess { world.startAgain() }
+        world.perform(arguments: ["2"])
+        world.perform()
+        #expect(try world.outcomes == [.failed])
+        world.perform(arguments: ["1"])
+        #expect(try world.outcomes == [.failed, .passed])
+    }
+
+    @Test func whatIsNoBundleIsNoFailure() throws {
+        let world = try World(.afterFailure)
+        let directory = world.directory + "/artifacts"
+        try FileSystem.createDirectory(directory + "/LedgerTests.testTotal-00000001.zip")
+        try FileSystem.write([1, 2], toNewFile: directory + "/LedgerTests.testTotal-00000002.zip")
+        world.perform()
+        #expect(try FileSystem.contents(ofDirectory: directory).count == 2)
+    }
+
+    /// The stores of a bundle are those of the first failure.
+    @Test(arguments: [false, true]) func aTestMayFailAfterItsEnd(fillsUp: Bool) throws {
+        let world = try World(.always) { if fillsUp { $0.maximumStoreBytes = 100 } }
+        let test = world.start()
+        test.state.withLock { $0.attachments.append(("early.txt", .bytes([1]))) }
+        world.session.takeSnapshot("before", of: test)
+        world.session.testDidReachEnd(test)
+        let spool = try #require(ArtifactsDirectory(path: world.directory + "/artifacts").spools.first)
+        #expect(spool.metadata?.outcome == .passed)
+        try world.run("INSERT INTO t VALUES (2)")
+        world.session.takeSnapshot("after", of: test)
+        world.fail(test)
+        world.finish(test)
+
+        let bundle = try #require(try world.bundles.first)
+        #expect(try world.bundles.count == 1)
+        #expect(bundle.metadata.outcome == .failed)
+        #expect(bundle.metadata.failures.map(\.message) == ["m"])
+        #expect(bundle.metadata.snapshots?.map(\.label) == ["before", "after"])
+        #expect(bundle.metadata.attachments.map(\.name) == ["early.txt"])
+        #expect(bundle.metadata.warnings.count == (fillsUp ? 3 : 0))
+        #expect(!bundle.location.name.contains("passed"))
+        if fillsUp { return }
+        #expect(try rows(bundle) == 2)
+        for entry in bundle.metadata.entries { #expect(bundle.archive.entry(named: entry) != nil) }
+    }
+
+    @Test func snapshotsOfATestThatPassesAreInItsBundle() throws {
+        let world = try World(.always)
+        let test = world.start()
+        world.session.takeSnapshot("before", of: test)
+        try world.run("INSERT INTO t VALUES (2)")
+        world.session.testDidReachEnd(test)
+        // After its end, as in a teardown.
+        try world.run("DELETE FROM t")
+        world.finish(test)
+        let bundle = try #require(try world.bundles.first)
+        #expect(bundle.metadata.outcome == .passed)
+        #expect(bundle.metadata.snapshots?.map(\.label) == ["before"])
+        #expect(try rows(bundle) == 2)
+    }
+
+    /// Failures have the other half, and more where there is more.
+    @Test func passingTestsTakeHalfOfTheBundlesAtMost() throws {
+        let world = try World(.always) { $0.maximumBundles = 4 }
+        for number in 1...4 { world.perform("testA\(number)") }
+        #expect(try world.outcomes == [.passed, .passed])
+        for number in 1...4 { world.perform("testB\(number)", fails: true) }
+        #expect(try world.outcomes == [.passed, .passed, .failed, .failed])
+
+        let small = try World(.always) { $0.maximumBundles = 3 }
+        for number in 1...3 { small.perform("testB\(number)", fails: true) }
+        small.perform()
+        #expect(try small.outcomes == [.failed, .failed, .failed])
+    }
+
+    @Test func passingTestsTakeHalfOfTheBytesAtMost() throws {
+        // The store has two pages of 4 KiB.
+        let world = try World(.always) { $0.maximumTotalBytes = 15_000 }
+        world.perform()
+        #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
+        world.perform(fails: true)
+        #expect(try world.bundles.map { $0.metadata.capture.limitsHit } == [[]])
+        let large = try World(.always) { $0.maximumTotalBytes = 40_000 }
+        large.perform()
+        #expect(try large.bundles.map { $0.metadata.capture.limitsHit } == [[]])
+    }
+
+    /// A copy that has no room leaves no trace of it in the bundle of a failure.
+    @Test func whatHasNoRoomWhenATestPassesHasItWhenItFails() throws {
+        let world = try World(.always) { $0.maximumTotalBytes = 15_000 }
+        let test = world.start()
+        world.session.testDidReachEnd(test)
+        world.fail(test)
+        world.finish(test)
+        let metadata = try #require(try world.bundles.first).metadata
+        #expect(metadata.outcome == .failed && metadata.stores.first?.entry != nil)
+        #expect(metadata.warnings.isEmpty && metadata.capture.limitsHit.isEmpty)
+    }
+}

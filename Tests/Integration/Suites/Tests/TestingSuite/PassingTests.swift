@@ -1,0 +1,73 @@
+import FailureArtifactsTesting
+import Foundation
+import GRDB
+import Testing
+
+/// How many kilos of apples the stores hold: 3 is too little.
+private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? "") ?? 4
+
+/// Tests that fail on one attempt and pass on another, and whose stores are closed when they have ended.
+@Suite(.failureArtifacts) struct RetriedTests {
+    private let database: DatabaseQueue
+
+    init() throws {
+        database = try DatabaseQueue(path: try freshPath("fruit.sqlite"))
+        try database.write {
+            try $0.execute(sql: "CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")
+        }
+    }
+
+    private func plant(_ kilos: Int) throws {
+        try database.write {
+            try $0.execute(sql: "INSERT INTO fruit VALUES ('apple', ?), ('pear', 1)", arguments: [kilos])
+        }
+    }
+
+    /// `fruit`: apple, pear.
+    @Test func closed() throws {
+        try plant(kilos)
+        #expect(kilos != 3, "too little")
+    }
+
+    /// Likewise; of the two one passes always.
+    @Test(arguments: [1, 2]) func argument(_ number: Int) async throws {
+        try plant(kilos)
+        await Task.yield()
+        #expect(number == 2 || kilos != 3, "too little")
+    }
+
+    /// Neither failed nor passed.
+    @Test func cancelled() throws {
+        try plant(kilos)
+        try Test.cancel("not today")
+    }
+
+    /// Likewise.
+    @Test func cancelledAndGoesOn() throws {
+        _ = try? Test.cancel("not today")
+        try plant(kilos)
+    }
+}
+
+/// Runs a test once more, in the same process.
+private struct Twice: TestTrait, TestScoping {
+    @TaskLocal static var attempt = 1
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        for attempt in 1...2 {
+            try await Self.$attempt.withValue(attempt, operation: function)
+        }
+    }
+}
+
+/// `fruit`: apple, and on the second attempt pear.
+@Test(Twice(), .failureArtifacts) private func twice() throws {
+    let path = try freshPath("fruit.sqlite")
+    let store = try Connection(path, fruit: "apple")
+    #expect(Twice.attempt == 2, "the first time")
+    if Twice.attempt == 2 { try store.add("pear") }
+    store.close()
+    try FileManager.default.removeItem(atPath: path)
+}

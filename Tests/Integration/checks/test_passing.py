@@ -1,0 +1,223 @@
+"""Tests that pass, captured where that is asked for: what failed on one attempt beside what passed on another."""
+
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import browser
+from harness import Store, SuiteCase, clean_environment, label, launch, read, timeless
+from test_fleet import TOOL
+from test_merge import merge
+from test_report import AXE, SCREENSHOTS
+from test_testing import only
+
+FEW, ENOUGH, LATE = "3", "4", "5"
+APPLES = {kilos: [("apple", int(kilos)), ("pear", 1)] for kilos in (FEW, ENOUGH, LATE)}
+
+
+def tool(*arguments, environment=()):
+    process = subprocess.run(
+        [TOOL, *map(str, arguments)], capture_output=True, text=True,
+        env={**clean_environment("/tmp"), **dict(environment)})
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+class PassingCase(SuiteCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="passing ")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def attempt(self, selection, kilos, passing="retry", at="failure-artifacts", **variables):
+        """Runs a test once more in the same directory; gives all that is in its artifacts directory then."""
+        process = launch(
+            selection, self.directory,
+            {"SUITE_KILOS": kilos, "FAILURE_ARTIFACTS_PASSING": passing, "FAILURE_ARTIFACTS_DIR": at, **variables})
+        found = read(process, self.directory / at)
+        self.assertEqual(found.status != 0, kilos != ENOUGH, found.errors)
+        self.assertEqual(found.warnings, [])
+        if found.left:
+            self.assertEqual(found.in_flight, [])
+            for bundle in found.bundles:
+                self.check(bundle, outcome=bundle.metadata["outcome"])
+        return found
+
+    def rows(self, bundle):
+        """The rows of all stores that have some."""
+        stores = {
+            label(store): Store(bundle.contents[store["entry"]]).query("SELECT * FROM fruit ORDER BY rowid")
+            for store in bundle.metadata["stores"]}
+        return {name: rows for name, rows in stores.items() if rows}
+
+    def by_outcome(self, found):
+        outcomes = {bundle.metadata["outcome"]: bundle for bundle in found.bundles}
+        self.assertEqual(len(outcomes), len(found.bundles))
+        return outcomes
+
+
+class XCTestRetries(PassingCase):
+    def retried(self, name, store):
+        selection = f"RawSuite.RetriedTests/{name}"
+        self.assertEqual(len(self.attempt(selection, FEW).bundles), 1)
+        found = self.by_outcome(self.attempt(selection, ENOUGH))
+        self.assertEqual(set(found), {"failed", "passed"})
+        self.assertEqual(self.rows(found["failed"]), {store: APPLES[FEW]})
+        self.assertEqual(self.rows(found["passed"]), {store: APPLES[ENOUGH]})
+        self.assertEqual(found["passed"].stem, f"RetriedTests.{name}-passed")
+        self.assertEqual(found["passed"].messages, [])
+        self.assertNotEqual(
+            found["failed"].metadata["fingerprint"], found["passed"].metadata["fingerprint"])
+        # It is captured once.
+        self.assertEqual(len(self.attempt(selection, ENOUGH).bundles), 2)
+        # What never failed is not.
+        self.assertEqual(len(self.attempt("RawSuite.RetriedTests", ENOUGH).bundles), 2)
+
+    def test_what_tear_down_removes(self):
+        self.retried("testOpen", "open")
+
+    def test_what_was_closed_and_deleted_before(self):
+        self.retried("testClosed", "closed")
+
+    def test_in_memory(self):
+        self.retried("testMemory", "memory")
+
+    def test_asynchronous(self):
+        self.retried("testAsynchronous", "open")
+
+    def test_off(self):
+        for passing in ("", "never"):
+            found = self.attempt("RawSuite.RetriedTests", ENOUGH, passing=passing)
+            self.assertIsNone(found.left)
+
+    def test_always_and_skipped(self):
+        found = self.attempt("RawSuite.RetriedTests", ENOUGH, passing="always")
+        self.assertEqual(
+            sorted(bundle.stem for bundle in found.bundles),
+            [f"RetriedTests.test{name}-passed" for name in ("Asynchronous", "Closed", "Memory", "Open")])
+        self.assertEqual({bundle.metadata["outcome"] for bundle in found.bundles}, {"passed"})
+        without = launch("RawSuite.RetriedTests", self.directory, {"FAILURE_ARTIFACTS": "off"})
+        self.assertEqual(timeless(found.output), timeless(without.stdout))
+        self.assertEqual(found.others, without.stderr.splitlines())
+
+    def test_failing_in_tear_down(self):
+        """It is a failure, with the stores as they are then."""
+        found = self.attempt("RawSuite.RetriedTests/testOpen", LATE, passing="always")
+        (bundle,) = found.bundles
+        self.assertEqual(bundle.metadata["outcome"], "failed")
+        self.assertIn("in tearDown", bundle.messages[0])
+        self.assertEqual(self.rows(bundle), {"open": APPLES[LATE]})
+
+    def test_a_crash_is_an_earlier_failure(self):
+        """What a process has left that died is packed before the next one decides."""
+        selection = "RawSuite.RetriedTests/testOpen"
+        process = launch(
+            selection, self.directory,
+            {"SUITE_KILOS": "crash", "FAILURE_ARTIFACTS_DIR": "failure-artifacts"})
+        self.assertLess(process.returncode, 0)
+        found = self.by_outcome(self.attempt(selection, ENOUGH))
+        self.assertEqual(set(found), {"crashed", "passed"})
+
+
+class TestingRetries(PassingCase):
+    framework = "Swift Testing"
+
+    def test_retried(self):
+        for suite, name in (("RetriedTests", "closed"), ("RetriedTests", "argument")):
+            with self.subTest(name):
+                selection, at = only(suite, name), f"artifacts-{name}"
+                self.assertEqual(len(self.attempt(selection, FEW, at=at).bundles), 1)
+                found = self.by_outcome(self.attempt(selection, ENOUGH, at=at))
+                self.assertEqual(self.rows(found["failed"]), {"fruit": APPLES[FEW]})
+                self.assertEqual(self.rows(found["passed"]), {"fruit": APPLES[ENOUGH]})
+                self.assertEqual(
+                    found["passed"].metadata["test"].get("arguments"), ["1"] if name == "argument" else None)
+                self.assertEqual(found["passed"].stem, f"RetriedTests.{name}-passed")
+
+    def test_always_and_cancelled(self):
+        found = self.attempt(only("RetriedTests"), ENOUGH, passing="always")
+        self.assertEqual(
+            sorted(bundle.stem for bundle in found.bundles),
+            ["RetriedTests.argument-passed"] * 2 + ["RetriedTests.closed-passed"])
+
+    def test_in_one_process(self):
+        """A trait repeats the test; the first time it fails."""
+        selection = ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.twice\(")
+        found = self.attempt(selection, FEW)
+        outcomes = self.by_outcome(found)
+        self.assertEqual(self.rows(outcomes["failed"]), {"fruit": [("apple",)]})
+        self.assertEqual(self.rows(outcomes["passed"]), {"fruit": [("apple",), ("pear",)]})
+        self.assertEqual(outcomes["failed"].metadata["test"]["attempt"], 1)
+        self.assertEqual(outcomes["passed"].metadata["test"]["attempt"], 2)
+
+
+class Tool(PassingCase):
+    def test_it_is_no_failure(self):
+        selection = "RawSuite.RetriedTests/testOpen"
+        self.attempt(selection, FEW)
+        self.attempt(selection, ENOUGH)
+        directory = self.directory / "failure-artifacts"
+        listed = tool("list", "--outcome", "passed", directory).splitlines()
+        self.assertEqual(len(listed), 1)
+        self.assertTrue(listed[0].startswith("passed  RetriedTests.testOpen "), listed)
+        self.assertEqual(len(tool("list", directory).splitlines()), 2)
+        self.assertTrue(tool("summary", "-o", "-", directory).startswith("## 1 failed test\n"))
+        self.assertIn('tests="1"', tool("junit", directory))
+        self.assertIn("ok", tool("verify", directory))
+        passed = next(directory.glob("*-passed-*.zip"))
+        self.assertIn("RetriedTests.testOpen passed", tool("show", passed))
+        self.assertEqual(json.loads(tool("query", "--json", passed, "SELECT kilos FROM fruit WHERE name = 'apple'")),
+                         [{"kilos": 4}])
+
+
+@unittest.skipUnless(browser.executable(), "there is no Chromium")
+class Page(PassingCase):
+    def attempts_side_by_side(self, path, summary, titles, screenshot):
+        """The rows of both attempts, in a browser."""
+        with browser.page() as page:
+            page.show(1200, 1400, "light")
+            page.open(path.as_uri())
+            self.assertEqual(page.run("document.title"), "1 failed test")
+            self.assertEqual(page.run("document.querySelectorAll('details.failure').length"), 1)
+            rows = page.run(
+                "[...document.querySelectorAll('table.attempts tr')]"
+                ".map(row => [...row.cells].map(cell => cell.textContent))")
+            self.assertEqual(rows[0], ["What differs", *titles])
+            self.assertIn(["Outcome", "failed", "passed"], rows)
+            self.assertIn(summary, page.run(
+                "document.querySelector('table.attempts').closest('details').querySelector('p').textContent"))
+            changed = page.run(
+                f"[...document.querySelectorAll('[aria-label*=\"store open, from {titles[0]} to {titles[1]}\"] td')]"
+                ".map(cell => cell.textContent)")
+            self.assertEqual(changed, ["kilos 3 → 4"])
+            page.screenshot(SCREENSHOTS / screenshot)
+            page.run(AXE.read_text() + "; 0")
+            found = page.run("axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+            self.assertEqual(found, [])
+            self.assertEqual(page.complaints, [])
+
+    def test_a_retry_in_one_directory(self):
+        selection = "RawSuite.RetriedTests/testOpen"
+        self.attempt(selection, FEW)
+        self.attempt(selection, ENOUGH)
+        page = self.directory / "report.html"
+        tool("report", self.directory / "failure-artifacts", "-o", page)
+        self.attempts_side_by_side(
+            page, "Failed on attempt 1, passed on attempt 2.", ["attempt 1", "attempt 2, passed"], "passed.png")
+
+    def test_a_job_that_was_run_again(self):
+        """Nothing of the first attempt is there in the second, which is asked for the failed tests alone."""
+        ci = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7"}
+        self.attempt("RawSuite.RetriedTests/testOpen", FEW, at="one", GITHUB_RUN_ATTEMPT="1", **ci)
+        failed = {
+            f"RawSuite.{suite}/{name}" for suite, name in re.findall(
+                r"failed  (\w+)\.(\w+) ", tool("list", self.directory / "one"))}
+        self.assertEqual(failed, {"RawSuite.RetriedTests/testOpen"})
+        self.attempt(",".join(failed), ENOUGH, passing="always", at="two", GITHUB_RUN_ATTEMPT="2", **ci)
+        merge(self.directory / "two", self.directory / "one", output=self.directory / "merged")
+        self.attempts_side_by_side(
+            self.directory / "merged" / "report.html", "Failed on attempt 1, passed on attempt 2.",
+            ["attempt 1", "attempt 2, passed"], "passed-merged.png")
