@@ -1,3 +1,4 @@
+@testable import FailureArtifactsReading
 import FailureArtifactsSystem
 import Testing
 

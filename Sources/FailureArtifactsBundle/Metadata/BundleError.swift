@@ -99,3 +99,15 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             + " \(last) one of \(items.count - limit) more"
     }
 }
+
+extension BundleError {
+    /// An archive's error, where a missing file and the system's failures are told apart.
+    package init(_ path: String, zip error: ZipError) {
+        switch error.reason {
+        case .system(let failure) where failure.isNotFound && error.entry == nil:
+            self.init(path, .notFound)
+        case .system(let failure): self.init(path, .system(failure))
+        default: self.init(path, .archive(error))
+        }
+    }
+}

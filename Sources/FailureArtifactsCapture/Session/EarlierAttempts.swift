@@ -39,13 +39,12 @@ final class EarlierAttempts: Sendable {
     private func end(_ path: String) -> End? {
         if let known = bundles.withLock({ $0[path] }) { return known }
         // Somebody may have put anything there.
-        let bundle =
-            FileSystem.regularFile(path) == nil
-            ? nil : try? BundleReader(BundleLocation(path: path), scratchDirectory: "")
-        let end = bundle.map { bundle in
+        let metadata =
+            FileSystem.regularFile(path) == nil ? nil : try? BundleMetadata(ofBundle: path)
+        let end = metadata.map { metadata in
             End(
-                test: bundle.metadata.test.ofAnyAttempt,
-                hasFailed: bundle.metadata.outcome != .passed, at: bundle.metadata.capture.at)
+                test: metadata.test.ofAnyAttempt, hasFailed: metadata.outcome != .passed,
+                at: metadata.capture.at)
         }
         bundles.withLock { $0[path] = .some(end) }
         return end

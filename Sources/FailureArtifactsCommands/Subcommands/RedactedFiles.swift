@@ -59,8 +59,8 @@ struct RedactedFiles {
             work.files.append(readMe)
         }
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
-        try FileSystem.write(metadata.json(), toNewFile: file(BundleReader.metadataName))
-        for entry in [BundleReader.metadataName] + work.files {
+        try FileSystem.write(metadata.json(), toNewFile: file(BundleMetadata.entryName))
+        for entry in [BundleMetadata.entryName] + work.files {
             let path = Path.join(directory, entry)
             try report(path, FileSystem.status(of: path)?.size ?? 0)
         }

@@ -63,15 +63,3 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
         throw ZipError(archive: archive.path, entry: name, reason: .noSuchEntry)
     }
 }
-
-extension BundleError {
-    /// An archive's error, where a missing file and the system's failures are told apart.
-    init(_ path: String, zip error: ZipError) {
-        switch error.reason {
-        case .system(let failure) where failure.isNotFound && error.entry == nil:
-            self.init(path, .notFound)
-        case .system(let failure): self.init(path, .system(failure))
-        default: self.init(path, .archive(error))
-        }
-    }
-}

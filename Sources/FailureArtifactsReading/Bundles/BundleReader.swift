@@ -4,11 +4,6 @@ package import FailureArtifactsZip
 
 /// An open bundle.
 package struct BundleReader: Sendable {
-    /// The name of the entry that describes the bundle.
-    package static let metadataName = "metadata.json"
-    /// The largest description that is read, in bytes.
-    package static let metadataLimit = 16 << 20
-
     package let location: BundleLocation
     package let archive: ZipArchive
     package let metadata: BundleMetadata
@@ -32,17 +27,7 @@ package struct BundleReader: Sendable {
     package init(
         _ location: BundleLocation, archive: ZipArchive
     ) throws(BundleError) {
-        let path = location.description
-        guard let entry = archive.entry(named: Self.metadataName) else {
-            throw BundleError(path, .noMetadata)
-        }
-        let json: [UInt8]
-        do {
-            json = try archive.contents(of: entry, limit: Self.metadataLimit)
-        } catch {
-            throw BundleError(path, zip: error)
-        }
-        metadata = try BundleMetadata(json: json, of: path)
+        metadata = try BundleMetadata(in: archive, of: location.description)
         self.location = location
         self.archive = archive
     }

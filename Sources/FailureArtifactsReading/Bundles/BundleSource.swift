@@ -17,7 +17,7 @@ package struct BundleSource: Sendable {
     package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
         let location = BundleLocation(path: path)
         archive = try location.openArchive(scratchDirectory: "", limits: limits)
-        if archive.entry(named: BundleReader.metadataName) != nil {
+        if archive.entry(named: BundleMetadata.entryName) != nil {
             locations = [location]
             return
         }
