@@ -75,8 +75,11 @@ package final class InFlightJournal: Sendable {
             guard state.redactions != rules else { return }
             state.redactions = rules
             state.isStartCurrent = false
-            if let rules, !state.inFlight.isEmpty {
-                append(JournalRecord.redactions(rules).line, &state)
+            // Without it others would keep what must not be kept: rather no journal.
+            if let rules, !state.inFlight.isEmpty,
+                !append(JournalRecord.redactions(rules).line, &state)
+            {
+                giveUp(&state)
             }
         }
     }
@@ -131,9 +134,7 @@ package final class InFlightJournal: Sendable {
     package func close() {
         state.withLock { state in
             guard state.file != nil, state.owner == getpid() else { return }
-            directory.removeJournal(of: .current)
-            state.file = nil
-            state.isUsable = false
+            giveUp(&state)
         }
     }
 
@@ -141,19 +142,24 @@ package final class InFlightJournal: Sendable {
 
     /// Says that a test is in flight, if that was not said, and something more.
     private func note(_ test: Test, _ state: inout State, and more: String = "") {
-        if state.inFlight.contains(test.id) { return append(more, &state) }
+        if state.inFlight.contains(test.id) {
+            append(more, &state)
+            return
+        }
         openFile(&state)
         guard state.file != nil, state.owner == getpid() else { return }
         if !state.isStartCurrent && state.inFlight.isEmpty {
             state.end = 0
             let rules = state.redactions.map { JournalRecord.redactions($0).line } ?? ""
             let shared = state.shared.map { JournalRecord.opened(path: $0, by: 0).line }
-            append(JournalRecord.process(environment()).line + rules + shared.joined(), &state)
+            let start = JournalRecord.process(environment()).line + rules + shared.joined()
+            // A test without the rules that go before it would be worse than none.
+            guard append(start, &state) else { return }
             state.startEnd = state.end
             state.isStartCurrent = true
         }
-        state.inFlight.insert(test.id)
-        append(JournalRecord.began(test.id, test.identity, at: test.start).line + more, &state)
+        let began = JournalRecord.began(test.id, test.identity, at: test.start).line
+        if append(began + more, &state) { state.inFlight.insert(test.id) }
     }
 
     private func share(_ paths: [String], _ state: inout State) {
@@ -169,18 +175,30 @@ package final class InFlightJournal: Sendable {
 
     /// Writes lines behind those that are there, and behind them that there are no more: what follows in the
     /// file is of the past.
-    private func append(_ lines: String, _ state: inout State) {
-        guard let file = state.file, state.owner == getpid() else { return }
+    ///
+    /// - Returns: Whether they are there.
+    @discardableResult
+    private func append(_ lines: String, _ state: inout State) -> Bool {
+        guard let file = state.file, state.owner == getpid() else { return false }
         var bytes = lines + JournalRecord.end
         do throws(SystemError) {
             try bytes.withBytes { (buffer) throws(SystemError) in
                 try file.file.write(buffer, at: state.end)
             }
             state.end += UInt64(lines.utf8.count)
+            return true
         } catch {
-            // A line that is there in part would swallow the next one.
-            try? file.file.resize(to: state.end)
+            // A line that is there in part would swallow the next one, or have one of the past count.
+            if (try? file.file.resize(to: state.end)) == nil { giveUp(&state) }
+            return false
         }
+    }
+
+    /// Removes the file; there will be no other.
+    private func giveUp(_ state: inout State) {
+        directory.removeJournal(of: .current)
+        state.file = nil
+        state.isUsable = false
     }
 
     private func openFile(_ state: inout State) {

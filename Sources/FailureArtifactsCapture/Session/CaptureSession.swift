@@ -110,6 +110,7 @@ package final class CaptureSession: Sendable {
     /// Writes down that a store is in use, and whose it is.
     private func connectionOpened(_ connection: DiscoveredConnection) {
         let test = connection.owner.flatMap { owner in state.withLock { $0.running[owner] } }
+        if let test, !test.isOfThisProcess { return }
         storeOpened(connection.path, by: test)
     }
 
@@ -185,6 +186,7 @@ package final class CaptureSession: Sendable {
     ///   - event: What has happened.
     ///   - testGoesOn: Whether ``testDidFinish(_:)`` will be called. If not, the bundle is there at once.
     package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
+        guard test.isOfThisProcess else { return }
         let configuration = configuration
         guard configuration.mode != .off else { return }
         let number = test.state.withLock { state in
@@ -253,7 +255,7 @@ package final class CaptureSession: Sendable {
     ///   - label: What the copies are called.
     ///   - test: The test, on whose thread this is to be called.
     func takeSnapshot(_ label: String, of test: RunningTest) {
-        guard configuration.mode != .off else { return }
+        guard test.isOfThisProcess, configuration.mode != .off else { return }
         let date = Timestamp.now
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
@@ -294,6 +296,7 @@ package final class CaptureSession: Sendable {
 
     /// The process ends, and the test with it.
     private func testIsCutOff(_ test: RunningTest) {
+        guard test.isOfThisProcess else { return }
         if journal.withLock(\.self)?.isInFlight(test.id) == true {
             let event = FailureEvent(
                 message: "The process exited in the middle of the test.", file: nil, line: nil,
@@ -340,6 +343,7 @@ package final class CaptureSession: Sendable {
                 try test.capture.withLock(take)
             }
         } catch {
+            test.state.withLock { $0.lostCaptures.append("\(error)") }
             sayOnce("\(error)")
         }
     }
@@ -349,6 +353,7 @@ package final class CaptureSession: Sendable {
     /// - Returns: The bundle's path, where it was packed now.
     @discardableResult
     private func end(_ test: RunningTest, packsNow: Bool) -> String? {
+        guard test.isOfThisProcess else { return nil }
         let stage = test.capture.withLock { stage in
             defer { stage = .ended }
             return stage

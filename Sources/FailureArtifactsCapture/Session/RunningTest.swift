@@ -22,6 +22,8 @@ package final class RunningTest: Sendable {
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
         var labels = UniqueNames()
+        /// Why there was no capture when there should have been one, as full sentences.
+        var lostCaptures: [String] = []
     }
 
     /// How far the test's capture is.
@@ -48,6 +50,13 @@ package final class RunningTest: Sendable {
 
     /// What is to live until nothing more will be captured of the test.
     private let retained = Lock<[any Sendable & AnyObject]>([])
+
+    /// The process that it runs in.
+    private let process = getpid()
+
+    /// Whether it runs in this process, and not in the one that this is a child of: what a child does that was made
+    /// by `fork` is not the test's, and the child has its parent's connections and locks.
+    var isOfThisProcess: Bool { process == getpid() }
 
     /// When it started, by the calendar.
     let date = Timestamp.now
