@@ -42,13 +42,16 @@ package struct Salvage: Sendable {
     let limits: DirectoryLimits
     /// What must not get into the bundles, besides what the journals name.
     let redactions: RedactionRules
+    /// Whether stores are left out that earlier bundles hold.
+    let isSharing: Bool
 
     package init(
         of directory: ArtifactsDirectory, limits: DirectoryLimits,
-        redactions: RedactionRules = RedactionRules()
+        redactions: RedactionRules = RedactionRules(), sharing isSharing: Bool = false
     ) {
         self.directory = directory
         self.limits = limits
+        self.isSharing = isSharing
         self.redactions = redactions
     }
 
@@ -77,9 +80,11 @@ package struct Salvage: Sendable {
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
-                guard let spool = try? directory.makeSpool(of: test.process) else { return nil }
+                guard
+                    let room = try? SpoolRoom(in: directory, of: test.process, within: limits)
+                else { return nil }
                 let copies = SalvagedCopies(
-                    of: test, in: spool, below: "stores", limits: limits, obeying: rules(of: test))
+                    of: test, in: room, below: "stores", limits: limits, obeying: rules(of: test))
                 return Held(test: test, copies: copies, cause: cause)
             }
         }
@@ -103,8 +108,10 @@ package struct Salvage: Sendable {
     ) -> Result {
         var result = Result()
         var held = held
+        var hasSwept = !held.isEmpty
         for journal in directory.journals where !journal.process.isAlive {
             guard let journal = journal.taken() else { continue }
+            hasSwept = true
             var spools: [Spool] = []
             for test in journal.tests {
                 let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
@@ -123,9 +130,12 @@ package struct Salvage: Sendable {
         // Of those that have a journal, somebody else is making the bundles.
         let journaled = Set(directory.journals.map(\.process))
         for spool in directory.spools where spool.isAbandoned && !journaled.contains(spool.process) {
-            guard let spool = try? spool.taken() else { continue }
+            guard let spool = try? directory.take(spool) else { continue }
+            hasSwept = true
             finish(spool, cause, &result)
         }
+        // What their processes did not come to count.
+        if hasSwept { directory.recount() }
         directory.removeIfEmpty()
         return result
     }
@@ -142,7 +152,7 @@ package struct Salvage: Sendable {
             }
             // It has ended, and its process died before it said so in the journal.
             if earlier.isEnded { return nil }
-            let spool = try earlier.taken()
+            let spool = try directory.take(earlier)
             if var metadata = spool.metadata, directory.bundle(of: spool) == nil {
                 var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
@@ -156,7 +166,9 @@ package struct Salvage: Sendable {
             return spool
         } catch {
             result.warnings.append(
-                "No bundle of \(test.identity.suite).\(test.identity.name): \(error).")
+                "No bundle of \(test.identity.suite).\(test.identity.name): \(error)"
+                    + (error is LimitReached ? "" : "."))
+            if error is LimitReached { directory.countFailureLeftOut() }
             return nil
         }
     }
@@ -164,12 +176,14 @@ package struct Salvage: Sendable {
     /// Makes the bundle of a test that had not failed before.
     private func makeAnew(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
-    ) throws(SystemError) -> Spool {
-        let spool = if let held { held.copies.spool } else { try directory.makeSpool(of: test.process) }
+    ) throws -> Spool {
         let rules = rules(of: test)
         let copies =
-            held?.copies
-            ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits, obeying: rules)
+            try held?.copies
+            ?? SalvagedCopies(
+                of: test, in: SpoolRoom(in: directory, of: test.process, within: limits),
+                below: "stores", limits: limits, obeying: rules)
+        let spool = copies.spool
         let metadata = BundleMetadata(salvaged: test, copies, cause)
         // On a full disk there will be no bundle either, which is said then.
         try? spool.record(metadata)
@@ -184,9 +198,14 @@ package struct Salvage: Sendable {
         let folder = "snapshots/\(cause.outcome.rawValue)"
         // Where somebody before this process has died over it.
         try? FileSystem.remove(spool.file(ofEntry: folder))
-        return held.map { $0.copies.moved(to: spool, below: folder) }
-            ?? SalvagedCopies(
-                of: test, in: spool, below: folder, limits: limits, obeying: rules(of: test))
+        let room = SpoolRoom(of: spool, in: directory, within: limits)
+        if let held {
+            let copies = held.copies.moved(to: room, below: folder)
+            directory.discard(held.copies.spool)
+            return copies
+        }
+        return SalvagedCopies(
+            of: test, in: room, below: folder, limits: limits, obeying: rules(of: test))
     }
 
     /// Packs a spool that a process has left and no journal tells of.
@@ -215,20 +234,34 @@ package struct Salvage: Sendable {
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         do {
             try directory.prepare()
-            let usage = try directory.usage()
-            guard usage.bundles <= limits.bundles else {
-                result.warnings.append(
-                    "'\(directory.path)' holds as many bundles as it may; there is none of "
-                        + "\(metadata.test.suite).\(metadata.test.name) (FAILURE_ARTIFACTS_MAX_BUNDLES)."
-                )
-                return
-            }
-            let packed = try BundlePacker.pack(metadata, from: spool)
-            result.bundles.append(try directory.publish(packed, of: spool, metadata.test))
+            result.bundles.append(try publish(metadata, spool))
         } catch {
             result.warnings.append(
                 "The bundle of \(metadata.test.suite).\(metadata.test.name) could not be written: \(error)"
             )
+        }
+    }
+
+    /// Packs a spool; where there is no room for its copies, without them.
+    private func publish(_ metadata: BundleMetadata, _ spool: Spool) throws -> String {
+        do {
+            return try directory.publish(metadata, from: spool, within: limits, sharing: isSharing)
+        } catch let error as LimitReached {
+            spool.removeCopies()
+            var metadata = metadata
+            let reason = "No room was left. \(error)"
+            metadata.warnings.append(reason)
+            metadata.capture.limitsHit = Set(metadata.capture.limitsHit + [error.limit.rawValue])
+                .sorted()
+            metadata.stores = metadata.stores.map { $0.described(because: reason) }
+            metadata.snapshots = nil
+            metadata.attachments = []
+            do {
+                return try directory.publish(metadata, from: spool, within: limits, sharing: false)
+            } catch {
+                directory.countFailureLeftOut()
+                throw error
+            }
         }
     }
 }

@@ -5,6 +5,8 @@ internal import FailureArtifactsSystem
 /// Why there is no bundle, as a full sentence.
 struct CaptureError: Error, CustomStringConvertible {
     let description: String
+    /// Whether that is for want of room.
+    var isLimit = false
 }
 
 /// The bundle of one failing test in the making.
@@ -25,7 +27,6 @@ final class Capture: Sendable {
         var warnings: [String] = []
         var saidWarnings = 0
         var limitsHit: Set<String> = []
-        var spooledBytes: UInt64 = 0
         /// Directories with what libraries have copied, until it is spooled.
         var scratch: [String] = []
         /// Some of what redactions have removed.
@@ -42,9 +43,9 @@ final class Capture: Sendable {
     /// The stores that adapters know.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
-    let spool: Spool
-    /// What the directory may still take, in bytes, when the capture starts.
-    let budget: UInt64
+    /// What the capture may still take.
+    let room: SpoolRoom
+    var spool: Spool { room.spool }
     let state = Lock(State())
     /// What must not get into the bundle.
     let rules: RedactionRules
@@ -68,19 +69,9 @@ final class Capture: Sendable {
         directory = configuration.artifactsDirectory
         do {
             try directory.prepare()
-            spool = try directory.makeSpool()
-            let usage = try directory.usage()
-            // This one counts already.
-            guard usage.bundles <= configuration.maximumBundles else {
-                directory.discard(spool)
-                throw CaptureError(
-                    description:
-                        "'\(directory.path)' holds \(usage.bundles - 1) bundles, as many as it may; "
-                        + "further failures leave none (FAILURE_ARTIFACTS_MAX_BUNDLES).")
-            }
-            budget = configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
-        } catch let error as CaptureError {
-            throw error
+            room = try SpoolRoom(in: directory, within: configuration.limits)
+        } catch let error as LimitReached {
+            throw CaptureError(description: error.description, isLimit: true)
         } catch {
             throw CaptureError(
                 description: "No bundle can be written to '\(directory.path)': \(error). "
@@ -153,6 +144,7 @@ final class Capture: Sendable {
     private func add(_ body: () -> Void) {
         body()
         spoolAttachments()
+        room.settle()
         for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
         state.withLock { $0.scratch = [] }
         // Where there is no room for it there will be none for the bundle, which is said then.
@@ -208,8 +200,11 @@ final class Capture: Sendable {
         } catch {
             // A disk that is too full for the stores may still take their description.
             let first = error
-            let reason = "The copies could not be packed: \(first)."
+            let limit = (first as? LimitReached)?.limit
+            let reason =
+                limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
             state.withLock { state in
+                if let limit { state.limitsHit.insert(limit.rawValue) }
                 state.warnings.append(reason)
                 state.stores = state.stores.map { $0.described(because: reason) }
                 state.snapshots = []
@@ -220,8 +215,12 @@ final class Capture: Sendable {
                 return try publish(describe())
             } catch {
                 state.withLock { $0.warnings.removeAll { $0 == reason } }
+                let isLimit = first is LimitReached && error is LimitReached
+                // What is true of every further failure is said once.
                 throw CaptureError(
-                    description: "The bundle of \(test.name) could not be written: \(first)")
+                    description: isLimit
+                        ? "\(error)" : "The bundle of \(test.name) could not be written: \(first)",
+                    isLimit: isLimit)
             }
         }
     }
@@ -240,7 +239,8 @@ final class Capture: Sendable {
     }
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
-        let packed = try BundlePacker.pack(metadata, from: spool, date: date)
-        return try directory.publish(packed, of: spool, test.identity)
+        try directory.publish(
+            metadata, from: spool, within: configuration.limits,
+            sharing: configuration.sharesIdenticalStores, date: date)
     }
 }

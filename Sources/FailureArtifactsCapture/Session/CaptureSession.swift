@@ -240,7 +240,8 @@ package final class CaptureSession: Sendable {
         else { return }
         packing.add { [self] in
             let result = Salvage(
-                of: directory, limits: configuration.limits, redactions: configuration.redactionRules
+                of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
+                sharing: configuration.sharesIdenticalStores
             ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }
@@ -308,6 +309,7 @@ package final class CaptureSession: Sendable {
             }
         } catch {
             sayOnce("\(error)")
+            if error.isLimit { test.state.withLock { $0.wasRefused = true } }
         }
     }
 
@@ -321,11 +323,14 @@ package final class CaptureSession: Sendable {
             return stage
         }
         if case .ended = stage { return nil }
-        let hasFailed = test.state.withLock { state in
+        let (hasFailed, wasRefused) = test.state.withLock { state in
             state.hasEnded = true
-            return !state.failures.isEmpty
+            return (!state.failures.isEmpty, state.wasRefused)
         }
         var failed: Capture?
+        if case .none = stage, hasFailed, wasRefused {
+            configuration.artifactsDirectory.countFailureLeftOut()
+        }
         if case .open(let capture) = stage {
             if hasFailed {
                 capture.end()
@@ -357,6 +362,7 @@ package final class CaptureSession: Sendable {
             return bundle
         } catch {
             sayOnce("\(error)")
+            if error.isLimit { capture.directory.countFailureLeftOut() }
             return nil
         }
     }
