@@ -47,7 +47,8 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
 extension BundleError {
     var exitCode: ExitCode {
         switch reason {
-        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory: .noInput
+        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory, .sharedEntry:
+            .noInput
         case .history(_, let error): error.exitCode
         case .ambiguous: .usage
         case .noMetadata, .badMetadata, .newerVersion, .missingEntry, .statements: .badData

@@ -218,6 +218,11 @@ package struct File: ~Copyable, Sendable {
         return false
     }
 
+    /// Gives the lock of ``tryLock()`` back, also where a child made by `fork` has the descriptor too.
+    package func unlock() {
+        _ = flock(descriptor, LOCK_UN)
+    }
+
     /// Has the system write the file's content to the disk.
     package func synchronize() throws(SystemError) {
         while fsync(descriptor) != 0 {

@@ -137,6 +137,16 @@ package enum FileSystem {
         return names.reduce(0) { $0 + size(ofAllBelow: Path.join(path, $1)) }
     }
 
+    /// How many bytes may still be written to the volume of a path by who is not root; nil where the system does
+    /// not tell.
+    package static func freeBytes(ofVolumeAt path: String) -> UInt64? {
+        var information = statvfs()
+        guard systemStatvfs(path, &information) == 0 else { return nil }
+        let (bytes, overflow) = UInt64(information.f_bavail)
+            .multipliedReportingOverflow(by: UInt64(information.f_frsize))
+        return overflow ? .max : bytes
+    }
+
     /// Removes a file, a link or, with all it holds, a directory; what is missing already is no error.
     package static func remove(_ path: String) throws(SystemError) {
         if unlink(path) == 0 { return }
@@ -334,4 +344,7 @@ package enum FileSystem {
 
 // Inside `FileSystem`, `rename` and `link` are the methods.
 private func systemRename(_ old: String, _ new: String) -> CInt { rename(old, new) }
+private func systemStatvfs(_ path: String, _ information: inout statvfs) -> CInt {
+    statvfs(path, &information)
+}
 private func systemLink(_ old: String, _ new: String) -> CInt { link(old, new) }

@@ -24,6 +24,9 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether something of that name exists already.
     package var isAlreadyExists: Bool { code == EEXIST }
 
+    /// The disk is full, or the user's part of it, or the file as large as files may be.
+    package var isNoSpace: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
+
     /// The system's words for ``code``, such as "No space left on device".
     package var reason: String { String(cString: strerror(code)) }
 

@@ -1,6 +1,8 @@
-import FailureArtifactsCapture
+import FailureArtifactsBundle
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 @Suite struct ConfigurationTests {
     private func parse(
@@ -16,6 +18,8 @@ import Testing
         #expect(configuration.maximumStoreBytes == 1 << 30)
         #expect(configuration.maximumTotalBytes == 4 << 30)
         #expect(configuration.maximumBundles == 200)
+        #expect(configuration.maximumBundleBytes == nil && configuration.limits.bundleBytes == 3 << 30)
+        #expect(configuration.minimumFreeBytes == 256 << 20 && !configuration.sharesIdenticalStores)
         #expect(configuration.discoversStores)
         #expect(configuration.capturesPassingTests == .never)
         #expect(warnings.isEmpty)
@@ -26,13 +30,19 @@ import Testing
             "FAILURE_ARTIFACTS": "every-failure", "FAILURE_ARTIFACTS_DIR": "/else where",
             "FAILURE_ARTIFACTS_MAX_STORE_BYTES": "5", "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": "6",
             "FAILURE_ARTIFACTS_MAX_BUNDLES": "7", "FAILURE_ARTIFACTS_DISCOVERY": "off",
-            "FAILURE_ARTIFACTS_READABLE_BY": "group", "FAILURE_ARTIFACTS_PASSING": "retry",
+            "FAILURE_ARTIFACTS_PASSING": "retry",
+            "FAILURE_ARTIFACTS_READABLE_BY": "group", "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES": "8",
+            "FAILURE_ARTIFACTS_MIN_FREE_BYTES": "9", "FAILURE_ARTIFACTS_SHARE_STORES": "on",
         ])
         #expect(configuration.mode == .everyFailure)
         #expect(configuration.directory.path(percentEncoded: false) == "/else where/")
         #expect(configuration.maximumStoreBytes == 5)
         #expect(configuration.maximumTotalBytes == 6)
         #expect(configuration.maximumBundles == 7)
+        #expect(configuration.maximumBundleBytes == 8 && configuration.minimumFreeBytes == 9)
+        #expect(configuration.sharesIdenticalStores)
+        let large = parse(["FAILURE_ARTIFACTS_MAX_STORE_BYTES": "8589934592"]).configuration
+        #expect(large.limits.bundleBytes == 24 << 30)
         #expect(configuration.readers == .group)
         #expect(configuration.capturesPassingTests == .afterFailure)
         #expect(
@@ -51,6 +61,9 @@ import Testing
         ("FAILURE_ARTIFACTS_MAX_STORE_BYTES", "-1", "1073741824"),
         ("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", "99999999999999999999999", "4294967296"),
         ("FAILURE_ARTIFACTS_MAX_BUNDLES", "many", "200"),
+        ("FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES", "-1", "3221225472"),
+        ("FAILURE_ARTIFACTS_MIN_FREE_BYTES", "none", "268435456"),
+        ("FAILURE_ARTIFACTS_SHARE_STORES", "yes", "off"),
         ("FAILURE_ARTIFACTS_DISCOVERY", "yes", "on"), ("FAILURE_ARTIFACTS_READABLE_BY", "all", "owner"),
         ("FAILURE_ARTIFACTS_PASSING", "afterFailure", "never"),
     ])

@@ -30,6 +30,9 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case history(String, HistoryError)
         /// The metadata names an entry that the archive does not have.
         case missingEntry(String)
+        /// The entry is in another bundle, of that name, which should lie beside this one, and cannot be used; the
+        /// last text is why, as a clause.
+        case sharedEntry(String, bundle: String, String)
         /// The entry is no log of statements.
         case statements(String)
         case archive(ZipError)
@@ -79,6 +82,9 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             error.description(ofHistory: "'\(entry)' of '\(path)'")
         case .missingEntry(let entry):
             "'\(path)' is incomplete: its metadata names '\(entry)', and the zip has no such entry."
+        case .sharedEntry(let entry, let bundle, let clause):
+            "'\(entry)' of '\(path)' is in another bundle, '\(bundle)', and \(clause). Put that bundle beside this "
+                + "one."
         case .statements(let entry):
             "The statements '\(entry)' of '\(path)' cannot be read: a line of them is no statement."
         case .archive(let error):

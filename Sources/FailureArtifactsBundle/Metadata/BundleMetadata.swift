@@ -16,6 +16,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     /// Further copies, by the moments they were made; absent where there are none.
     package var snapshots: [Snapshot]?
     package var attachments: [Attachment]
+    /// What another bundle holds for this one; absent where this one stands alone.
+    package var sharedEntries: [SharedEntry]?
     package var environment: Environment
     package var capture: Capture
     /// Full sentences: what could not be captured as it should be, and why.

@@ -26,6 +26,13 @@ extension BundleMetadata {
                 bundle,
                 .badMetadata("it describes \(count) stores, and the limit is \(Self.maximumStores)"))
         }
+        let shared = sharedEntries?.count ?? 0
+        guard shared <= SharedEntry.maximumCount else {
+            throw BundleError(
+                bundle,
+                .badMetadata(
+                    "it has \(shared) entries elsewhere, and the limit is \(SharedEntry.maximumCount)"))
+        }
         for stores in allStores {
             var names: Set<String> = []
             for store in stores where !names.insert(store.name).inserted {

@@ -42,13 +42,16 @@ package struct Salvage: Sendable {
     let limits: DirectoryLimits
     /// What must not get into the bundles, besides what the journals name.
     let redactions: RedactionRules
+    /// Whether stores are left out that earlier bundles hold.
+    let isSharing: Bool
 
     package init(
         of directory: ArtifactsDirectory, limits: DirectoryLimits,
-        redactions: RedactionRules = RedactionRules()
+        redactions: RedactionRules = RedactionRules(), sharing isSharing: Bool = false
     ) {
         self.directory = directory
         self.limits = limits
+        self.isSharing = isSharing
         self.redactions = redactions
     }
 
@@ -77,9 +80,11 @@ package struct Salvage: Sendable {
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
-                guard let spool = try? directory.makeSpool(of: test.process) else { return nil }
+                guard
+                    let room = try? SpoolRoom(in: directory, of: test.process, within: limits)
+                else { return nil }
                 let copies = SalvagedCopies(
-                    of: test, in: spool, below: "stores", limits: limits, obeying: rules(of: test))
+                    of: test, in: room, below: "stores", limits: limits, obeying: rules(of: test))
                 return Held(test: test, copies: copies, cause: cause)
             }
         }
@@ -103,9 +108,11 @@ package struct Salvage: Sendable {
     ) -> Result {
         var result = Result()
         var held = held
+        var hasSwept = !held.isEmpty
         do throws(SystemError) {
             for journal in try directory.allJournals() where !journal.process.isAlive {
                 guard let journal = try journal.taken() else { continue }
+                hasSwept = true
                 try finish(journal, &held, cause, &result)
             }
             // Their processes have ended the tests after all, or live on.
@@ -115,12 +122,15 @@ package struct Salvage: Sendable {
             for spool in try directory.allSpools()
             where spool.isAbandoned && !journaled.contains(spool.process) {
                 guard let spool = try taken(spool) else { continue }
+                hasSwept = true
                 finish(spool, cause, &result)
             }
         } catch {
             result.warnings.append(
                 "'\(directory.path)' could not be swept: \(error). \(Self.leftAsItIs)")
         }
+        // What their processes did not come to count.
+        if hasSwept { directory.recount() }
         directory.removeIfEmpty()
         return result
     }
@@ -131,7 +141,7 @@ package struct Salvage: Sendable {
     /// A spool in the hands of this process; nil where somebody else has it.
     private func taken(_ spool: Spool) throws(SystemError) -> Spool? {
         do throws(SystemError) {
-            return try spool.taken()
+            return try directory.take(spool)
         } catch {
             guard error.isNotFound else { throw error }
             return nil
@@ -148,10 +158,14 @@ package struct Salvage: Sendable {
         for test in try journal.readTests() {
             let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
             let copies = index.map { held.remove(at: $0) }
-            do throws(SystemError) {
+            do {
                 let spool = try make(
                     test, copies, copies?.cause ?? cause(test.process), &isDone, &result)
                 if let spool { spools.append(spool) }
+            } catch let limit as LimitReached {
+                result.warnings.append(
+                    "There is no bundle of \(test.identity.suite).\(test.identity.name). \(limit)")
+                directory.countFailureLeftOut()
             } catch {
                 isDone = false
                 result.warnings.append(
@@ -171,17 +185,17 @@ package struct Salvage: Sendable {
     /// Makes the bundle of a test that was in flight.
     ///
     /// - Returns: What is left of it, to be discarded with the journal; nil where there is nothing to do.
-    /// - Throws: The failure to look, before anything was done.
+    /// - Throws: A `SystemError`, the failure to look, before anything was done; or ``LimitReached``.
     private func make(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
         _ result: inout Result
-    ) throws(SystemError) -> Spool? {
+    ) throws -> Spool? {
         for earlier in try directory.allSpools() where earlier.process == test.process {
             let content = try earlier.read()
             guard var metadata = content.metadata, metadata.test == test.identity else { continue }
             // It has ended, and its process died before it said so in the journal.
             if content.isEnded { return nil }
-            let spool = try earlier.taken()
+            let spool = try directory.take(earlier)
             if try directory.bundle(of: content) == nil {
                 var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
@@ -201,12 +215,14 @@ package struct Salvage: Sendable {
     private func makeAnew(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
         _ result: inout Result
-    ) throws(SystemError) -> Spool {
-        let spool = if let held { held.copies.spool } else { try directory.makeSpool(of: test.process) }
+    ) throws -> Spool {
         let rules = rules(of: test)
         let copies =
-            held?.copies
-            ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits, obeying: rules)
+            try held?.copies
+            ?? SalvagedCopies(
+                of: test, in: SpoolRoom(in: directory, of: test.process, within: limits),
+                below: "stores", limits: limits, obeying: rules)
+        let spool = copies.spool
         let metadata = BundleMetadata(salvaged: test, copies, cause)
         // Without it nobody would know the spool again, and what bundle was made of it.
         do throws(SystemError) {
@@ -226,9 +242,14 @@ package struct Salvage: Sendable {
         let folder = "snapshots/\(cause.outcome.rawValue)"
         // Where somebody before this process has died over it.
         try? FileSystem.remove(spool.file(ofEntry: folder))
-        return held.map { $0.copies.moved(to: spool, below: folder) }
-            ?? SalvagedCopies(
-                of: test, in: spool, below: folder, limits: limits, obeying: rules(of: test))
+        let room = SpoolRoom(of: spool, in: directory, within: limits)
+        if let held {
+            let copies = held.copies.moved(to: room, below: folder)
+            directory.discard(held.copies.spool)
+            return copies
+        }
+        return SalvagedCopies(
+            of: test, in: room, below: folder, limits: limits, obeying: rules(of: test))
     }
 
     /// Packs a spool that a process has left and no journal tells of.
@@ -263,24 +284,14 @@ package struct Salvage: Sendable {
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         do {
             try directory.prepare()
-            let usage = try directory.usage()
-            guard usage.bundles <= limits.bundles else {
-                result.warnings.append(
-                    "'\(directory.path)' holds as many bundles as it may; there is none of "
-                        + "\(metadata.test.suite).\(metadata.test.name) (FAILURE_ARTIFACTS_MAX_BUNDLES)."
-                )
-                spool.removeCopies()
-                return true
-            }
             try metadata.leaveOutWhatIsMissing(in: spool)
             result.warnings += metadata.inspectCopies(in: spool)
-            let packed = try BundlePacker.pack(metadata, from: spool)
-            let bundle = try directory.publish(
-                packed, of: spool, metadata.test, outcome: metadata.outcome
-            ) {
-                result.warnings.append($0)
-            }
-            result.bundles.append(bundle)
+            result.bundles.append(try publish(metadata, spool, &result))
+            spool.removeCopies()
+            return true
+        } catch let limit as LimitReached {
+            result.warnings.append(
+                "There is no bundle of \(metadata.test.suite).\(metadata.test.name). \(limit)")
             spool.removeCopies()
             return true
         } catch {
@@ -288,6 +299,35 @@ package struct Salvage: Sendable {
                 "The bundle of \(metadata.test.suite).\(metadata.test.name) could not be written: \(error). "
                     + Self.leftAsItIs)
             return false
+        }
+    }
+
+    /// Packs a spool; where there is no room for its copies, without them.
+    private func publish(
+        _ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result
+    ) throws -> String {
+        do {
+            return try directory.publish(
+                metadata, from: spool, within: limits, sharing: isSharing
+            ) { result.warnings.append($0) }
+        } catch let error as LimitReached {
+            spool.removeCopies()
+            var metadata = metadata
+            let reason = "No room was left. \(error)"
+            metadata.warnings.append(reason)
+            metadata.capture.limitsHit = Set(metadata.capture.limitsHit + [error.limit.rawValue])
+                .sorted()
+            metadata.stores = metadata.stores.map { $0.described(because: reason) }
+            metadata.snapshots = nil
+            metadata.attachments = []
+            do {
+                return try directory.publish(
+                    metadata, from: spool, within: limits, sharing: false
+                ) { result.warnings.append($0) }
+            } catch let error as LimitReached {
+                directory.countFailureLeftOut()
+                throw error
+            }
         }
     }
 }

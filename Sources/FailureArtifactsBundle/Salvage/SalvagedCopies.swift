@@ -3,7 +3,8 @@ internal import FailureArtifactsSystem
 
 /// Copies of the stores of a test, made by another process than its own.
 struct SalvagedCopies: Sendable {
-    let spool: Spool
+    var spool: Spool { room.spool }
+    private let room: SpoolRoom
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [String] = []
     private(set) var limitsHit: Set<String> = []
@@ -15,26 +16,23 @@ struct SalvagedCopies: Sendable {
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - spool: Where the copies go.
+    ///   - room: Where the copies go.
     ///   - folder: Where their entries are in the bundle.
     ///   - limits: What may be copied.
     ///   - rules: What may not be in the copies.
     init(
-        of test: InFlightTest, in spool: Spool, below folder: String, limits: DirectoryLimits,
+        of test: InFlightTest, in room: SpoolRoom, below folder: String, limits: DirectoryLimits,
         obeying rules: RedactionRules
     ) {
-        self.spool = spool
+        self.room = room
         self.folder = folder
         var names = UniqueNames()
-        var remaining = limits.totalBytes
         for path in test.paths {
             let name = names.claim(
                 SafeName.make(from: Path.stem(of: Path.name(of: path.path)), maximumBytes: 150))
-            let maximum = min(limits.storeBytes, remaining)
-            let store = copy(path, named: name, maximumBytes: maximum, rules)
-            remaining -= min(remaining, store.bytes.copy ?? 0)
-            stores.append(store)
+            stores.append(copy(path, named: name, limits, rules))
         }
+        room.settle()
         if test.hasMemoryStores {
             warnings.append(
                 "The test had stores in memory, whose content is gone with its process \(test.process.number)."
@@ -43,7 +41,7 @@ struct SalvagedCopies: Sendable {
     }
 
     private mutating func copy(
-        _ path: InFlightTest.Path, named name: String, maximumBytes: UInt64,
+        _ path: InFlightTest.Path, named name: String, _ limits: DirectoryLimits,
         _ rules: RedactionRules
     ) -> BundleMetadata.Store {
         let start = Instant.now
@@ -55,7 +53,12 @@ struct SalvagedCopies: Sendable {
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: nil, raw: try spool.path(ofEntry: entries.raw),
                 history: folder == "stores" ? try spool.path(ofEntry: entries.history) : nil)
-            var snapshotter = Snapshotter(maximumBytes: maximumBytes)
+            let size = { FileSystem.regularFile(path.path + $0)?.size ?? 0 }
+            let (database, wal) = (size(""), size("-wal"))
+            let isTooLarge = database > limits.storeBytes
+            let maximum =
+                isTooLarge ? limits.storeBytes : room.reserve(database + 2 * wal, atLeast: database)
+            var snapshotter = Snapshotter(maximumBytes: min(limits.storeBytes, maximum))
             if rules.concernStores { snapshotter.redactor = StoreRedactor(rules) }
             if rules.leavesOutContent {
                 snapshot.reason = RedactionRules.reasonForNoContent
@@ -69,31 +72,55 @@ struct SalvagedCopies: Sendable {
         } catch {
             snapshot.reason = "\(error)."
         }
-        if snapshot.excessiveBytes != nil { limitsHit.insert("FAILURE_ARTIFACTS_MAX_STORE_BYTES") }
+        if let bytes = snapshot.excessiveBytes {
+            let limit = bytes > limits.storeBytes ? .storeBytes : room.limit
+            limitsHit.insert(limit.rawValue)
+            snapshot.reason = snapshot.reason.map { "\($0) \(limit.rawValue) sets the limit." }
+        }
         // Nobody saw what the test's connection saw.
         snapshot.isTransactionOpen = nil
         warnings += snapshot.warnings
         if let reason = snapshot.reason {
             warnings.append("The store '\(name)' was not copied. \(reason)")
         }
-        return BundleMetadata.Store(
+        let store = BundleMetadata.Store(
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
             duration: start.elapsed, entries: entries, bytes: bytes)
+        return takeRoom(for: store, in: room)
     }
 
-    /// The same copies as those of another spool and folder.
-    func moved(to other: Spool, below folder: String) -> SalvagedCopies {
+    /// Counts a store's files.
+    ///
+    /// - Returns: The store; one without files where there is no room for them.
+    private mutating func takeRoom(
+        for store: BundleMetadata.Store, in room: SpoolRoom
+    ) -> BundleMetadata.Store {
+        let size = store.spooledEntries.reduce(0) { bytes, entry in
+            bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
+        }
+        guard size > 0, !room.take(size) else { return store }
+        for entry in store.spooledEntries { try? FileSystem.remove(spool.file(ofEntry: entry)) }
+        let reason =
+            "It has \(size) bytes with its history, for which no room was left. "
+            + "\(room.limit.rawValue) sets the limit."
+        limitsHit.insert(room.limit.rawValue)
+        warnings.append("The store '\(store.name)' was not copied. \(reason)")
+        return store.described(because: reason)
+    }
+
+    /// The same copies as those of another spool and folder, as far as that has room for them.
+    func moved(to other: SpoolRoom, below folder: String) -> SalvagedCopies {
         var result = SalvagedCopies(other, folder)
         result.warnings = warnings
         result.removed = removed
         result.limitsHit = limitsHit
-        result.stores = stores.map { store in
+        for store in stores {
             let (old, new) = (
                 StoreEntries(of: store.name, in: self.folder), StoreEntries(of: store.name, in: folder)
             )
             var moved = store
             func move(_ entry: String, _ target: String) -> String? {
-                guard let path = try? other.path(ofEntry: target),
+                guard let path = try? other.spool.path(ofEntry: target),
                     (try? FileSystem.rename(spool.file(ofEntry: entry), to: path)) != nil
                 else { return nil }
                 return target
@@ -103,14 +130,13 @@ struct SalvagedCopies: Sendable {
             moved.rawEntries = store.rawEntries.map { entries in
                 entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
             }
-            return moved
+            result.stores.append(result.takeRoom(for: moved, in: other))
         }
-        spool.remove()
         return result
     }
 
-    private init(_ spool: Spool, _ folder: String) {
-        self.spool = spool
+    private init(_ room: SpoolRoom, _ folder: String) {
+        self.room = room
         self.folder = folder
     }
 }

@@ -5,13 +5,6 @@ package import FailureArtifactsSystem
 /// Nothing is created before the first failure. Bundles in the making are in a hidden sub-directory, so that
 /// uploads and readers see whole bundles only.
 package struct ArtifactsDirectory: Sendable {
-    /// What the directory holds.
-    package struct Usage: Equatable, Sendable {
-        package var bundles = 0
-        /// Of the bundles' files.
-        package var bytes: UInt64 = 0
-    }
-
     /// Absolute.
     package let path: String
     /// Who may read its bundles.
@@ -43,23 +36,6 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// How many bundles there are now, of all processes, and how large they are.
-    ///
-    /// What is still to be packed counts as what it is before that.
-    package func usage() throws(SystemError) -> Usage {
-        var usage = Usage()
-        for name in try FileSystem.contents(ofDirectory: path) where name.hasSuffix(".zip") {
-            usage.bundles += 1
-            // A bundle that somebody has just removed takes no place.
-            usage.bytes += FileSystem.regularFile(Path.join(path, name))?.size ?? 0
-        }
-        for spool in spools where bundle(of: spool) == nil {
-            usage.bundles += 1
-            usage.bytes += FileSystem.size(ofAllBelow: spool.path)
-        }
-        return usage
-    }
-
     /// Whether some process has left something here, or is at work.
     package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
 
@@ -82,12 +58,8 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Creates a hidden directory in which one capture is put together.
-    ///
-    /// - Parameter process: Whose capture.
-    /// - Returns: The directory.
-    /// - Throws: The failure to create it.
-    package func makeSpool(of process: ProcessIdentity = .current) throws(SystemError) -> Spool {
+    /// Creates a hidden directory in which one capture is put together, whether there is room or not.
+    func makeUncountedSpool(of process: ProcessIdentity) throws(SystemError) -> Spool {
         try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
     }
 
@@ -141,14 +113,23 @@ package struct ArtifactsDirectory: Sendable {
         do throws(SystemError) {
             // Fails where other captures are under way, as it should.
             try FileSystem.removeEmptyDirectory(inFlight)
-            guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions else {
-                return
-            }
-            if try FileSystem.contents(ofDirectory: path) == [Path.name(of: ignoreFile)] {
+            guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions,
+                try isEmptyButForOurs
+            else { return }
+            try removeAccount { () throws(SystemError) in
+                guard try isEmptyButForOurs else { return }
                 try FileSystem.remove(ignoreFile)
+                try FileSystem.remove(Path.join(path, SharedStores.folder))
             }
             try FileSystem.removeEmptyDirectory(path)
         } catch {}
+    }
+
+    private var isEmptyButForOurs: Bool {
+        get throws(SystemError) {
+            let ours = [Path.name(of: ignoreFile), AccountFile.name, SharedStores.folder]
+            return try FileSystem.contents(ofDirectory: path).allSatisfy { ours.contains($0) }
+        }
     }
 
     // MARK: Bundles
@@ -159,14 +140,15 @@ package struct ArtifactsDirectory: Sendable {
     ///   - file: The bundle, synced, inside the spool.
     ///   - spool: The spool.
     ///   - test: The test whose bundle it is.
+    ///   - limits: What the directory may hold.
     ///   - outcome: How the test ended.
     ///   - warn: Gets a full sentence on what went wrong although the bundle has its name.
     /// - Returns: The bundle's path.
-    /// - Throws: The failure to rename it; it then stays where it is.
+    /// - Throws: A `SystemError`, the failure to rename it, or ``LimitReached``; it then stays where it is.
     package func publish(
-        _ file: String, of spool: Spool, _ test: BundleMetadata.Test,
+        _ file: String, of spool: Spool, _ test: BundleMetadata.Test, within limits: DirectoryLimits,
         outcome: BundleMetadata.Outcome = .failed, warn: (String) -> Void = { _ in }
-    ) throws(SystemError) -> String {
+    ) throws -> String {
         do throws(SystemError) {
             try openToReaders(file)
         } catch {
@@ -179,8 +161,10 @@ package struct ArtifactsDirectory: Sendable {
             try spool.recordBundleName(name)
             let target = Path.join(path, name)
             do {
-                try FileSystem.renameExclusively(file, to: target)
-            } catch  where error.isAlreadyExists {
+                try count(spool, asBundle: file, within: limits) { () throws(SystemError) in
+                    try FileSystem.renameExclusively(file, to: target)
+                }
+            } catch let error as SystemError where error.isAlreadyExists {
                 // One in four thousand million times, or where somebody prepared it: another random part.
                 continue
             }
@@ -224,7 +208,7 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Removes a spool, and the hidden directory with the last of them.
     package func discard(_ spool: Spool) {
-        spool.remove()
+        remove(spool)
         removeIfEmpty()
     }
 }

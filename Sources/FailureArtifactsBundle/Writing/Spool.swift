@@ -85,10 +85,9 @@ package struct Spool: Sendable {
             let json = try FileSystem.contents(ofFile: metadataPath)
             metadata = try? BundleMetadata(json: json, of: path)
         }
-        let mark = names.first { $0.hasPrefix(Self.namePrefix) }
         return Content(
             metadata: metadata, isEnded: names.contains(Path.name(of: endMark)),
-            bundleName: mark.map { String($0.dropFirst(Self.namePrefix.count)) })
+            bundleName: Mark.bundle.value(in: names))
     }
 
     private var endMark: String { file(ofEntry: "ended") }
@@ -101,20 +100,49 @@ package struct Spool: Sendable {
         try FileSystem.write([], toNewFile: endMark)
     }
 
-    private static let namePrefix = "bundle="
+    /// What is noted in the name of a file without content: the disk may be full.
+    private enum Mark: String, CaseIterable {
+        case bundle, claim
 
-    /// The name that the bundle has or would have had; nil where it was not packed.
-    var bundleName: String? {
-        let names = (try? FileSystem.contents(ofDirectory: path)) ?? []
-        return names.first { $0.hasPrefix(Self.namePrefix) }.map {
-            String($0.dropFirst(Self.namePrefix.count))
+        var prefix: String { rawValue + "=" }
+
+        static func isMark(_ name: String) -> Bool { allCases.contains { name.hasPrefix($0.prefix) } }
+
+        func value(in names: [String]) -> String? {
+            names.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
         }
     }
 
-    /// Records it, as the name of a file without content: the disk may be full.
-    func recordBundleName(_ name: String) throws(SystemError) {
-        if let old = bundleName { try FileSystem.remove(file(ofEntry: Self.namePrefix + old)) }
-        try FileSystem.write([], toNewFile: file(ofEntry: Self.namePrefix + name))
+    private func value(of mark: Mark) -> String? {
+        mark.value(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
+    }
+
+    private func record(_ value: String, as mark: Mark) throws(SystemError) {
+        let new = file(ofEntry: mark.prefix + value)
+        guard let old = self.value(of: mark) else { return try FileSystem.write([], toNewFile: new) }
+        if old != value { try FileSystem.rename(file(ofEntry: mark.prefix + old), to: new) }
+    }
+
+    /// The name that the bundle has or would have had; nil where it was not packed.
+    var bundleName: String? { value(of: .bundle) }
+
+    /// Records it.
+    func recordBundleName(_ name: String) throws(SystemError) { try record(name, as: .bundle) }
+
+    /// What a capture is granted without asking for more, in bytes: enough for most.
+    static let ordinaryClaim: UInt64 = 1 << 20
+
+    /// How many bytes it was granted.
+    var claim: UInt64 { value(of: .claim).flatMap { UInt64($0) } ?? Self.ordinaryClaim }
+
+    /// Records it.
+    ///
+    /// - Parameters:
+    ///   - bytes: The new claim.
+    ///   - old: The one that is recorded.
+    /// - Throws: The failure to record it.
+    func recordClaim(_ bytes: UInt64, insteadOf old: UInt64 = Self.ordinaryClaim) throws(SystemError) {
+        if bytes != old { try record(bytes.description, as: .claim) }
     }
 
     /// The same spool in the hands of this process; only one of several who try succeeds.
@@ -137,7 +165,7 @@ package struct Spool: Sendable {
             try? markEnded()
             for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
             where ![metadataPath, endMark].contains(file(ofEntry: name))
-                && !name.hasPrefix(Self.namePrefix)
+                && !Mark.isMark(name)
             {
                 try? FileSystem.remove(file(ofEntry: name))
             }
@@ -147,14 +175,16 @@ package struct Spool: Sendable {
     /// Removes what the bundle holds, and leaves what is known of it.
     func removeCopies() {
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
-        where file(ofEntry: name) != metadataPath && !name.hasPrefix(Self.namePrefix) {
+        where file(ofEntry: name) != metadataPath && !Mark.isMark(name) {
             try? FileSystem.remove(file(ofEntry: name))
         }
     }
 
-    /// Removes all that is in it.
+    /// Removes all that is in it, and leaves what is noted of it.
     package func removeContent() {
-        for name in (try? FileSystem.contents(ofDirectory: path)) ?? [] {
+        // Without it there is nothing to make a bundle of.
+        try? FileSystem.remove(metadataPath)
+        for name in (try? FileSystem.contents(ofDirectory: path)) ?? [] where !Mark.isMark(name) {
             try? FileSystem.remove(file(ofEntry: name))
         }
     }

@@ -31,14 +31,14 @@ extension CaptureConfiguration {
             mode: mode,
             directory: URL(
                 filePath: Path.join(workingDirectory, directory), directoryHint: .isDirectory),
-            maximumStoreBytes: limits.storeBytes, maximumTotalBytes: limits.totalBytes,
-            maximumBundles: limits.bundles,
+            limits: limits,
             maximumStatements: reader.number(
                 of: "FAILURE_ARTIFACTS_STATEMENTS", default: 200, or: "a number"),
             discoversStores: reader.value(
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
-            ) { ["on": true, "off": false][$0] })
+            ) { ["on": true, "off": false][$0] },
+            sharesIdenticalStores: SharedStores.isWanted(&reader))
         configuration.capturesPassingTests = reader.value(
             of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
             described: \.rawValue
@@ -64,16 +64,20 @@ extension CaptureConfiguration {
     }
 
     private init(
-        mode: Mode, directory: URL, maximumStoreBytes: UInt64, maximumTotalBytes: UInt64,
-        maximumBundles: Int, maximumStatements: Int, discoversStores: Bool
+        mode: Mode, directory: URL, limits: DirectoryLimits, maximumStatements: Int,
+        discoversStores: Bool, sharesIdenticalStores: Bool
     ) {
         self.mode = mode
         self.directory = directory
-        self.maximumStoreBytes = maximumStoreBytes
-        self.maximumTotalBytes = maximumTotalBytes
-        self.maximumBundles = maximumBundles
+        maximumStoreBytes = limits.storeBytes
+        let ordinary = DirectoryLimits.ordinaryBundleBytes(forStoresOf: limits.storeBytes)
+        maximumBundleBytes = limits.bundleBytes == ordinary ? nil : limits.bundleBytes
+        maximumTotalBytes = limits.totalBytes
+        maximumBundles = limits.bundles
+        minimumFreeBytes = limits.freeBytes
         self.maximumStatements = maximumStatements
         self.discoversStores = discoversStores
+        self.sharesIdenticalStores = sharesIdenticalStores
     }
 
     /// The directory, for those who write to it.
@@ -85,7 +89,10 @@ extension CaptureConfiguration {
     /// What the artifacts directory may hold.
     var limits: DirectoryLimits {
         DirectoryLimits(
-            storeBytes: maximumStoreBytes, totalBytes: maximumTotalBytes, bundles: maximumBundles)
+            storeBytes: maximumStoreBytes,
+            bundleBytes: maximumBundleBytes
+                ?? DirectoryLimits.ordinaryBundleBytes(forStoresOf: maximumStoreBytes),
+            totalBytes: maximumTotalBytes, bundles: maximumBundles, freeBytes: minimumFreeBytes)
     }
 }
 

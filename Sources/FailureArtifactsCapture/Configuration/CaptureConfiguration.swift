@@ -63,6 +63,21 @@ public struct CaptureConfiguration: Sendable, Equatable {
     public var maximumTotalBytes: UInt64
     /// How many bundles the directory may have: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
     public var maximumBundles: Int
+    /// How many bytes a bundle may have, and what is in it before it is compressed:
+    /// `FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES`, by default 3 GiB, or three times ``maximumStoreBytes``, if that is more.
+    ///
+    /// What would be more is described only.
+    public var maximumBundleBytes: UInt64?
+    /// How many bytes are left free of the volume that the directory is on: `FAILURE_ARTIFACTS_MIN_FREE_BYTES`, by
+    /// default 256 MiB; 0 for none.
+    ///
+    /// Where there are fewer, stores are described, not copied.
+    public var minimumFreeBytes: UInt64
+    /// Whether a store that an earlier bundle of the directory holds, byte for byte, is not stored again:
+    /// `FAILURE_ARTIFACTS_SHARE_STORES`, `on` or `off`; by default it is.
+    ///
+    /// Such a bundle can be read only with the other one beside it.
+    public var sharesIdenticalStores: Bool
     /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
     /// Who may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default their owner alone.

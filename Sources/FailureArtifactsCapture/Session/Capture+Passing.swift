@@ -11,23 +11,21 @@ extension Capture {
     /// - Parameter maximumBytes: What the bundle may take. Where a copy would exceed it there are none.
     /// - Returns: Whether there are.
     func spoolPassing(maximumBytes: UInt64) -> Bool {
-        let (budget, limitsHit) = state.withLock { state in
+        let limitsHit = state.withLock { state in
             defer {
                 state.outcome = .passed
-                state.budget = min(state.budget, maximumBytes)
                 state.limitsHit = []
             }
-            return (state.budget, state.limitsHit)
+            return state.limitsHit
         }
         add {
             let start = state.withLock(\.warnings.count)
-            spoolStores(after: nil)
+            // A failure that is yet to come may take all that is left.
+            room.limited(to: maximumBytes) { spoolStores(after: nil) }
             state.withLock { $0.passingWarnings = start..<$0.warnings.count }
         }
         let isWhole = state.withLock { state in
-            // A failure that is yet to come may take all that is left.
-            state.budget = budget
-            let isWhole = !state.limitsHit.contains(Limit.totalBytes)
+            let isWhole = state.limitsHit.isDisjoint(with: DirectoryLimits.Limit.ofRoom.map(\.rawValue))
             state.limitsHit = isWhole ? state.limitsHit.union(limitsHit) : limitsHit
             return isWhole
         }
@@ -49,7 +47,7 @@ extension Capture {
             state.saidWarnings -= said.count
             state.warnings.removeSubrange(state.passingWarnings)
             state.passingWarnings = 0..<0
-            state.spooledBytes = left
         }
+        room.giveBack(room.used.saturatingSubtract(left))
     }
 }

@@ -12,8 +12,7 @@ internal import Foundation
 extension Capture {
     /// Limits, by what sets them.
     enum Limit {
-        static let storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
-        static let totalBytes = "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"
+        static let storeBytes = DirectoryLimits.Limit.storeBytes.rawValue
         static let time = "CaptureConfiguration.timeLimitPerFailure"
     }
 
@@ -66,10 +65,16 @@ extension Capture {
         let start = Instant.now
         let entries = StoreEntries(of: found.name, in: folder)
         do {
+            let expected = found.store.expectedBytes
+            // For what is too large anyway nothing need be left.
+            var maximum =
+                expected.least > configuration.maximumStoreBytes
+                ? expected.least
+                : room.reserve(expected.most, atLeast: expected.least, until: deadline)
             var snapshotter = Snapshotter(
                 timeLimit: configuration.timeLimitPerStore,
-                maximumBytes: min(configuration.maximumStoreBytes, remainingBytes))
-            snapshotter.maximumHistoryBytes = min(configuration.maximumHistoryBytes, remainingBytes)
+                maximumBytes: min(configuration.maximumStoreBytes, maximum))
+            snapshotter.maximumHistoryBytes = configuration.maximumHistoryBytes
             snapshotter.prefersStateBeforeRollback = failure?.isThrownError == true
             if rules.concernStores {
                 snapshotter.redactor = StoreRedactor(
@@ -83,7 +88,18 @@ extension Capture {
                 raw: try spool.path(ofEntry: entries.raw),
                 history: folder == "stores" && configuration.maximumHistoryBytes > 0
                     ? try spool.path(ofEntry: entries.history) : nil)
-            let snapshot = snapshotter.capture(copyByLibrary(found) ?? found.store, to: targets)
+            let source = copyByLibrary(found) ?? found.store
+            var snapshot = snapshotter.capture(source, to: targets)
+            // How large a store in memory is, only its copy tells; and a file may have grown.
+            if let bytes = snapshot.excessiveBytes, bytes > maximum,
+                bytes <= configuration.maximumStoreBytes
+            {
+                maximum = room.reserve(bytes, until: deadline)
+                if maximum >= bytes {
+                    snapshotter.maximumBytes = min(configuration.maximumStoreBytes, maximum)
+                    snapshot = snapshotter.capture(source, to: targets)
+                }
+            }
             note(snapshot, of: found)
             state.withLock { $0.removed.add(snapshot.redaction?.removed ?? RemovedValues()) }
             var store = BundleMetadata.Store(
@@ -93,7 +109,13 @@ extension Capture {
             let spooled = store.spooledEntries.reduce(0) { bytes, entry in
                 bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
             }
-            state.withLock { $0.spooledBytes += spooled }
+            guard room.take(spooled, until: deadline) else {
+                for entry in store.spooledEntries { try? FileSystem.remove(spool.file(ofEntry: entry)) }
+                return leaveOut(
+                    found,
+                    because: "It has \(spooled) bytes with its history, for which no room was left.",
+                    room.limit.rawValue)
+            }
             if folder == "stores" {
                 spoolStatements(
                     of: found, to: entries.statements, names: snapshot.redaction?.names ?? [], &store)
@@ -163,13 +185,12 @@ extension Capture {
                 : nil
         guard !records.isEmpty || reason != nil else { return }
         let lines = StatementRecord.lines(of: redacted(Array(records), names))
-        guard UInt64(lines.count) <= remainingBytes else {
-            state.withLock { _ = $0.limitsHit.insert(Limit.totalBytes) }
+        guard room.take(UInt64(lines.count)) else {
+            state.withLock { _ = $0.limitsHit.insert(room.limit.rawValue) }
             return
         }
         do {
             try FileSystem.write(lines, toNewFile: spool.path(ofEntry: entry))
-            state.withLock { $0.spooledBytes += UInt64(lines.count) }
             store.statements = .init(entry: entry, count: records.count, reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
@@ -224,15 +245,10 @@ extension Capture {
                 (try? FileSystem.hasSameContent(path, other)) == true
             else { continue }
             try? FileSystem.remove(path)
-            state.withLock { $0.spooledBytes -= min($0.spooledBytes, size) }
+            room.giveBack(size)
             return candidate
         }
         return entry
-    }
-
-    private var remainingBytes: UInt64 {
-        let spooled = state.withLock(\.spooledBytes)
-        return budget - min(spooled, budget)
     }
 
     private func note(_ snapshot: Snapshot, of found: FoundStores.Store, limit: String? = nil) {
@@ -240,7 +256,7 @@ extension Capture {
         var limit = limit
         if let bytes = snapshot.excessiveBytes {
             let isTooLargeItself = bytes > configuration.maximumStoreBytes
-            limit = isTooLargeItself ? Limit.storeBytes : Limit.totalBytes
+            limit = isTooLargeItself ? Limit.storeBytes : room.limit.rawValue
         }
         if let reason = snapshot.reason {
             let hint = limit.map { " \($0) sets the limit." } ?? ""
@@ -282,12 +298,12 @@ extension Capture {
                 }
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
-            guard size <= remainingBytes else {
+            guard room.take(size) else {
                 state.withLock { state in
-                    state.limitsHit.insert(Limit.totalBytes)
+                    state.limitsHit.insert(room.limit.rawValue)
                     state.warnings.append(
-                        "The attachment '\(name)' has \(size) bytes, more than the directory may still take."
-                    )
+                        "The attachment '\(name)' has \(size) bytes, for which no room was left. "
+                            + "\(room.limit.rawValue) sets the limit.")
                 }
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
@@ -296,7 +312,6 @@ extension Capture {
             case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
             case .file(let path): try FileSystem.copy(path, toNewFile: target)
             }
-            state.withLock { $0.spooledBytes += size }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
         } catch {
             state.withLock { $0.warnings.append("The attachment '\(name)' was not kept: \(error).") }
@@ -309,5 +324,16 @@ extension Capture {
         if rules.leavesOut(attachment: name) { return true }
         guard case .file(let path) = source else { return false }
         return rules.leavesOut(attachment: Path.name(of: path))
+    }
+}
+
+extension DiscoveredStore {
+    /// How many bytes its copies will have, as far as its files tell.
+    fileprivate var expectedBytes: (least: UInt64, most: UInt64) {
+        guard let path else { return (0, 0) }
+        let database = FileSystem.regularFile(path)?.size ?? 0
+        let wal = FileSystem.regularFile(path + "-wal")?.size ?? 0
+        // The committed state may be copied too, and the history has what is in the WAL.
+        return (database, 2 * database + 3 * wal)
     }
 }

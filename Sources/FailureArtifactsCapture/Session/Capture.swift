@@ -5,6 +5,8 @@ internal import FailureArtifactsSystem
 /// Why there is no bundle, as a full sentence.
 struct CaptureError: Error, CustomStringConvertible {
     let description: String
+    /// Whether that is for want of room.
+    var isLimit = false
 }
 
 /// The bundle of one test in the making, which fails or is captured although it passes.
@@ -25,9 +27,6 @@ final class Capture: Sendable {
         var warnings: [String] = []
         var saidWarnings = 0
         var limitsHit: Set<String> = []
-        var spooledBytes: UInt64 = 0
-        /// What the bundle may take, in bytes.
-        var budget: UInt64 = 0
         /// Which of the warnings are about the copies of a passing test.
         var passingWarnings = 0..<0
         /// Directories with what libraries have copied, until it is spooled.
@@ -46,7 +45,9 @@ final class Capture: Sendable {
     /// The stores that adapters know.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
-    let spool: Spool
+    /// What the capture may still take.
+    let room: SpoolRoom
+    var spool: Spool { room.spool }
     let state = Lock(State())
     /// What must not get into the bundle.
     let rules: RedactionRules
@@ -70,29 +71,9 @@ final class Capture: Sendable {
         directory = configuration.artifactsDirectory
         do {
             try directory.prepare()
-            let spool = try directory.makeSpool()
-            self.spool = spool
-            let usage: ArtifactsDirectory.Usage
-            do throws(SystemError) {
-                usage = try directory.usage()
-            } catch {
-                directory.discard(spool)
-                throw error
-            }
-            // This one counts already.
-            guard usage.bundles <= configuration.maximumBundles else {
-                directory.discard(spool)
-                throw CaptureError(
-                    description:
-                        "'\(directory.path)' holds \(usage.bundles - 1) bundles, as many as it may; "
-                        + "further failures leave none (FAILURE_ARTIFACTS_MAX_BUNDLES).")
-            }
-            // What the directory may still take.
-            let room =
-                configuration.maximumTotalBytes - min(usage.bytes, configuration.maximumTotalBytes)
-            state.withLock { $0.budget = room }
-        } catch let error as CaptureError {
-            throw error
+            room = try SpoolRoom(in: directory, within: configuration.limits)
+        } catch let error as LimitReached {
+            throw CaptureError(description: error.description, isLimit: true)
         } catch {
             directory.removeIfEmpty()
             throw CaptureError(
@@ -106,9 +87,6 @@ final class Capture: Sendable {
             state.saidWarnings = lost.count
         }
     }
-
-    /// What the bundle may take, in bytes.
-    var budget: UInt64 { state.withLock(\.budget) }
 
     /// Full sentences on what could not be captured as it should be, each given out once.
     func takeWarnings() -> [String] {
@@ -182,6 +160,7 @@ final class Capture: Sendable {
     func add(_ body: () -> Void) {
         body()
         spoolAttachments()
+        room.settle()
         for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
         state.withLock { $0.scratch = [] }
         // Where there is no room for it there will be none for the bundle, which is said then.
@@ -239,8 +218,11 @@ final class Capture: Sendable {
         } catch {
             // A disk that is too full for the stores may still take their description.
             let first = error
-            let reason = "The copies could not be packed: \(first)."
+            let limit = (first as? LimitReached)?.limit
+            let reason =
+                limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
             state.withLock { state in
+                if let limit { state.limitsHit.insert(limit.rawValue) }
                 state.warnings.append(reason)
                 state.stores = state.stores.map { $0.described(because: reason) }
                 state.snapshots = []
@@ -251,8 +233,12 @@ final class Capture: Sendable {
                 return try publish(describe())
             } catch {
                 state.withLock { $0.warnings.removeAll { $0 == reason } }
+                let isLimit = first is LimitReached && error is LimitReached
+                // What is true of every further failure is said once.
                 throw CaptureError(
-                    description: "The bundle of \(test.name) could not be written: \(first)")
+                    description: isLimit
+                        ? "\(error)" : "The bundle of \(test.name) could not be written: \(first)",
+                    isLimit: isLimit)
             }
         }
     }
@@ -274,9 +260,9 @@ final class Capture: Sendable {
         var metadata = metadata
         let problems = metadata.inspectCopies(in: spool)
         state.withLock { $0.warnings += problems }
-        let packed = try BundlePacker.pack(metadata, from: spool, date: date)
         return try directory.publish(
-            packed, of: spool, test.identity, outcome: metadata.outcome
+            metadata, from: spool, within: configuration.limits,
+            sharing: configuration.sharesIdenticalStores, date: date
         ) { warning in
             state.withLock { $0.warnings.append(warning) }
         }

@@ -273,7 +273,8 @@ package final class CaptureSession: Sendable {
         else { return }
         let sweep = { @Sendable [self] in
             let result = Salvage(
-                of: directory, limits: configuration.limits, redactions: configuration.redactionRules
+                of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
+                sharing: configuration.sharesIdenticalStores
             ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }
@@ -345,6 +346,7 @@ package final class CaptureSession: Sendable {
         } catch {
             test.state.withLock { $0.lostCaptures.append("\(error)") }
             sayOnce("\(error)")
+            if error.isLimit { test.state.withLock { $0.wasRefused = true } }
         }
     }
 
@@ -359,11 +361,14 @@ package final class CaptureSession: Sendable {
             return stage
         }
         if case .ended = stage { return nil }
-        let hasFailed = test.state.withLock { state in
+        let (hasFailed, wasRefused) = test.state.withLock { state in
             state.hasEnded = true
-            return !state.failures.isEmpty
+            return (!state.failures.isEmpty, state.wasRefused)
         }
         var finished: Capture?
+        if case .none = stage, hasFailed, wasRefused {
+            configuration.artifactsDirectory.countFailureLeftOut()
+        }
         if case .open(let capture) = stage {
             if hasFailed || capture.isOfPassingTest {
                 capture.end()
@@ -400,6 +405,7 @@ package final class CaptureSession: Sendable {
             return bundle
         } catch {
             sayOnce("\(error)")
+            if error.isLimit { capture.directory.countFailureLeftOut() }
             return nil
         }
     }

@@ -18,6 +18,8 @@ package final class RunningTest: Sendable {
         var failures: [FailureEvent] = []
         /// Whether what fails now comes too late: a task of the test's that goes on after its end.
         var hasEnded = false
+        /// Whether there was no room for its bundle when it failed.
+        var wasRefused = false
         /// Names given to stores by their absolute path, in the order of registration.
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []

@@ -30,7 +30,7 @@ struct LastTransaction: Encodable, Equatable {
         guard let history = store.history, let entry = history.entry, history.transactions > 0,
             let choice = copy,
             [choice.entry, entry].allSatisfy({ name in
-                bundle.archive.entry(named: name).map { $0.size <= Self.maximumBytes } ?? false
+                bundle.size(ofEntry: name).map { $0 <= Self.maximumBytes } ?? false
             })
         else { return nil }
         let start = Instant.now

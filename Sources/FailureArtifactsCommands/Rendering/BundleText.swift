@@ -21,7 +21,8 @@ struct BundleText {
         for store in metadata.stores {
             sections.append(
                 StoreText(output: output).lines(
-                    store, uncommitted: uncommitted[store.name], coreData: report.coreData[store.name]))
+                    store, uncommitted: uncommitted[store.name], coreData: report.coreData[store.name],
+                    in: metadata))
         }
         sections.append(snapshots(metadata))
         sections.append(attachments(metadata))

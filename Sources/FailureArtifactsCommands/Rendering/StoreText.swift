@@ -14,12 +14,14 @@ struct StoreText {
     ///   - store: Its metadata.
     ///   - uncommitted: What its open transaction had changed; nil where that is not known.
     ///   - coreData: What it tells of its model; nil where Core Data has not made it.
+    ///   - metadata: That of the bundle, which tells what another one holds.
     /// - Returns: Text without line ends.
     func lines(
-        _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore? = nil
+        _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore? = nil,
+        in metadata: BundleMetadata
     ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
-        lines += Self.state(of: store).flatMap {
+        lines += Self.state(of: store, in: metadata).flatMap {
             TextWrap.message(SafeText.line($0), indent: 2, for: output)
         }
         if let uncommitted {
@@ -46,14 +48,21 @@ struct StoreText {
     }
 
     /// A sentence or so a line.
-    private static func state(of store: BundleMetadata.Store) -> [String] {
+    private static func state(of store: BundleMetadata.Store, in metadata: BundleMetadata) -> [String] {
         var lines: [String] = []
+        func place(_ entry: String) -> String {
+            metadata.sharedEntry(named: entry).map { ", the same as \($0.bundleEntry) in \($0.bundle)" }
+                ?? ""
+        }
         if let entry = store.entry {
-            lines.append("\(entry)\(size(store.bytes.copy)), what the test's connection saw")
+            lines.append(
+                "\(entry)\(size(store.bytes.copy)), what the test's connection saw\(place(entry))")
         } else {
             lines.append("Described only. \(store.capture.reason ?? "")")
         }
-        if let entry = store.committedEntry { lines.append("\(entry), what everyone else saw") }
+        if let entry = store.committedEntry {
+            lines.append("\(entry), what everyone else saw\(place(entry))")
+        }
         switch store.storage {
         case .file: lines.append("was \(store.originalPath ?? "a file")\(size(store.bytes.original))")
         case .memory: lines.append("was in memory")

@@ -133,8 +133,7 @@ struct AttemptComparison: Sendable {
             let first = old.metadata.storeChoices.first { !$0.isCommitted && $0.name == second.name }
             guard let first else { continue }
             let isSmall = [(old, first), (new, second)].allSatisfy { bundle, choice in
-                bundle.archive.entry(named: choice.entry).map { $0.size <= limits.historyStoreBytes }
-                    ?? false
+                bundle.size(ofEntry: choice.entry).map { $0 <= limits.historyStoreBytes } ?? false
             }
             guard isSmall, Instant.now < deadline else {
                 notes.append(

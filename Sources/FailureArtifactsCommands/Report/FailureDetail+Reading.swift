@@ -29,6 +29,7 @@ extension FailureDetail {
         omittedStores = max(0, metadata.stores.count - limits.stores)
         for store in metadata.stores.prefix(limits.stores) {
             var detail = StoreDetail(store)
+            detail.shared = store.entry.flatMap { metadata.sharedEntry(named: $0) }
             detail.readStatements(of: bundle, limits)
             if let choice = choices.first(where: { !$0.isCommitted && $0.name == store.name }) {
                 detail.readCopy(
@@ -140,9 +141,9 @@ extension StoreDetail {
     }
 
     private mutating func isSmall(_ name: String, of bundle: BundleReader, _ limit: UInt64) -> Bool {
-        guard let entry = bundle.archive.entry(named: name), entry.size > limit else { return true }
+        guard let size = bundle.size(ofEntry: name), size > limit else { return true }
         let note =
-            "The copy has \(Counted.bytes(entry.size)): too much for all of it to be shown here. "
+            "The copy has \(Counted.bytes(size)): too much for all of it to be shown here. "
             + "'failure-artifacts open' and 'history' have all of it."
         if !notes.contains(note) { notes.append(note) }
         return false

@@ -216,8 +216,8 @@ struct StoreSection {
     // MARK: - Commands
 
     private var commands: String {
-        guard let entry = store.entry else { return "" }
-        let path = ShellWord.quoted(bundle.description)
+        guard let ownEntry = store.entry else { return "" }
+        let path = ShellWord.quoted(self.bundle.description)
         let option = isFirst ? "" : " --store " + ShellWord.quoted(store.name)
         var lines = ["failure-artifacts open \(path)\(option)"]
         let query =
@@ -228,8 +228,12 @@ struct StoreSection {
             lines.append("failure-artifacts history \(path)\(option)")
             lines.append("failure-artifacts open \(path) --at -2\(option)")
         }
+        // Another bundle may hold it.
+        let shared = detail.shared.flatMap { $0.namesAFile ? $0 : nil }
+        let bundle = shared.map { self.bundle.sibling(named: $0.bundle) } ?? self.bundle
+        let entry = shared?.bundleEntry ?? ownEntry
         if bundle.inner == nil {
-            let file = ShellWord.quoted(entry)
+            let (path, file) = (ShellWord.quoted(bundle.path), ShellWord.quoted(entry))
             lines.append(
                 "unzip -o \(path) \(file) -d bundle && sqlite3 \(ShellWord.quoted("bundle/" + entry))")
         } else {

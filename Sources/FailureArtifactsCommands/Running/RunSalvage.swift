@@ -7,6 +7,7 @@ final class RunSalvage: Sendable {
     private let salvage: Salvage
     private let directory: ArtifactsDirectory
     private let timeLimit: Double?
+    private let leftOutBefore = Lock<UInt64>(0)
     /// Copies for tests that hang, made while they did.
     private let held = Lock<[Salvage.Held]>([])
 
@@ -15,19 +16,31 @@ final class RunSalvage: Sendable {
     ///   - readers: Who may read them.
     ///   - limits: What it may hold.
     ///   - redactions: What must not get into bundles.
+    ///   - isSharing: Whether stores are left out that earlier bundles hold.
     ///   - timeLimit: Of the command, in seconds; nil for none.
     init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
-        timeLimit: Double?
+        isSharing: Bool = false, timeLimit: Double?
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
-        salvage = Salvage(of: self.directory, limits: limits, redactions: redactions)
+        salvage = Salvage(
+            of: self.directory, limits: limits, redactions: redactions, sharing: isSharing)
+    }
+
+    /// How many failures of this run have left no bundle, for want of room.
+    var failuresLeftOut: Int {
+        let (now, before) = (directory.failuresLeftOut, leftOutBefore.withLock(\.self))
+        return now > before ? Int(clamping: now - before) : 0
     }
 
     /// Makes the bundles of earlier runs, so that theirs are not taken for this one's.
     func beforehand() -> Salvage.Result {
-        directory.hasHiddenFiles ? salvage.sweep() : Salvage.Result()
+        // Whatever was put there or taken away since the last run counts.
+        directory.recount()
+        let result = directory.hasHiddenFiles ? salvage.sweep() : Salvage.Result()
+        leftOutBefore.withLock { $0 = directory.failuresLeftOut }
+        return result
     }
 
     /// Copies the stores of the tests that hang; to be called while everything still runs.

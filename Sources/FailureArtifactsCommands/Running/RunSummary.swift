@@ -13,19 +13,23 @@ enum RunSummary {
     /// - Parameters:
     ///   - bundles: What has come, in the order it is named in.
     ///   - salvaged: How many of them were made after the command's end.
+    ///   - leftOut: How many failures have left no bundle, for want of room.
     ///   - directory: Where they are, absolute.
     ///   - workingDirectory: That of whoever reads this.
     ///   - report: The page that was made of them; nil where there is none.
     ///   - output: Where the lines go.
-    /// - Returns: None where there are no bundles.
+    /// - Returns: None where there are no bundles and nothing was left out.
     static func lines(
-        _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, directory: String,
+        _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, leftOut: Int = 0,
+        directory: String,
         workingDirectory: String, report: String? = nil, for output: TextOutput
     ) -> [String] {
+        let heading = output.styled("failure-artifacts:", .heading) + " "
+        let omissions = Self.omissions(bundles.compactMap(\.metadata), leftOut: leftOut)
         let all = bundles
         let bundles = all.filter { $0.metadata?.outcome != .passed }
         let passed = all.count - bundles.count
-        guard let first = bundles.first ?? all.first else { return [] }
+        guard let first = bundles.first ?? all.first else { return omissions.map { heading + $0 } }
         let place = relative(directory, to: workingDirectory)
         var head = Counted.items(Int64(bundles.count), "bundle") + " in " + SafeText.line(place)
         if salvaged > 0 { head += ", \(salvaged) of a test that could not leave one itself" }
@@ -35,17 +39,37 @@ enum RunSummary {
                 Counted.items(Int64(passed), "bundle") + " of tests that passed in "
                 + SafeText.line(place)
         }
-        var lines = [output.styled("failure-artifacts:", .heading) + " " + head]
+        var lines = [heading + head]
         for bundle in bundles.prefix(failures) { lines.append(line(bundle, for: output)) }
         if bundles.count > failures {
             lines.append(
                 "  and \(bundles.count - failures) more: failure-artifacts list \(ShellWord.quoted(place))"
             )
         }
+        lines += omissions.map { "  " + $0 }
         let path = relative(first.path, to: workingDirectory)
         lines.append("To look at the first: failure-artifacts open \(ShellWord.quoted(path))")
         if let report { lines.append("To see all of them: " + SafeText.line(report)) }
         return lines
+    }
+
+    /// What limits have kept out, in a line where there is something.
+    private static func omissions(_ bundles: [BundleMetadata], leftOut: Int) -> [String] {
+        var parts: [String] = []
+        if leftOut > 0 {
+            parts.append(
+                "\(Counted.items(Int64(leftOut), "further failure")) left no bundle: there was no room "
+                    + "(FAILURE_ARTIFACTS_MAX_BUNDLES, FAILURE_ARTIFACTS_MAX_TOTAL_BYTES)")
+        }
+        let limits = Set(bundles.flatMap(\.capture.limitsHit)).sorted()
+        let cut = bundles.count { !$0.capture.limitsHit.isEmpty }
+        if cut > 0 {
+            let names = limits.filter { !$0.contains("\n") }.prefix(3).map { SafeText.line($0) }
+            parts.append(
+                "\(Counted.items(Int64(cut), "bundle")) lack\(cut == 1 ? "s" : "") something "
+                    + "(\(names.joined(separator: ", ")))")
+        }
+        return parts.isEmpty ? [] : [parts.joined(separator: "; ")]
     }
 
     /// A line of its own for a bundle: what happened to which test, and the first line of why.

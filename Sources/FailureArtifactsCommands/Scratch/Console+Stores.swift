@@ -29,9 +29,11 @@ extension Console {
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, for use: StoreUse,
         _ body: (_ path: String) throws -> Result
     ) throws -> Result {
-        guard let entry = bundle.archive.entry(named: choice.entry),
-            let cache = StoreCache(environment: environment), cache.keeps(size: entry.size),
-            let key = cache.key(of: entry, in: bundle), let lease = cache.lease()
+        guard let size = bundle.size(ofEntry: choice.entry),
+            let cache = StoreCache(environment: environment), cache.keeps(size: size),
+            // What another bundle holds is kept under its key, as long as it is that bundle.
+            let content = try? bundle.content(ofEntry: choice.entry, scratchDirectory: scratch),
+            let key = cache.key(of: content), let lease = cache.lease()
         else { return try body(bundle.extract(choice, below: scratch)) }
 
         interruption.add(directory: lease.directory)
@@ -42,9 +44,9 @@ extension Console {
         let file = Path.join(lease.directory, choice.fileName)
         let isKept =
             use == .reading
-            ? cache.link(key, to: file, size: entry.size) : cache.take(key, to: file, size: entry.size)
+            ? cache.link(key, to: file, size: size) : cache.take(key, to: file, size: size)
         if !isKept {
-            cache.makeRoom(for: entry.size)
+            cache.makeRoom(for: size)
             do {
                 try bundle.extract(entryNamed: choice.entry, toNewFile: file)
             } catch {
@@ -53,10 +55,10 @@ extension Console {
                 return try body(bundle.extract(choice, below: scratch))
             }
             cache.mark(file)
-            if use == .reading { cache.keep(file, as: key, size: entry.size) }
+            if use == .reading { cache.keep(file, as: key, size: size) }
         }
         // What was open to changes is kept only if there were none.
-        defer { if use == .changing { cache.keep(file, as: key, size: entry.size) } }
+        defer { if use == .changing { cache.keep(file, as: key, size: size) } }
         return try body(file)
     }
 

@@ -58,11 +58,10 @@ struct StoreCache {
 
     /// What a store is kept under: another bundle, or the same one written anew, never has the same key.
     ///
-    /// - Parameters:
-    ///   - entry: The store's entry.
-    ///   - bundle: The bundle.
+    /// - Parameter bundle: The bundle that has it, and its entry.
     /// - Returns: A file name; nil where the bundle's file is gone.
-    func key(of entry: ZipEntry, in bundle: BundleReader) -> String? {
+    func key(of bundle: BundleReader.EntryContent) -> String? {
+        let entry = bundle.entry
         guard let file = try? FileSystem.status(of: bundle.location.path) else { return nil }
         var facts = [
             entry.name, bundle.location.inner ?? "", String(file.size), String(file.modified),

@@ -109,7 +109,7 @@ struct RunCommand: Command {
         var reader = EnvironmentReader(console.environment)
         let salvage = RunSalvage(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: rules,
+            redactions: rules, isSharing: SharedStores.isWanted(&reader),
             timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = salvage.beforehand()
@@ -140,7 +140,8 @@ struct RunCommand: Command {
         if let recorder, let junit { try leavings.writeResults(of: recorder, to: junit) }
         try leavings.writeStepSummary(report: page)
         let lines = RunSummary.lines(
-            leavings.bundles, salvaged: salvaged.count, directory: directory,
+            leavings.bundles, salvaged: salvaged.count, leftOut: salvage.failuresLeftOut,
+            directory: directory,
             workingDirectory: workingDirectory, report: page, for: console.error)
         // What stands behind something on a line is no command.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }

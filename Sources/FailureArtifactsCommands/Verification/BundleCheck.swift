@@ -50,6 +50,13 @@ struct BundleCheck: Encodable, Equatable {
             if case .system(let failure) = error.reason { throw failure }
             metadataProblem = error
         }
+        do {
+            try reader?.checkTotalSize()
+        } catch {
+            ok = false
+            problems = [error.description + " " + ReadingLimits.hint]
+            return
+        }
         // A store is decompressed once, for its checksum and for SQLite.
         let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
         var findings: [String] = []
@@ -92,6 +99,11 @@ struct BundleCheck: Encodable, Equatable {
             }
         }
         for entry in reader?.metadata.entries ?? [] where archive.entry(named: entry) == nil {
+            if let reader, reader.metadata.sharedEntry(named: entry) != nil {
+                findings += try checkShared(
+                    entry, stores[entry] ?? [], of: reader, scratch: scratch, limits)
+                continue
+            }
             let problem = BundleError(location.description, .missingEntry(entry)).description
             if !problems.contains(problem) { problems.append(problem) }
         }
@@ -125,6 +137,29 @@ struct BundleCheck: Encodable, Equatable {
             notes += choices.map {
                 "The integrity of store '\($0.name)' is not fully checked: \(reason)."
             }
+            return []
+        }
+    }
+
+    /// Reads what another bundle holds.
+    private mutating func checkShared(
+        _ entry: String, _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
+        _ limits: UntrustedLimits
+    ) throws -> [String] {
+        do throws(BundleError) {
+            if !choices.isEmpty {
+                return try check(choices, of: bundle, scratch: scratch, limits)
+            }
+            let content = try bundle.content(ofEntry: entry, scratchDirectory: scratch)
+            do {
+                try content.archive.read(content.entry) { (_) throws(SystemError) in }
+            } catch {
+                throw BundleError(content.location.description, .archive(error))
+            }
+            return []
+        } catch {
+            if case .system(let failure) = error.reason { throw failure }
+            if !problems.contains(error.description) { problems.append(CommandError(error).description) }
             return []
         }
     }

@@ -7,6 +7,8 @@ package struct BundleReader: Sendable {
     package let location: BundleLocation
     package let archive: ZipArchive
     package let metadata: BundleMetadata
+    /// What holds entries that this one has not.
+    let siblings = SiblingArchives()
 
     /// Opens a bundle and reads its metadata.
     ///
@@ -39,13 +41,11 @@ package struct BundleReader: Sendable {
     ///   - path: A file that does not exist.
     /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
     package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
-        guard let entry = archive.entry(named: name) else {
-            throw BundleError(location.description, .missingEntry(name))
-        }
+        let content = try content(ofEntry: name, scratchDirectory: Path.directory(of: path))
         do {
-            try archive.extract(entry, toNewFile: path)
+            try content.archive.extract(content.entry, toNewFile: path)
         } catch {
-            throw BundleError(location.description, zip: error)
+            throw BundleError(content.location.description, zip: error)
         }
     }
 

@@ -78,11 +78,13 @@ struct ExtraFields {
 }
 
 /// A running CRC-32 (APPNOTE 4.4.7).
-struct Checksum {
-    private(set) var value: UInt32 = 0
+package struct Checksum {
+    package private(set) var value: UInt32 = 0
+
+    package init() {}
 
     /// Adds bytes, at most 4 GiB of them.
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         // zlib takes a null pointer as the wish for the initial value.
         guard let base = bytes.bindMemory(to: UInt8.self).baseAddress, !bytes.isEmpty else { return }
         value = UInt32(truncatingIfNeeded: crc32(CUnsignedLong(value), base, CUnsignedInt(bytes.count)))

@@ -14,6 +14,7 @@ import Testing
         let dead = ProcessIdentity(number: .max, start: 7)
         let sweeper = ProcessIdentity(number: .max - 1, start: 8)
         let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+        let limits = DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
 
         init() throws {
             root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "salvage-")
@@ -55,7 +56,6 @@ import Testing
 
         /// The bundles' metadata after two sweeps; the second has nothing to do.
         func sweep() throws -> [BundleMetadata] {
-            let limits = DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
             let salvage = Salvage(of: directory, limits: limits)
             let first = salvage.sweep()
             #expect(first.warnings == [])
@@ -104,7 +104,7 @@ import Testing
         let spool = try world.leaveSpool(taker: world.sweeper, kinds: [.termination])
         let metadata = try #require(spool.metadata)
         _ = try world.directory.publish(
-            BundlePacker.pack(metadata, from: spool), of: spool, world.test)
+            BundlePacker.pack(metadata, from: spool), of: spool, world.test, within: world.limits)
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
@@ -121,10 +121,7 @@ import Testing
         let world = try World()
         try world.leaveJournal(taker: .current)
         _ = try world.leaveSpool(taker: .current)
-        let result = Salvage(
-            of: world.directory,
-            limits: DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
-        ).sweep()
+        let result = Salvage(of: world.directory, limits: world.limits).sweep()
         #expect(result.bundles == [] && world.directory.spools.count == 1)
     }
 
@@ -134,7 +131,7 @@ import Testing
         #expect(try world.directory.usage().bundles == 1)
         let metadata = try #require(spool.metadata)
         _ = try world.directory.publish(
-            BundlePacker.pack(metadata, from: spool), of: spool, world.test)
+            BundlePacker.pack(metadata, from: spool), of: spool, world.test, within: world.limits)
         #expect(try world.directory.usage().bundles == 1)
     }
 

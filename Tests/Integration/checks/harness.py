@@ -301,7 +301,7 @@ class SuiteCase(unittest.TestCase):
             self.assertIsNone(found.left)
             return
         self.assertIsNotNone(found.left, "no artifacts directory: " + found.errors)
-        names = [name for name in found.left if name not in (".gitignore", ".in-flight")]
+        names = [name for name in found.left if name not in (".gitignore", ".in-flight", ".budget", ".stores")]
         self.assertEqual(names, [bundle.path.name for bundle in found.bundles])
         self.assertEqual(len(names), count, names)
         self.assertEqual(found.ignored.split(), ["*"])

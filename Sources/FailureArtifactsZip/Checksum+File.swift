@@ -1,0 +1,20 @@
+package import FailureArtifactsSystem
+
+extension Checksum {
+    /// The CRC-32 of a file's content, which nobody changes meanwhile.
+    package static func value(ofFile path: String) throws(SystemError) -> UInt32 {
+        let file = try File(reading: path)
+        var checksum = Checksum()
+        var block = [UInt8](repeating: 0, count: 1 << 20)
+        var offset: UInt64 = 0
+        while true {
+            let count = try block.withMutableBytes { (buffer) throws(SystemError) in
+                let count = try file.read(into: buffer, at: offset)
+                checksum.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                return count
+            }
+            if count < block.count { return checksum.value }
+            offset += UInt64(count)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+@testable import FailureArtifactsReading
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsBundle
+
+/// An artifacts directory, and captures in it.
+struct Place: ~Copyable {
+    let root: String
+    let directory: ArtifactsDirectory
+    let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+
+    init() throws {
+        root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "budget-")
+        directory = ArtifactsDirectory(path: root)
+    }
+
+    deinit { try? FileSystem.remove(root) }
+
+    /// The account as it is in the file.
+    var account: DirectoryAccount? {
+        try? AccountFile(in: root, creating: false).account()
+    }
+
+    /// What the file should say.
+    func check(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let account = try #require(account, sourceLocation: sourceLocation)
+        let usage = try directory.usage()
+        #expect(
+            account.bundles + account.captures == usage.bundles && account.bytes == usage.bytes,
+            sourceLocation: sourceLocation)
+    }
+
+    /// What a bundle says that has these entries as its stores.
+    func metadata(_ entries: [String]) -> BundleMetadata {
+        BundleMetadata(
+            test: test, outcome: .failed, fingerprint: "0",
+            failures: [.init(message: "m", file: nil, line: nil, kind: .assertion, at: .now)],
+            stores: entries.map { entry in
+                .init(
+                    name: Path.stem(of: Path.name(of: entry)), entry: entry, storage: .file,
+                    capture: .init(method: "fileCopy", consistent: true, duration: 0), bytes: .init())
+            },
+            attachments: [], environment: RunEnvironment.describe(variables: [:]),
+            capture: .init(at: .now, duration: 0, limitsHit: []), warnings: [])
+    }
+
+    /// Makes a bundle of one store.
+    @discardableResult
+    func publish(
+        _ content: [UInt8], as entry: String = "stores/a.sqlite", limits: DirectoryLimits,
+        sharing: Bool = false
+    ) throws -> BundleReader {
+        let room = try SpoolRoom(in: directory, within: limits)
+        defer { directory.discard(room.spool) }
+        guard room.take(UInt64(content.count)) else { throw NoRoom(limit: room.limit) }
+        try FileSystem.write(content, toNewFile: room.spool.path(ofEntry: entry))
+        let path = try directory.publish(
+            metadata([entry]), from: room.spool, within: limits, sharing: sharing)
+        return try BundleReader(BundleLocation(path: path), scratchDirectory: root)
+    }
+
+    var bundles: [String] {
+        get throws { try FileSystem.contents(ofDirectory: root).filter { $0.hasSuffix(".zip") } }
+    }
+}
+
+struct NoRoom: Error {
+    let limit: DirectoryLimits.Limit
+}
+
+/// Bytes that deflate can't shrink.
+func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+    var state = seed
+    return (0..<count).map { _ in
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return UInt8(truncatingIfNeeded: state >> 56)
+    }
+}

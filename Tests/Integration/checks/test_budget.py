@@ -1,0 +1,402 @@
+"""What the artifacts directory may hold: kept by 8 processes in which 500 tests fail at once."""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import zipfile
+
+import harness
+from harness import EXECUTABLE, SuiteCase, clean_environment
+
+TOOL = harness.BUILD / "debug" / "failure-artifacts"
+SELECTION = ("--testing-library", "swift-testing", "--filter", "BudgetTests")
+PROCESSES = 8
+TESTS = 63
+SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
+# So many failures may be on their way at once: which of them comes first is for nobody to say.
+AT_ONCE = 3 * PROCESSES
+
+
+class Seen:
+    """The most that was there at any time, as seen from outside."""
+
+    def __init__(self, artifacts, volume=None):
+        self.artifacts = artifacts
+        self.volume = volume
+        self.bundles = self.bytes = self.all_bytes = self.looks = 0
+        self.largest = 0
+        self.least_free = None
+        self.done = threading.Event()
+
+    def look(self):
+        sizes = []
+        with contextlib.suppress(FileNotFoundError):
+            for entry in os.scandir(self.artifacts):
+                if entry.name.endswith(".zip"):
+                    with contextlib.suppress(FileNotFoundError):
+                        sizes.append(entry.stat().st_size)
+        everything = 0
+        for folder, _, names in os.walk(self.artifacts):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    everything += os.stat(os.path.join(folder, name)).st_size
+        self.looks += 1
+        self.bundles = max(self.bundles, len(sizes))
+        self.bytes = max(self.bytes, sum(sizes))
+        self.largest = max([self.largest, *sizes])
+        self.all_bytes = max(self.all_bytes, everything)
+        if self.volume:
+            status = os.statvfs(self.volume)
+            free = status.f_bavail * status.f_frsize
+            self.least_free = free if self.least_free is None else min(self.least_free, free)
+
+    @contextlib.contextmanager
+    def watching(self):
+        def watch():
+            while not self.done.is_set():
+                self.look()
+                time.sleep(0.002)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.done.set()
+            thread.join()
+            self.look()
+
+
+class Crowd:
+    """Processes that run at the same time with one artifacts directory."""
+
+    def __init__(self, directory, artifacts=None, **variables):
+        self.directory = pathlib.Path(directory)
+        self.artifacts = artifacts or self.directory / "failure-artifacts"
+        self.log = self.directory / "log"
+        self.log.touch()
+        scratch = self.directory / "tmp"
+        scratch.mkdir()
+        self.environment = clean_environment(
+            scratch, BUDGET_LOG=str(self.log), FAILURE_ARTIFACTS_DIR=str(self.artifacts),
+            **{name: str(value) for name, value in variables.items()})
+
+    def start(self, count=PROCESSES):
+        processes = []
+        for index in range(count):
+            with open(self.directory / f"errors-{index}", "wb") as errors:
+                processes.append(subprocess.Popen(
+                    [str(EXECUTABLE), *SELECTION], cwd=self.directory, env=self.environment,
+                    stdout=subprocess.DEVNULL, stderr=errors))
+        return processes
+
+    def run(self, count=PROCESSES, **options):
+        """The most that was there; nothing hangs."""
+        seen = Seen(self.artifacts, **options)
+        with seen.watching():
+            for process in self.start(count):
+                assert process.wait(timeout=300) == 1, self.errors
+        return seen
+
+    @property
+    def errors(self):
+        return "".join(path.read_text(errors="replace") for path in sorted(self.directory.glob("errors-*")))
+
+    @property
+    def order(self):
+        """The failures, in the order in which they happened: process and number."""
+        return [tuple(map(int, line.split())) for line in self.log.read_text().splitlines()]
+
+    def bundles(self):
+        """By process and number: the metadata, the names of the entries and the size."""
+        found = {}
+        for path in self.artifacts.glob("*.zip"):
+            with zipfile.ZipFile(path) as archive:
+                assert archive.testzip() is None, path
+                metadata = json.loads(archive.read("metadata.json"))
+                key = metadata["environment"]["processID"], int(metadata["test"]["arguments"][0])
+                assert key not in found, f"two bundles of {key}"
+                found[key] = metadata, archive.namelist(), path
+        return found
+
+    def tool(self, *words, **options):
+        return subprocess.run(
+            [TOOL, *map(str, words)], env=self.environment, cwd=self.directory, capture_output=True, text=True, timeout=300,
+            **options)
+
+
+class BudgetCase(SuiteCase):
+    framework = "Swift Testing"
+
+    def setUp(self):
+        context = tempfile.TemporaryDirectory(prefix="budget ")
+        self.directory = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def assertSound(self, crowd):
+        """All bundles are whole, and nothing else is left."""
+        result = crowd.tool("verify", crowd.artifacts)
+        self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
+        self.assertEqual(len(result.stdout.splitlines()), len(list(crowd.artifacts.glob("*.zip"))))
+        left = {entry.name for entry in crowd.artifacts.iterdir() if not entry.name.endswith(".zip")}
+        self.assertLessEqual(left, {".gitignore", ".budget", ".stores"})
+        for metadata, names, _ in crowd.bundles().values():
+            errors = [f"{e.json_path}: {e.message}" for e in harness.validator().iter_errors(metadata)]
+            self.assertEqual(errors, [])
+            for store in metadata["stores"]:
+                shared = {entry["entry"] for entry in metadata.get("sharedEntries", [])}
+                self.assertTrue("entry" not in store or store["entry"] in {*names, *shared})
+
+    def assertFirst(self, crowd, kept):
+        """Those that are kept are those that failed first, as far as one can tell."""
+        first = set(crowd.order[:len(kept)])
+        self.assertLessEqual(len(first - kept), AT_ONCE, f"{len(kept)} of {len(crowd.order)}")
+
+    def kept(self, crowd):
+        return {key for key, (metadata, _, _) in crowd.bundles().items() if "entry" in metadata["stores"][0]}
+
+    def assertDescribed(self, crowd, limit):
+        """What was left out says so."""
+        count = 0
+        for metadata, names, _ in crowd.bundles().values():
+            (store,) = metadata["stores"]
+            if "entry" in store:
+                self.assertIn(store["entry"], names)
+                continue
+            count += 1
+            self.assertEqual(store["capture"]["method"], "described")
+            self.assertEqual(metadata["capture"]["limitsHit"], [limit])
+            self.assertIn(limit, metadata["warnings"][0])
+        return count
+
+
+class Limits(BudgetCase):
+    def test_number_of_bundles(self):
+        crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=100, BUDGET_BYTES=1000)
+        seen = crowd.run()
+        self.assertEqual(len(crowd.order), PROCESSES * TESTS)
+        self.assertEqual(seen.bundles, 100)
+        self.assertGreater(seen.looks, 10)
+        self.assertEqual(len(self.kept(crowd)), 100)
+        self.assertFirst(crowd, set(crowd.bundles()))
+        self.assertSound(crowd)
+        # Once a process at most.
+        said = [line for line in crowd.errors.splitlines() if "FAILURE_ARTIFACTS_MAX_BUNDLES" in line]
+        self.assertLessEqual(1, len(said))
+        self.assertLessEqual(len(said), PROCESSES)
+
+    def test_bytes_of_all(self):
+        limit = 4_000_000
+        crowd = Crowd(
+            self.directory, FAILURE_ARTIFACTS_MAX_TOTAL_BYTES=limit, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+            BUDGET_BYTES=30_000)
+        seen = crowd.run()
+        self.assertLessEqual(seen.bytes, limit)
+        # What is being packed is there twice.
+        self.assertLessEqual(seen.all_bytes, 2 * limit)
+        kept = self.kept(crowd)
+        # Three quarters are for copies, each of some 36 KB.
+        self.assertGreater(len(kept), 60)
+        self.assertLess(len(kept), 110)
+        self.assertFirst(crowd, kept)
+        described = self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES")
+        self.assertGreater(described, 100)
+        self.assertSound(crowd)
+
+    def test_no_room_for_descriptions_either(self):
+        limit = 300_000
+        crowd = Crowd(
+            self.directory, FAILURE_ARTIFACTS_MAX_TOTAL_BYTES=limit, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+            BUDGET_BYTES=10_000)
+        seen = crowd.run()
+        self.assertLessEqual(seen.bytes, limit)
+        self.assertLess(len(crowd.bundles()), PROCESSES * TESTS)
+        self.assertFirst(crowd, set(crowd.bundles()))
+        self.assertIn("FAILURE_ARTIFACTS_MAX_TOTAL_BYTES", crowd.errors)
+        self.assertSound(crowd)
+
+    def test_bytes_of_a_bundle(self):
+        for bytes_, described in ((100_000, PROCESSES * TESTS), (20_000, 0)):
+            with self.subTest(bytes_), tempfile.TemporaryDirectory() as directory:
+                crowd = Crowd(
+                    directory, FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES=80_000, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+                    BUDGET_BYTES=bytes_)
+                seen = crowd.run()
+                self.assertLessEqual(seen.largest, 80_000)
+                self.assertEqual(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES"), described)
+                self.assertEqual(len(crowd.bundles()), PROCESSES * TESTS)
+                self.assertSound(crowd)
+
+    def test_bytes_of_a_store(self):
+        crowd = Crowd(
+            self.directory, FAILURE_ARTIFACTS_MAX_STORE_BYTES=20_000, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+            BUDGET_BYTES=30_000)
+        crowd.run(2)
+        self.assertEqual(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MAX_STORE_BYTES"), 2 * TESTS)
+        self.assertSound(crowd)
+
+    def test_more_free_space_than_there_is(self):
+        crowd = Crowd(
+            self.directory, FAILURE_ARTIFACTS_MIN_FREE_BYTES=1 << 60, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+            BUDGET_BYTES=1000)
+        crowd.run(2)
+        self.assertEqual(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MIN_FREE_BYTES"), 2 * TESTS)
+        self.assertSound(crowd)
+
+    def test_free_space_of_a_small_volume(self):
+        size, least = 48 << 20, 32 << 20
+        volume = pathlib.Path(self.directory) / "volume"
+        volume.mkdir()
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(volume)], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("Only root may mount a volume.")
+        try:
+            crowd = Crowd(
+                self.directory, artifacts=volume / "artifacts", FAILURE_ARTIFACTS_MIN_FREE_BYTES=least,
+                FAILURE_ARTIFACTS_MAX_BUNDLES=10_000, BUDGET_BYTES=100_000)
+            seen = crowd.run(volume=volume)
+            self.assertGreaterEqual(seen.least_free, least)
+            self.assertFirst(crowd, self.kept(crowd))
+            self.assertGreater(len(self.kept(crowd)), 20)
+            self.assertGreater(self.assertDescribed(crowd, "FAILURE_ARTIFACTS_MIN_FREE_BYTES"), 100)
+            self.assertSound(crowd)
+        finally:
+            subprocess.run(["umount", str(volume)], check=True)
+
+    def test_the_run_counts_what_was_left_out(self):
+        crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=60, BUDGET_BYTES=1000)
+        result = crowd.tool("run", "--", EXECUTABLE, *SELECTION)
+        self.assertEqual(result.returncode, 1)
+        lines = [line for line in result.stderr.splitlines() if "left no bundle" in line]
+        self.assertEqual(len(lines), 1, result.stderr[-2000:])
+        self.assertIn("3 further failures left no bundle", lines[0])
+        self.assertIn("FAILURE_ARTIFACTS_MAX_BUNDLES", lines[0])
+        # And one that leaves none at all.
+        result = crowd.tool("run", "--", EXECUTABLE, *SELECTION)
+        lines = [line for line in result.stderr.splitlines() if "left no bundle" in line]
+        self.assertEqual(len(lines), 1, result.stderr[-2000:])
+        self.assertIn(f"{TESTS} further failures left no bundle", lines[0])
+
+
+class Deaths(BudgetCase):
+    def test_kills_in_between(self):
+        """Whatever instant a process dies at, the limits hold, and nothing stays taken for good."""
+        limit, most = 6_000_000, 300
+        chance = random.Random(SEED)
+        crowd = Crowd(
+            self.directory, FAILURE_ARTIFACTS_MAX_TOTAL_BYTES=limit, FAILURE_ARTIFACTS_MAX_BUNDLES=most,
+            BUDGET_BYTES=20_000)
+        seen = Seen(crowd.artifacts)
+        with seen.watching():
+            processes = crowd.start()
+            # Not before they are at it, and then at instants of their own.
+            while len(crowd.order) < 20:
+                time.sleep(0.001)
+            for process in processes[:PROCESSES // 2]:
+                goal = len(crowd.order) + chance.randrange(25)
+                while len(crowd.order) < goal and process.poll() is None:
+                    time.sleep(0.0005)
+                process.send_signal(signal.SIGKILL)
+            for process in processes:
+                process.wait(timeout=300)
+            # Of those that died, their bundles.
+            result = crowd.tool("sweep", crowd.artifacts)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertLessEqual(seen.bytes, limit, f"seed {SEED}")
+        self.assertLessEqual(seen.bundles, most)
+        self.assertSound(crowd)
+        # What is there by the account is what is there: there may be so many more, and no more.
+        count = len(list(crowd.artifacts.glob("*.zip")))
+        for name, value in (("MAX_BUNDLES", count + 5), ("MAX_TOTAL_BYTES", 1 << 30)):
+            crowd.environment["FAILURE_ARTIFACTS_" + name] = str(value)
+        self.assertEqual(Crowd.run(crowd, 1).bundles, count + 5)
+        self.assertSound(crowd)
+
+    def test_bundles_deleted_meanwhile(self):
+        crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=40, BUDGET_BYTES=1000)
+        self.assertEqual(crowd.run(1).bundles, 40)
+        for path in sorted(crowd.artifacts.glob("*.zip"))[:30]:
+            path.unlink()
+        self.assertEqual(crowd.run(1).bundles, 40)
+        self.assertSound(crowd)
+
+
+class Sharing(BudgetCase):
+    def setUp(self):
+        super().setUp()
+        self.crowd = Crowd(
+            self.directory, FAILURE_ARTIFACTS_SHARE_STORES="on", FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+            BUDGET_BYTES=50_000, BUDGET_SAME=1)
+        self.crowd.run()
+
+    def test_one_store_for_all(self):
+        crowd = self.crowd
+        self.assertSound(crowd)
+        bundles = crowd.bundles()
+        self.assertEqual(len(bundles), PROCESSES * TESTS)
+        holders = [path for _, names, path in bundles.values() if "stores/own.sqlite" in names]
+        self.assertEqual(len(holders), 1)
+        (holder,) = holders
+        with zipfile.ZipFile(holder) as archive:
+            content = archive.read("stores/own.sqlite")
+        others = [path for _, _, path in bundles.values() if path != holder]
+        for metadata, _, path in bundles.values():
+            if path != holder:
+                (shared,) = metadata["sharedEntries"]
+                self.assertEqual((shared["bundle"], shared["bytes"]), (holder.name, len(content)))
+        # By all who read.
+        for path in others[:3]:
+            target = pathlib.Path(self.directory) / ("out-" + path.stem)
+            self.assertEqual(crowd.tool("extract", path, "-o", target).returncode, 0)
+            self.assertEqual((target / "stores/own.sqlite").read_bytes(), content)
+            result = crowd.tool("query", path, "SELECT length(value) FROM content", "--csv")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertGreaterEqual(int(result.stdout.splitlines()[1]), 50_000)
+            for words in (("show", path), ("diff", holder, path), ("verify", path), ("list", path)):
+                result = crowd.tool(*words)
+                self.assertEqual(result.returncode, 0, (words, result.stdout, result.stderr))
+        result = crowd.tool("report", *others[:2], "-o", pathlib.Path(self.directory) / "report.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("cannot be read", (pathlib.Path(self.directory) / "report.html").read_text())
+
+        # Merged, with the one that has it or without.
+        for name, sources, standing_alone in (("all", [crowd.artifacts], 1), ("some", others[:2], 2)):
+            target = pathlib.Path(self.directory) / name
+            for _ in range(2):
+                result = crowd.tool("merge", *sources, "-o", target)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(crowd.tool("verify", target).returncode, 0)
+                merged = list(target.glob("*.zip"))
+                self.assertEqual(len(merged), len(bundles) if name == "all" else 2)
+                stores = [path for path in merged if "stores/own.sqlite" in zipfile.ZipFile(path).namelist()]
+                self.assertEqual(len(stores), standing_alone)
+
+        # Without it.
+        holder.unlink()
+        for words in (
+                ("verify", others[0]), ("query", others[0], "SELECT 1"), ("diff", others[0], others[1]),
+                ("extract", others[0], "-o", pathlib.Path(self.directory) / "nothing")):
+            result = crowd.tool(*words)
+            self.assertNotEqual(result.returncode, 0, words)
+            self.assertIn(holder.name, result.stdout + result.stderr, words)
+            self.assertIn("no such file", result.stdout + result.stderr, words)
+        # What else is in it is still there.
+        for words in (("show", others[0]), ("merge", others[0], "-o", pathlib.Path(self.directory) / "none")):
+            result = crowd.tool(*words)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn(holder.name, result.stdout + result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
