@@ -86,7 +86,7 @@ import Testing
         var isTidy: Bool {
             get throws {
                 try FileSystem.contents(ofDirectory: directory + "/artifacts")
-                    .allSatisfy { $0 == ".gitignore" || $0.hasSuffix(".zip") }
+                    .allSatisfy { [".gitignore", ".budget"].contains($0) || $0.hasSuffix(".zip") }
             }
         }
     }
