@@ -29,7 +29,7 @@ package enum FileSystem {
             guard descriptor != own, fstat(descriptor, &information) == 0,
                 FileStatus(information).identity == identity
             else { continue }
-            // What can't be read is of no use: opened for writing only, or a ``FileReference``.
+            // What can't be read is of no use: opened for writing only, or a hold on a file (`O_PATH`).
             var byte: UInt8 = 0
             if pread(descriptor, &byte, 1, 0) >= 0 { return descriptor }
         }
