@@ -19,7 +19,10 @@ final class JournalLines {
     }
 
     /// How many bytes there are.
-    var count: Int { lines.map { $0.pointee.length } ?? 0 }
+    var count: Int {
+        guard let lines else { return 0 }
+        return lines.pointee.length
+    }
 
     /// Adds the line of a record.
     func add(_ record: JournalRecord) {

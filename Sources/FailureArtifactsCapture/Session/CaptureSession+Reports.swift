@@ -30,9 +30,8 @@ extension CaptureSession {
         var key = suite
         key += "\u{0}"
         key += name
-        key += "\u{0}"
-        key += location
-        for argument in arguments ?? [] { key += "\u{0}" + argument }
+        if !location.isEmpty { key += "\u{0}" + location }
+        if let arguments { for argument in arguments { key += "\u{0}\u{0}" + argument } }
         let start = registry.now
         let state = self.state.enter()
         let attempt = Self.increment(&state.pointee.attempts[key, default: 0])

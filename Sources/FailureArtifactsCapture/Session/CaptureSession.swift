@@ -162,7 +162,14 @@ package final class CaptureSession: Sendable {
         let state = self.state.enter()
         let isOff = state.pointee.policy.isOff
         var test: RunningTest?
-        if let owner { test = state.pointee.test(owner) }
+        if let owner {
+            // Not by a method of the state, for which a debug build copies all of it.
+            if let current = state.pointee.current, current.id == owner {
+                test = current
+            } else {
+                test = state.pointee.running[owner]
+            }
+        }
         self.state.leave()
         if isOff { return }
         inFlight?.storeOpened(path, by: test?.inJournal)

@@ -9,7 +9,11 @@ extension ConnectionRegistry {
     package func beginKeeping(maximumBytes: UInt64) {
         let state = self.state.enter()
         state.pointee.keepers += 1
-        if state.pointee.keepers == 1 { failure_artifacts_keeping_begins(Int64(clamping: maximumBytes)) }
+        if state.pointee.keepers == 1 {
+            // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
+            failure_artifacts_keeping_begins(
+                maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes))
+        }
         self.state.leave()
     }
 
