@@ -94,6 +94,7 @@ bool failure_artifacts_connections_leave(uint64_t test, uint64_t statements) {
     bool are_left = false;
     failure_artifacts_connection *connection = NULL;
     while ((connection = failure_artifacts_connections_next(connection))) {
+        if (connection->registration.user == test) connection->registration.user = 0;
         if (connection->registration.owner != test) continue;
         connection->registration.left_at = statements;
         are_left = true;

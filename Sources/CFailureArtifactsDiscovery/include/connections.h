@@ -30,8 +30,8 @@ failure_artifacts_connection *failure_artifacts_connections_find(uint64_t serial
 failure_artifacts_connection *failure_artifacts_connections_next(
     const failure_artifacts_connection *connection);
 
-// Notes of each connection of a test that the test has ended, when there had been so many statements; gives
-// whether there are any.
+// Notes of each connection that a test has opened or used that the test has ended, when there had been so many
+// statements; gives whether it has opened any.
 bool failure_artifacts_connections_leave(uint64_t test, uint64_t statements);
 
 // MARK: Closed stores

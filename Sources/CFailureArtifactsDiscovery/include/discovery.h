@@ -22,8 +22,11 @@ typedef struct failure_artifacts_registration {
     uint64_t owner;
     // The test that opened the first of the connections that have its store; 0 as above.
     uint64_t store_owner;
-    // How many statements the process had run when that test ended; 0 before.
+    // How many statements the process had run when the owner ended; 0 before.
     uint64_t left_at;
+    // A test in whose task a statement was run on it, 0 where none was, or once that test has ended. Mostly it is the
+    // only one.
+    uint64_t user;
     // Whether the registry has more on it in tables of its own.
     bool is_noted;
     // The next ones in the chains that they are found by.

@@ -17,12 +17,16 @@ extension ConnectionRegistry {
     }
 
     func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let observer = state.withLock { $0.observer }
+        let observer = state.enter().pointee.observer
+        state.leave()
         guard let test = observer?.currentTest() else { return }
-        state.withLock { state in
-            record.pointee.registration.is_noted = true
-            state.users[record.pointee.serial, default: []].insert(test)
-        }
+        let state = self.state.enter()
+        defer { self.state.leave() }
+        if record.pointee.registration.user == 0 { record.pointee.registration.user = test }
+        // The table is for the few that several tests use.
+        if record.pointee.registration.user == test { return }
+        record.pointee.registration.is_noted = true
+        state.pointee.users[record.pointee.serial, default: []].insert(test)
     }
 
     func attached(

@@ -36,7 +36,7 @@ package final class ConnectionRegistry: Sendable {
     /// The lock of it guards C's table of open connections too.
     struct State {
         var observer: Observer?
-        /// Of connections that are marked in the table, the tests in whose tasks statements were run on them.
+        /// Of connections that are marked in the table, further tests in whose tasks statements were run on them.
         ///
         /// As far as those have not ended.
         var users: [UInt64: Set<TestID>] = [:]
@@ -146,11 +146,19 @@ package final class ConnectionRegistry: Sendable {
         var connections: [DiscoveredConnection] = []
         var next = failure_artifacts_connections_next(nil)
         while let record = next {
-            connections.append(
-                DiscoveredConnection(record, users: state.users[record.pointee.serial] ?? []))
+            connections.append(DiscoveredConnection(record, users: users(of: record, state)))
             next = failure_artifacts_connections_next(record)
         }
         return connections.sorted { $0.serial < $1.serial }
+    }
+
+    /// The tests in whose tasks statements were run on a connection, as far as they have not ended.
+    private static func users(
+        of record: UnsafeMutablePointer<failure_artifacts_connection>, _ state: State
+    ) -> Set<TestID> {
+        var users = state.users[record.pointee.serial] ?? []
+        if record.pointee.registration.user != 0 { users.insert(record.pointee.registration.user) }
+        return users
     }
 
     /// The stores that were closed after `moment` and are not open now, in the order they were closed.
@@ -187,7 +195,11 @@ package final class ConnectionRegistry: Sendable {
     /// Whether only the code of this thread's test can be using a connection, and no other test's.
     func isPrivate(_ connection: DiscoveredConnection) -> Bool {
         let (tests, users, observer) = state.withLock { state in
-            (state.keepers, state.users[connection.serial] ?? [], state.observer)
+            (
+                state.keepers,
+                failure_artifacts_connections_find(connection.serial).map { Self.users(of: $0, state) }
+                    ?? [], state.observer
+            )
         }
         if tests < 2 { return true }
         guard let test = observer?.currentTest() else { return false }
