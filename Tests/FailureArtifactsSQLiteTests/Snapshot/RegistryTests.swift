@@ -20,8 +20,8 @@ extension ProcessWideTests {
                 for step in 0..<3000 {
                     // First they become more, then fewer.
                     if open.isEmpty || Int.random(in: 0..<3000, using: &dice) > step {
-                        let number = Int.random(in: 0..<40, using: &dice)
-                        let path = number < 10 ? "\(directory)/\(number).sqlite" : nil
+                        let number = Int.random(in: 0..<240, using: &dice)
+                        let path = number < 60 ? "\(directory)/\(number).sqlite" : nil
                         open.append((try ApplicationHandle(path ?? ":memory:"), path))
                         // So that there is a file to be told from others.
                         if path != nil { try open.last?.application.run("PRAGMA user_version = 1") }
