@@ -16,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "measurements")]
 
 from bench import Bench  # noqa: E402
+import growth  # noqa: E402
 
 
 def main():
@@ -23,6 +24,7 @@ def main():
     parser = argparse.ArgumentParser(prog="Scripts/benchmark", description=__doc__)
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--quick", dest="mode", action="store_const", const="quick", help="nothing large")
+    modes.add_argument("--growth", action="store_true", help="how cost grows, drawn for the documentation")
     modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke", help="only whether it works")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     arguments = parser.parse_args()
@@ -30,6 +32,9 @@ def main():
         if name not in names:
             parser.error(f"there is no measurement '{name}'")
     bench = Bench(arguments.mode or "full")
+    if arguments.growth:
+        growth.measure_and_draw(bench)
+        return 0
     start = time.monotonic()
     for name in arguments.names or names:
         print(f"{name} (after {time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)

@@ -142,6 +142,16 @@ set_up_venv() {
     quietly "$build/logs/venv.log" python3 -m venv --clear "$build/venv"
 }
 
+# What draws; sets `python`, which can import matplotlib.
+set_up_plots() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+    install_missing
+    python=$build/plots/bin/python3
+    "$python" -c 'import matplotlib' 2>/dev/null && return 0
+    quietly "$build/logs/plots-venv.log" python3 -m venv --clear "$build/plots"
+    quietly "$build/logs/plots.log" "$python" -m pip install --disable-pip-version-check 'matplotlib>=3.9,<4'
+}
+
 # The tools that the product is measured against.
 set_up_benchmark() {
     set_up

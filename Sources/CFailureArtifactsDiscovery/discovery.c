@@ -233,7 +233,12 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         marker_function, NULL, NULL, connection_ends);
     // On failure SQLite has called the destructor already; serial 0 kept it from reporting an end.
-    if (code != SQLITE_OK) return 0;
+    if (code != SQLITE_OK) {
+        // Whatever error the connection has when its extensions are loaded is that of the application's open. To run
+        // nothing takes it away.
+        sqlite3_exec(handle, "", NULL, NULL, NULL);
+        return 0;
+    }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
     sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | failure_artifacts_log_events(),

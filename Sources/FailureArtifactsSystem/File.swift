@@ -31,8 +31,23 @@ package struct File: ~Copyable, Sendable {
             result = open(path, flags | O_CLOEXEC, permissions)
         } while result < 0 && errno == EINTR
         guard result >= 0 else { throw .last(operation, path) }
-        descriptor = result
+        descriptor = try Self.outsideOfStandardStreams(result, operation, path)
         self.ownership = ownership
+    }
+
+    /// The same open file under a descriptor that is not taken for a standard stream.
+    ///
+    /// In a process that was started with one of those closed, the next file that is opened gets its number, and
+    /// whatever anybody prints would be written to it.
+    private static func outsideOfStandardStreams(
+        _ descriptor: CInt, _ operation: String, _ path: String
+    ) throws(SystemError) -> CInt {
+        guard descriptor <= STDERR_FILENO else { return descriptor }
+        let result = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        let error = SystemError.last(operation, path)
+        _ = systemClose(descriptor)
+        guard result >= 0 else { throw error }
+        return result
     }
 
     private init(path: String, borrowing descriptor: CInt) {
@@ -51,10 +66,10 @@ package struct File: ~Copyable, Sendable {
     /// Where the process has the file open already, by whatever library, that descriptor is read and nothing
     /// is opened or closed. If its owner closes it meanwhile, reading fails or gives another file's bytes:
     /// compare ``status()`` afterwards. Where it has not, but opens the file meanwhile, the descriptor is
-    /// left open.
+    /// left open. Where the system does not tell what is open, it is not opened at all.
     package init(sharing path: String) throws(SystemError) {
         if let identity = try FileSystem.status(of: path)?.identity,
-            let descriptor = FileSystem.descriptor(of: identity)
+            let descriptor = try FileSystem.descriptor(of: identity)
         {
             self.init(path: path, borrowing: descriptor)
         } else {
@@ -72,12 +87,18 @@ package struct File: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - path: Where the file is created.
-    ///   - permissions: The mode before the process's umask; by default only the owner reads and writes.
+    ///   - permissions: The mode before the process's umask, of which the owner's part counts in any case; by
+    ///     default only the owner reads and writes.
     /// - Throws: The failure of `open`.
     package init(creating path: String, permissions: UInt16 = 0o600) throws(SystemError) {
         try self.init(
             path: path, flags: O_RDWR | O_CREAT | O_EXCL, permissions: mode_t(permissions),
             operation: "create")
+        // A test may have set a mask that keeps the owner out too.
+        let owner = permissions & 0o700
+        if let now = try? status().permissions, now & owner != owner {
+            _ = fchmod(descriptor, mode_t(now | owner))
+        }
     }
 
     deinit {
@@ -90,8 +111,12 @@ package struct File: ~Copyable, Sendable {
         case .owned: return true
         case .borrowed: return false
         case .shared:
-            guard let identity = try? status().identity else { return true }
-            return FileSystem.descriptor(of: identity, otherThan: descriptor) == nil
+            // Rather one descriptor less than a lock.
+            do throws(SystemError) {
+                return try FileSystem.descriptor(of: status().identity, otherThan: descriptor) == nil
+            } catch {
+                return false
+            }
         }
     }
 
@@ -171,13 +196,17 @@ package struct File: ~Copyable, Sendable {
                 if errno == EINTR { continue }
                 throw .last("write to", path)
             }
+            // Neither written nor refused, for ever.
+            guard count > 0 else { throw SystemError("write to", path, code: EIO) }
             done += count
         }
     }
 
     /// Cuts the file, or lengthens it with zeros.
     package func resize(to size: UInt64) throws(SystemError) {
-        guard ftruncate(descriptor, off_t(clamping: size)) == 0 else { throw .last("resize", path) }
+        while ftruncate(descriptor, off_t(clamping: size)) != 0 {
+            guard errno == EINTR else { throw .last("resize", path) }
+        }
     }
 
     /// Takes the file's lock, which lasts until it is closed or the process ends; false where another has it.
@@ -191,7 +220,9 @@ package struct File: ~Copyable, Sendable {
 
     /// Has the system write the file's content to the disk.
     package func synchronize() throws(SystemError) {
-        guard fsync(descriptor) == 0 else { throw .last("write to", path) }
+        while fsync(descriptor) != 0 {
+            guard errno == EINTR else { throw .last("write to", path) }
+        }
     }
 }
 

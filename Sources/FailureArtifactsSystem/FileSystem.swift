@@ -15,23 +15,44 @@ package enum FileSystem {
         return status
     }
 
+    /// What the system says of a regular file; nil where there is none.
+    ///
+    /// - Throws: The failure to look, which is no reason to take the file for missing.
+    package static func regularFile(at path: String) throws(SystemError) -> FileStatus? {
+        do throws(SystemError) {
+            guard let status = try status(of: path), status.kind == .regular else { return nil }
+            return status
+        } catch {
+            // Nothing can have such a name.
+            guard error.code == ENAMETOOLONG else { throw error }
+            return nil
+        }
+    }
+
     /// A descriptor by which this process has a file open; nil where it has none.
     ///
     /// - Parameters:
     ///   - identity: The file.
     ///   - own: A descriptor that does not count.
     /// - Returns: Somebody's descriptor, which may be closed at any time.
-    package static func descriptor(of identity: FileStatus.Identity, otherThan own: CInt = -1) -> CInt? {
+    /// - Throws: That the system does not tell, as where the process has no descriptor left to ask with.
+    package static func descriptor(
+        of identity: FileStatus.Identity, otherThan own: CInt = -1
+    ) throws(SystemError) -> CInt? {
         // /dev/fd is the process's own table on Linux and on Apple's systems.
-        guard let names = try? contents(ofDirectory: "/dev/fd") else { return nil }
-        for descriptor in names.compactMap({ CInt($0) }) {
+        for descriptor in try contents(ofDirectory: "/dev/fd").compactMap({ CInt($0) }) {
+            if descriptor == own { continue }
             var information = stat()
-            guard descriptor != own, fstat(descriptor, &information) == 0,
-                FileStatus(information).identity == identity
-            else { continue }
-            // What can't be read is of no use: opened for writing only, or a hold on a file (`O_PATH`).
+            guard fstat(descriptor, &information) == 0 else {
+                // Closed meanwhile.
+                if errno == EBADF { continue }
+                throw .last("examine", "/dev/fd/\(descriptor)")
+            }
+            guard FileStatus(information).identity == identity else { continue }
+            // What can't be read is of no use: opened for writing only, or a hold on a file (`O_PATH`). A disk that fails
+            // to read is no reason to take the file for closed, and to drop its locks.
             var byte: UInt8 = 0
-            if pread(descriptor, &byte, 1, 0) >= 0 { return descriptor }
+            if pread(descriptor, &byte, 1, 0) >= 0 || errno != EBADF { return descriptor }
         }
         return nil
     }
@@ -43,12 +64,13 @@ package enum FileSystem {
     ///
     /// - Parameters:
     ///   - path: The directory.
-    ///   - permissions: The mode of what is created, before the process's umask.
+    ///   - permissions: The mode of what is created, before the process's umask, of which the owner's part counts
+    ///     in any case.
     /// - Throws: The failure of `mkdir`, or `EEXIST` where a file has that name.
     package static func createDirectory(
         _ path: String, permissions: UInt16 = directoryPermissions
     ) throws(SystemError) {
-        if mkdir(path, mode_t(permissions)) == 0 { return }
+        if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
         let error = SystemError.last("create directory", path)
         if error.isAlreadyExists {
             guard try status(of: path)?.kind == .directory else { throw error }
@@ -57,10 +79,17 @@ package enum FileSystem {
         let parent = Path.directory(of: path)
         guard error.isNotFound, parent != path, !parent.isEmpty else { throw error }
         try createDirectory(parent, permissions: permissions)
-        if mkdir(path, mode_t(permissions)) == 0 { return }
+        if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
         let second = SystemError.last("create directory", path)
         // Another process may have been faster.
         guard second.isAlreadyExists else { throw second }
+    }
+
+    /// Gives a new directory's owner what a mask has taken away that a test has set.
+    private static func openToOwner(_ path: String, _ permissions: UInt16) {
+        let owner = permissions & 0o700
+        guard let now = try? status(of: path)?.permissions, now & owner != owner else { return }
+        _ = chmod(path, mode_t(now | owner))
     }
 
     /// Creates a directory of a name nobody else has.
@@ -76,9 +105,11 @@ package enum FileSystem {
         let pattern = Path.join(parent, prefix + "XXXXXX")
         var template = Array(pattern.utf8CString)
         guard mkdtemp(&template) != nil else { throw .last("create a directory in", parent) }
-        return template.withUnsafeBufferPointer { buffer in
+        let path = template.withUnsafeBufferPointer { buffer in
             buffer.baseAddress.map { String(cString: $0) } ?? pattern
         }
+        openToOwner(path, directoryPermissions)
+        return path
     }
 
     /// The names in a directory, without `.` and `..`, sorted by their UTF-8.
@@ -133,7 +164,8 @@ package enum FileSystem {
     package static func renameExclusively(_ old: String, to new: String) throws(SystemError) {
         // link(2) refuses an existing name, which rename(2) would replace.
         if systemLink(old, new) == 0 {
-            try remove(old)
+            // It has its name; that it has another one is no reason to give it up.
+            try? remove(old)
             return
         }
         let error = SystemError.last("rename '\(old)' to", new)

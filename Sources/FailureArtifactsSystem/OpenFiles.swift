@@ -51,7 +51,7 @@ package enum OpenFiles {
 
     /// Whether a process has a file open, as far as the system tells; false where it does not.
     package static func has(_ process: Int32, open identity: FileStatus.Identity) -> Bool {
-        if process == getpid() { return FileSystem.descriptor(of: identity) != nil }
+        if process == getpid() { return (try? FileSystem.descriptor(of: identity)) != nil }
         // Linux's list of another process's descriptors can be looked at by the same user.
         let directory = "/proc/\(process)/fd"
         let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []

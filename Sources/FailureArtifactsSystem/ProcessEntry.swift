@@ -8,12 +8,25 @@ package struct ProcessEntry: Sendable {
 
     /// The entry of a process; nil where there is none, or the system does not tell.
     package init?(of number: Int32) {
+        guard let entry = try? ProcessEntry(existing: number) else { return nil }
+        self = entry
+    }
+
+    /// The entry of a process; nil where there is none, or this system tells of none.
+    ///
+    /// - Throws: That it could not be read, as where this process has no descriptor left.
+    init?(existing number: Int32) throws(SystemError) {
         #if os(Linux)
         // man 5 proc_pid_stat
-        guard let bytes = try? FileSystem.contents(ofSpecialFile: "/proc/\(number)/stat"),
-            // The second field is a name in parentheses and may hold anything.
-            let close = bytes.lastIndex(of: UInt8(ascii: ")"))
-        else { return nil }
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try FileSystem.contents(ofSpecialFile: "/proc/\(number)/stat")
+        } catch {
+            guard error.isNotFound || error.code == ESRCH else { throw error }
+            return nil
+        }
+        // The second field is a name in parentheses and may hold anything.
+        guard let close = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = String(decoding: bytes[(close + 1)...], as: UTF8.self).split(separator: " ")
         guard fields.count > 19, let parent = Int32(fields[1]), let start = UInt64(fields[19]) else {
             return nil

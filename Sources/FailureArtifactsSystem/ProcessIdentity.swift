@@ -19,8 +19,15 @@ package struct ProcessIdentity: Hashable, Sendable {
     /// Whether the process still runs; one that has ended but was not waited for does not.
     package var isAlive: Bool {
         guard kill(number, 0) == 0 || errno == EPERM else { return false }
-        guard let start = Self.startTime(of: number) else { return self.start == 0 }
-        return start == self.start
+        do throws(SystemError) {
+            guard let entry = try ProcessEntry(existing: number), !entry.hasEnded else {
+                return self.start == 0
+            }
+            return entry.identity.start == self.start
+        } catch {
+            // There is one of that number, and no telling since when: what may be in use is left alone.
+            return true
+        }
     }
 
     /// Sends the process a signal, unless it has ended.

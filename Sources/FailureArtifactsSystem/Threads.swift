@@ -46,9 +46,13 @@ package enum Threads {
 
     #if os(Linux)
     private static func sleeps(_ thread: String) -> Bool {
-        // A thread that has ended meanwhile sleeps well enough.
-        guard let bytes = try? FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
-        else { return true }
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
+        } catch {
+            // A thread that has ended meanwhile sleeps well enough.
+            return error.isNotFound || error.code == ESRCH
+        }
         // PID (NAME) STATE …, where the name may hold anything, parentheses included.
         guard let close = bytes.lastIndex(of: UInt8(ascii: ")")), close + 2 < bytes.count else {
             return false

@@ -18,13 +18,14 @@ def thread_time(test, count, mode):
 
 def measure(bench):
     count, rounds = bench.pick(1_000, 500_000, 1_000_000), bench.pick(0, 5, 15)
-    times = bench.interleave(
-        rounds,
-        without=lambda: thread_time("StatementTests/testStatements", count, "off"),
-        with_us=lambda: thread_time("StatementTests/testStatements", count, "first-failure"))
-    bench.compare(
-        f"{count:,} small inserts and as many selects, with the statement log", times["with_us"],
-        "without us", times["without"], goal=1.03)
+    for where, test in (("in memory", "testStatementsInMemory"), ("in a file in WAL mode", "testStatementsInWALMode")):
+        times = bench.interleave(
+            rounds,
+            without=lambda: thread_time(f"StatementTests/{test}", count, "off"),
+            with_us=lambda: thread_time(f"StatementTests/{test}", count, "first-failure"))
+        bench.compare(
+            f"{count:,} small inserts and as many selects {where}, with the statement log", times["with_us"],
+            "without us", times["without"], goal=1.03)
 
     count = bench.pick(20, 1_000, 3_000)
     times = bench.interleave(

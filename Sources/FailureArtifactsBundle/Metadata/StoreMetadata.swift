@@ -47,7 +47,7 @@ extension BundleMetadata {
         package var freePageCount: Int64?
         package var userVersion: Int64?
         package var applicationID: Int64?
-        /// `ok`, what `PRAGMA quick_check` found, or `notChecked` where its time was up.
+        /// `ok`, what `PRAGMA quick_check` found, or `notChecked` where its time was up or the system failed it.
         package var integrity: String?
         package var tables: [Table]?
         /// In the order of creation; absent also in bundles of earlier versions.

@@ -82,7 +82,8 @@ package final class InFlightJournal: Sendable {
             if let rules, !state.inFlight.isEmpty, state.owner == getpid() {
                 state.lines.clear()
                 state.lines.add(.redactions(rules))
-                write(&state)
+                // Without it others would keep what must not be kept: rather no journal.
+                if !write(&state) { giveUp(&state) }
             }
         }
     }
@@ -93,8 +94,8 @@ package final class InFlightJournal: Sendable {
         defer { self.state.leave() }
         guard !state.pointee.shared.isEmpty, hasFile(&state.pointee) else { return }
         state.pointee.lines.clear()
-        note(test, &state.pointee)
-        write(&state.pointee)
+        guard note(test, &state.pointee) else { return }
+        if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
     /// A store was opened.
@@ -111,9 +112,9 @@ package final class InFlightJournal: Sendable {
         }
         guard hasFile(&state.pointee) else { return }
         state.pointee.lines.clear()
-        note(test, &state.pointee)
+        guard note(test, &state.pointee) else { return }
         state.pointee.lines.addOpened(path, by: test.id)
-        write(&state.pointee)
+        if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
     /// A test has ended.
@@ -145,29 +146,30 @@ package final class InFlightJournal: Sendable {
     package func close() {
         state.withLock { state in
             guard state.file != nil, state.owner == getpid() else { return }
-            directory.removeJournal(of: .current)
-            state.file = nil
-            state.isUsable = false
+            giveUp(&state)
         }
     }
 
     // MARK: Writing
 
     /// Adds that a test is in flight to what is written next, if that was not said.
-    private func note(_ test: Test, _ state: inout State) {
-        if state.inFlight.contains(test.id) { return }
+    ///
+    /// - Returns: Whether it may be written.
+    private func note(_ test: Test, _ state: inout State) -> Bool {
+        if state.inFlight.contains(test.id) { return true }
         if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
             state.lines.add(.process(environment()))
             if let rules = state.redactions { state.lines.add(.redactions(rules)) }
             for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }
-            write(&state)
+            // A test without the rules that go before it would be worse than none.
+            guard write(&state) else { return false }
             state.lines.clear()
             state.startEnd = state.end
             state.isStartCurrent = true
         }
-        state.inFlight.insert(test.id)
         state.lines.addBegan(test.id, test.identity, at: test.start)
+        return true
     }
 
     private func share(_ paths: [String], _ state: inout State) {
@@ -185,18 +187,30 @@ package final class InFlightJournal: Sendable {
     /// Writes the lines behind those that are there, and behind them that there are no more.
     ///
     /// What follows in the file is of the past. Only to be called in the process that the file is of.
-    private func write(_ state: inout State) {
-        guard let file = state.file else { return }
+    ///
+    /// - Returns: Whether they are there.
+    @discardableResult
+    private func write(_ state: inout State) -> Bool {
+        guard let file = state.file else { return false }
         let count = state.lines.count
         state.lines.addEnd()
-        guard let bytes = state.lines.bytes else { return }
+        guard let bytes = state.lines.bytes else { return false }
         do throws(SystemError) {
             try file.file.write(bytes, at: state.end)
             state.end += UInt64(count)
+            return true
         } catch {
-            // A line that is there in part would swallow the next one.
-            try? file.file.resize(to: state.end)
+            // A line that is there in part would swallow the next one, or have one of the past count.
+            if (try? file.file.resize(to: state.end)) == nil { giveUp(&state) }
+            return false
         }
+    }
+
+    /// Removes the file; there will be no other.
+    private func giveUp(_ state: inout State) {
+        directory.removeJournal(of: .current)
+        state.file = nil
+        state.isUsable = false
     }
 
     /// Whether there is a file and this is its process; creates it where there was none.
@@ -228,6 +242,7 @@ private struct InFlightIDs {
     }
 
     mutating func insert(_ id: JournalRecord.TestID) {
+        if contains(id) { return }
         if first == 0 { first = id } else { others.insert(id) }
     }
 

@@ -22,19 +22,30 @@ struct Journal {
     /// Whose it is.
     var process: ProcessIdentity { name.process }
 
+    /// The tests that the process had not ended, as far as the journal can be read.
+    var tests: [InFlightTest] { (try? readTests()) ?? [] }
+
     /// The tests that the process had not ended.
-    var tests: [InFlightTest] {
-        let bytes = (try? FileSystem.contents(ofFile: path)) ?? []
-        return InFlightTest.all(in: bytes, of: process)
+    ///
+    /// - Throws: The failure to read the journal.
+    func readTests() throws(SystemError) -> [InFlightTest] {
+        InFlightTest.all(in: try FileSystem.contents(ofFile: path), of: process)
     }
 
     /// The same journal in the hands of this process; nil where somebody else has it.
-    func taken() -> Journal? {
+    ///
+    /// - Throws: The failure to take it.
+    func taken() throws(SystemError) -> Journal? {
         guard name.isAbandoned else { return nil }
         let target = Path.join(Path.directory(of: path), name.takenByThisProcess.description)
-        guard (try? FileSystem.rename(path, to: target)) != nil else { return nil }
+        do throws(SystemError) {
+            try FileSystem.rename(path, to: target)
+        } catch {
+            guard error.isNotFound else { throw error }
+            return nil
+        }
         return Journal(at: target)
     }
 
-    func remove() { try? FileSystem.remove(path) }
+    func remove() throws(SystemError) { try FileSystem.remove(path) }
 }

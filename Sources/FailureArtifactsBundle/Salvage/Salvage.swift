@@ -103,47 +103,86 @@ package struct Salvage: Sendable {
     ) -> Result {
         var result = Result()
         var held = held
-        for journal in directory.journals where !journal.process.isAlive {
-            guard let journal = journal.taken() else { continue }
-            var spools: [Spool] = []
-            for test in journal.tests {
-                let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
-                let copies = index.map { held.remove(at: $0) }
-                if let spool = make(test, copies, copies?.cause ?? cause(test.process), &result) {
-                    spools.append(spool)
-                }
+        do throws(SystemError) {
+            for journal in try directory.allJournals() where !journal.process.isAlive {
+                guard let journal = try journal.taken() else { continue }
+                try finish(journal, &held, cause, &result)
             }
-            // In this order: whoever finds the journal because this process has died sees by the spools which
-            // bundles are there.
-            journal.remove()
-            for spool in spools { directory.discard(spool) }
-        }
-        // Their processes have ended the tests after all, or live on.
-        for held in held { directory.discard(held.copies.spool) }
-        // Of those that have a journal, somebody else is making the bundles.
-        let journaled = Set(directory.journals.map(\.process))
-        for spool in directory.spools where spool.isAbandoned && !journaled.contains(spool.process) {
-            guard let spool = try? spool.taken() else { continue }
-            finish(spool, cause, &result)
+            // Their processes have ended the tests after all, or live on.
+            for held in held { directory.discard(held.copies.spool) }
+            // Of those that have a journal, somebody else is making the bundles; or nobody could, this time.
+            let journaled = Set(try directory.allJournals().map(\.process))
+            for spool in try directory.allSpools()
+            where spool.isAbandoned && !journaled.contains(spool.process) {
+                guard let spool = try taken(spool) else { continue }
+                finish(spool, cause, &result)
+            }
+        } catch {
+            result.warnings.append(
+                "'\(directory.path)' could not be swept: \(error). \(Self.leftAsItIs)")
         }
         directory.removeIfEmpty()
         return result
     }
 
+    /// What is said where the next sweep can do what this one could not.
+    private static let leftAsItIs = "What is there is left for another sweep."
+
+    /// A spool in the hands of this process; nil where somebody else has it.
+    private func taken(_ spool: Spool) throws(SystemError) -> Spool? {
+        do throws(SystemError) {
+            return try spool.taken()
+        } catch {
+            guard error.isNotFound else { throw error }
+            return nil
+        }
+    }
+
+    /// Makes the bundles of the tests that a journal tells of.
+    private func finish(
+        _ journal: Journal, _ held: inout [Held], _ cause: (ProcessIdentity) -> Cause,
+        _ result: inout Result
+    ) throws(SystemError) {
+        var spools: [Spool] = []
+        var isDone = true
+        for test in try journal.readTests() {
+            let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
+            let copies = index.map { held.remove(at: $0) }
+            do throws(SystemError) {
+                let spool = try make(
+                    test, copies, copies?.cause ?? cause(test.process), &isDone, &result)
+                if let spool { spools.append(spool) }
+            } catch {
+                isDone = false
+                result.warnings.append(
+                    "No bundle of \(test.identity.suite).\(test.identity.name): \(error). "
+                        + Self.leftAsItIs)
+            }
+        }
+        // Where something failed, all is left as it is, in the hands of this process: when that has ended, it is
+        // for the next sweep.
+        guard isDone else { return }
+        // In this order: whoever finds the journal because this process has died sees by the spools which
+        // bundles are there.
+        try journal.remove()
+        for spool in spools { directory.discard(spool) }
+    }
+
     /// Makes the bundle of a test that was in flight.
     ///
     /// - Returns: What is left of it, to be discarded with the journal; nil where there is nothing to do.
+    /// - Throws: The failure to look, before anything was done.
     private func make(
-        _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
-    ) -> Spool? {
-        do {
-            guard let earlier = directory.spools.first(where: { $0.isOf(test) }) else {
-                return try makeAnew(test, held, cause, &result)
-            }
+        _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
+        _ result: inout Result
+    ) throws(SystemError) -> Spool? {
+        for earlier in try directory.allSpools() where earlier.process == test.process {
+            let content = try earlier.read()
+            guard var metadata = content.metadata, metadata.test == test.identity else { continue }
             // It has ended, and its process died before it said so in the journal.
-            if earlier.isEnded { return nil }
+            if content.isEnded { return nil }
             let spool = try earlier.taken()
-            if var metadata = spool.metadata, directory.bundle(of: spool) == nil {
+            if try directory.bundle(of: content) == nil {
                 var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
                 if metadata.failures.last?.kind != .termination {
@@ -151,19 +190,17 @@ package struct Salvage: Sendable {
                     metadata.end(cause, with: copies)
                     removed = copies.removed
                 }
-                pack(metadata, spool, removed, rules(of: test), &result)
+                isDone = pack(metadata, spool, removed, rules(of: test), &result) && isDone
             }
             return spool
-        } catch {
-            result.warnings.append(
-                "No bundle of \(test.identity.suite).\(test.identity.name): \(error).")
-            return nil
         }
+        return try makeAnew(test, held, cause, &isDone, &result)
     }
 
     /// Makes the bundle of a test that had not failed before.
     private func makeAnew(
-        _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ result: inout Result
+        _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
+        _ result: inout Result
     ) throws(SystemError) -> Spool {
         let spool = if let held { held.copies.spool } else { try directory.makeSpool(of: test.process) }
         let rules = rules(of: test)
@@ -171,9 +208,14 @@ package struct Salvage: Sendable {
             held?.copies
             ?? SalvagedCopies(of: test, in: spool, below: "stores", limits: limits, obeying: rules)
         let metadata = BundleMetadata(salvaged: test, copies, cause)
-        // On a full disk there will be no bundle either, which is said then.
-        try? spool.record(metadata)
-        pack(metadata, spool, copies.removed, rules, &result)
+        // Without it nobody would know the spool again, and what bundle was made of it.
+        do throws(SystemError) {
+            try spool.record(metadata)
+        } catch {
+            if held == nil { directory.discard(spool) }
+            throw error
+        }
+        isDone = pack(metadata, spool, copies.removed, rules, &result) && isDone
         return spool
     }
 
@@ -193,23 +235,29 @@ package struct Salvage: Sendable {
     private func finish(
         _ spool: Spool, _ cause: (ProcessIdentity) -> Cause, _ result: inout Result
     ) {
-        defer { directory.discard(spool) }
-        // Its bundle was there already, or nothing of it is known but some copies.
-        guard directory.bundle(of: spool) == nil, var metadata = spool.metadata,
-            // A test that has only asked for snapshots has not failed.
-            metadata.outcome == .passed || !(metadata.failures.isEmpty && spool.isEnded)
-        else { return }
-        if !spool.isEnded, metadata.failures.last?.kind != .termination {
-            metadata.end(cause(spool.process))
+        do throws(SystemError) {
+            let content = try spool.read()
+            // Its bundle was there already, or nothing of it is known but some copies.
+            guard try directory.bundle(of: content) == nil, var metadata = content.metadata,
+                // A test that has only asked for snapshots has not failed.
+                metadata.outcome == .passed || !(metadata.failures.isEmpty && content.isEnded)
+            else { return directory.discard(spool) }
+            if !content.isEnded, metadata.failures.last?.kind != .termination {
+                metadata.end(cause(spool.process))
+            }
+            if pack(metadata, spool, nil, redactions, &result) { directory.discard(spool) }
+        } catch {
+            result.warnings.append("'\(spool.path)' could not be swept: \(error). \(Self.leftAsItIs)")
         }
-        pack(metadata, spool, nil, redactions, &result)
     }
 
+    /// Packs a spool.
+    ///
+    /// - Returns: Whether the spool is of no more use; false where another sweep may do better.
     private func pack(
         _ metadata: BundleMetadata, _ spool: Spool, _ removed: RemovedValues?, _ rules: RedactionRules,
         _ result: inout Result
-    ) {
-        defer { spool.removeCopies() }
+    ) -> Bool {
         var metadata = metadata
         metadata.warnings += removed?.warnings(about: metadata, in: spool) ?? []
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
@@ -221,23 +269,56 @@ package struct Salvage: Sendable {
                     "'\(directory.path)' holds as many bundles as it may; there is none of "
                         + "\(metadata.test.suite).\(metadata.test.name) (FAILURE_ARTIFACTS_MAX_BUNDLES)."
                 )
-                return
+                spool.removeCopies()
+                return true
             }
+            try metadata.leaveOutWhatIsMissing(in: spool)
+            result.warnings += metadata.inspectCopies(in: spool)
             let packed = try BundlePacker.pack(metadata, from: spool)
-            result.bundles.append(
-                try directory.publish(packed, of: spool, metadata.test, outcome: metadata.outcome))
+            let bundle = try directory.publish(
+                packed, of: spool, metadata.test, outcome: metadata.outcome
+            ) {
+                result.warnings.append($0)
+            }
+            result.bundles.append(bundle)
+            spool.removeCopies()
+            return true
         } catch {
             result.warnings.append(
-                "The bundle of \(metadata.test.suite).\(metadata.test.name) could not be written: \(error)"
-            )
+                "The bundle of \(metadata.test.suite).\(metadata.test.name) could not be written: \(error). "
+                    + Self.leftAsItIs)
+            return false
         }
     }
 }
 
-extension Spool {
-    /// Whether it is the capture of a test.
-    fileprivate func isOf(_ test: InFlightTest) -> Bool {
-        process == test.process && metadata?.test == test.identity
+extension BundleMetadata {
+    /// Says of the entries that a spool lacks that they are gone; without them no sweep could make the bundle.
+    ///
+    /// - Throws: The failure to look.
+    fileprivate mutating func leaveOutWhatIsMissing(in spool: Spool) throws(SystemError) {
+        var missing: Set<String> = []
+        for entry in entries where try FileSystem.status(of: spool.file(ofEntry: entry)) == nil {
+            missing.insert(entry)
+        }
+        guard !missing.isEmpty else { return }
+        warnings.append("What was captured was gone when the bundle was made: \(missing.sorted()).")
+        for index in stores.indices { stores[index].leaveOut(missing) }
+        for index in snapshots?.indices ?? 0..<0 {
+            for store in snapshots?[index].stores.indices ?? 0..<0 {
+                snapshots?[index].stores[store].leaveOut(missing)
+            }
+        }
+        for index in attachments.indices where missing.contains(attachments[index].entry ?? "") {
+            attachments[index].entry = nil
+        }
+    }
+}
+
+extension BundleMetadata.Store {
+    fileprivate mutating func leaveOut(_ missing: Set<String>) {
+        if missing.contains(statements?.entry ?? "") { statements = nil }
+        if !missing.isDisjoint(with: spooledEntries) { self = described(because: "The copy was gone.") }
     }
 }
 

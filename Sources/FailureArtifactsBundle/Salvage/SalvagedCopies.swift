@@ -60,7 +60,9 @@ struct SalvagedCopies: Sendable {
             if rules.leavesOutContent {
                 snapshot.reason = RedactionRules.reasonForNoContent
             } else {
-                snapshot = snapshotter.capture(DiscoveredStore(path: path.path), to: targets)
+                snapshot = Forks.heldOff {
+                    snapshotter.capture(DiscoveredStore(path: path.path), to: targets)
+                }
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())
             }
             bytes = FileSystem.regularFile(targets.copy)?.size

@@ -35,7 +35,12 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Has git ignore what is in the directory; on a full disk it does without.
     private func haveItIgnored() {
-        try? FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
+        do throws(SystemError) {
+            try FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
+        } catch {
+            // One without content would be in the way of the next attempt.
+            if !error.isAlreadyExists { try? FileSystem.remove(ignoreFile) }
+        }
     }
 
     /// How many bundles there are now, of all processes, and how large they are.
@@ -58,10 +63,23 @@ package struct ArtifactsDirectory: Sendable {
     /// Whether some process has left something here, or is at work.
     package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
 
+    /// What is not packed yet, of all processes, as far as it can be seen.
+    package var spools: [Spool] { (try? allSpools()) ?? [] }
+
     /// What is not packed yet, of all processes.
-    package var spools: [Spool] {
-        let names = (try? FileSystem.contents(ofDirectory: inFlight)) ?? []
-        return names.compactMap { Spool(at: Path.join(inFlight, $0)) }
+    ///
+    /// - Throws: The failure to look.
+    func allSpools() throws(SystemError) -> [Spool] {
+        try hiddenNames().compactMap { Spool(at: Path.join(inFlight, $0)) }
+    }
+
+    private func hiddenNames() throws(SystemError) -> [String] {
+        do throws(SystemError) {
+            return try FileSystem.contents(ofDirectory: inFlight)
+        } catch {
+            guard error.isNotFound else { throw error }
+            return []
+        }
     }
 
     /// Creates a hidden directory in which one capture is put together.
@@ -75,10 +93,14 @@ package struct ArtifactsDirectory: Sendable {
 
     // MARK: Journals
 
+    /// The journals of all processes, as far as they can be seen.
+    var journals: [Journal] { (try? allJournals()) ?? [] }
+
     /// The journals of all processes.
-    var journals: [Journal] {
-        let names = (try? FileSystem.contents(ofDirectory: inFlight)) ?? []
-        return names.compactMap { Journal(at: Path.join(inFlight, $0)) }
+    ///
+    /// - Throws: The failure to look.
+    func allJournals() throws(SystemError) -> [Journal] {
+        try hiddenNames().compactMap { Journal(at: Path.join(inFlight, $0)) }
     }
 
     /// Creates the journal of a process, see ``InFlightJournal``.
@@ -101,7 +123,7 @@ package struct ArtifactsDirectory: Sendable {
     private func inHiddenDirectory<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
-        while true {
+        for _ in 0..<100 {
             try FileSystem.createDirectory(inFlight)
             do {
                 return try body()
@@ -110,11 +132,12 @@ package struct ArtifactsDirectory: Sendable {
                 continue
             }
         }
+        return try body()
     }
 
     /// Removes the hidden directory when nothing is in it; and the directory itself, if nothing is in that
     /// either and it was created here: a directory of somebody else's has other permissions.
-    func removeIfEmpty() {
+    package func removeIfEmpty() {
         do throws(SystemError) {
             // Fails where other captures are under way, as it should.
             try FileSystem.removeEmptyDirectory(inFlight)
@@ -137,18 +160,23 @@ package struct ArtifactsDirectory: Sendable {
     ///   - spool: The spool.
     ///   - test: The test whose bundle it is.
     ///   - outcome: How the test ended.
+    ///   - warn: Gets a full sentence on what went wrong although the bundle has its name.
     /// - Returns: The bundle's path.
     /// - Throws: The failure to rename it; it then stays where it is.
     package func publish(
         _ file: String, of spool: Spool, _ test: BundleMetadata.Test,
-        outcome: BundleMetadata.Outcome = .failed
+        outcome: BundleMetadata.Outcome = .failed, warn: (String) -> Void = { _ in }
     ) throws(SystemError) -> String {
+        do throws(SystemError) {
+            try openToReaders(file)
+        } catch {
+            warn("The bundle is its owner's alone: \(error).")
+        }
         // Should this process die between the bundle's appearance and the spool's end, whoever finds the spool
         // knows that there is a bundle.
         while true {
             let name = BundleName(test: test, suffix: outcome.nameSuffix).description
             try spool.recordBundleName(name)
-            try openToReaders(file)
             let target = Path.join(path, name)
             do {
                 try FileSystem.renameExclusively(file, to: target)
@@ -156,7 +184,14 @@ package struct ArtifactsDirectory: Sendable {
                 // One in four thousand million times, or where somebody prepared it: another random part.
                 continue
             }
-            try FileSystem.synchronizeDirectory(path)
+            // From here on there is a bundle: whoever made another one of the same test would be wrong.
+            do throws(SystemError) {
+                try FileSystem.synchronizeDirectory(path)
+            } catch  where error.code == EINVAL || error.code == ENOTSUP {
+                // There are file systems that know no such thing.
+            } catch {
+                warn("The bundle's name may not survive a loss of power: \(error).")
+            }
             haveItIgnored()
             return target
         }
@@ -175,9 +210,16 @@ package struct ArtifactsDirectory: Sendable {
 
     /// The bundle that a spool was packed into before its process died; nil where it was not.
     func bundle(of spool: Spool) -> String? {
-        spool.bundleName.map { Path.join(path, $0) }.flatMap {
-            FileSystem.regularFile($0) == nil ? nil : $0
-        }
+        (try? spool.read()).flatMap { content in (try? bundle(of: content)) ?? nil }
+    }
+
+    /// As above.
+    ///
+    /// - Throws: The failure to look for it.
+    func bundle(of spool: Spool.Content) throws(SystemError) -> String? {
+        guard let name = spool.bundleName else { return nil }
+        let bundle = Path.join(path, name)
+        return try FileSystem.status(of: bundle) == nil ? nil : bundle
     }
 
     /// Removes a spool, and the hidden directory with the last of them.

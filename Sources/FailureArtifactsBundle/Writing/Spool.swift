@@ -57,23 +57,46 @@ package struct Spool: Sendable {
     /// Records what is known, in one step.
     package func record(_ metadata: BundleMetadata) throws(SystemError) {
         let partial = metadataPath + ".partial"
-        try FileSystem.remove(partial)
+        try? FileSystem.remove(partial)
         try FileSystem.write(metadata.json(), toNewFile: partial)
         try FileSystem.rename(partial, to: metadataPath)
     }
 
     /// What was recorded last; nil where nothing was, or it can't be read.
-    package var metadata: BundleMetadata? {
-        guard let json = try? FileSystem.contents(ofFile: metadataPath) else { return nil }
-        return try? BundleMetadata(json: json, of: path)
+    package var metadata: BundleMetadata? { (try? read())?.metadata }
+
+    /// What is known of a spool.
+    struct Content {
+        /// What was recorded last; nil where nothing was, or it is no metadata.
+        var metadata: BundleMetadata?
+        /// Whether the test has ended, so that nothing is to be added.
+        let isEnded: Bool
+        /// The name that the bundle has or would have had; nil where it was not packed.
+        let bundleName: String?
+    }
+
+    /// Reads what is known.
+    ///
+    /// - Throws: The failure to read, which is no reason to take it for nothing.
+    func read() throws(SystemError) -> Content {
+        let names = try FileSystem.contents(ofDirectory: path)
+        var metadata: BundleMetadata?
+        if names.contains(Path.name(of: metadataPath)) {
+            let json = try FileSystem.contents(ofFile: metadataPath)
+            metadata = try? BundleMetadata(json: json, of: path)
+        }
+        let mark = names.first { $0.hasPrefix(Self.namePrefix) }
+        return Content(
+            metadata: metadata, isEnded: names.contains(Path.name(of: endMark)),
+            bundleName: mark.map { String($0.dropFirst(Self.namePrefix.count)) })
     }
 
     private var endMark: String { file(ofEntry: "ended") }
 
-    /// Whether the test has ended, so that nothing is to be added.
-    package var isEnded: Bool { FileSystem.regularFile(endMark) != nil }
+    /// Whether the test has ended, so that nothing is to be added; false where that can't be read.
+    package var isEnded: Bool { (try? read())?.isEnded ?? false }
 
-    /// Says so.
+    /// Says that the test has ended.
     package func markEnded() throws(SystemError) {
         try FileSystem.write([], toNewFile: endMark)
     }
@@ -102,8 +125,23 @@ package struct Spool: Sendable {
         return Spool(path: target, name)
     }
 
+    /// Removes it, as far as that is possible.
+    ///
+    /// What is left, should this process die meanwhile or a file not go away, is nothing to make a bundle of: it
+    /// lacks the metadata, or it has the name of its bundle, or it has ended without a failure.
     package func remove() {
-        try? FileSystem.remove(path)
+        do throws(SystemError) {
+            try FileSystem.remove(metadataPath)
+            try FileSystem.remove(path)
+        } catch {
+            try? markEnded()
+            for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
+            where ![metadataPath, endMark].contains(file(ofEntry: name))
+                && !name.hasPrefix(Self.namePrefix)
+            {
+                try? FileSystem.remove(file(ofEntry: name))
+            }
+        }
     }
 
     /// Removes what the bundle holds, and leaves what is known of it.

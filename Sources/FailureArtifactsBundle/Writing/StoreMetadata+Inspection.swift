@@ -2,14 +2,20 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleMetadata {
-    /// Adds what SQLite says of the copies in a spool.
-    mutating func inspectCopies(in spool: Spool) {
-        for index in stores.indices { stores[index].inspectCopy(in: spool) }
+    /// Adds what SQLite says of the copies in a spool that were not looked at yet.
+    ///
+    /// - Returns: Full sentences on copies that it could not look at; they are in the warnings too.
+    @discardableResult
+    package mutating func inspectCopies(in spool: Spool) -> [String] {
+        var problems: [String?] = []
+        for index in stores.indices { problems.append(stores[index].inspectCopy(in: spool)) }
         for index in snapshots?.indices ?? 0..<0 {
             for store in snapshots?[index].stores.indices ?? 0..<0 {
-                snapshots?[index].stores[store].inspectCopy(in: spool)
+                problems.append(snapshots?[index].stores[store].inspectCopy(in: spool))
             }
         }
+        warnings += problems.compactMap(\.self)
+        return problems.compactMap(\.self)
     }
 }
 
@@ -17,18 +23,35 @@ extension BundleMetadata.Store {
     /// Seconds for `quick_check`, and again for counting rows.
     private static let inspectionTimeLimit = 1.0
 
-    fileprivate mutating func inspectCopy(in spool: Spool) {
+    fileprivate mutating func inspectCopy(in spool: Spool) -> String? {
         // One that the test's bundle describes only, or that was inspected before the process died.
-        guard let entry, integrity == nil else { return }
-        inspectCopy(at: spool.file(ofEntry: entry))
+        guard let entry, integrity == nil else { return nil }
+        return inspectCopy(at: spool.file(ofEntry: entry))
+    }
+
+    private func inspection(ofCopyAt path: String) throws(SQLiteError) -> StoreInspection {
+        try Forks.heldOff { () throws(SQLiteError) in
+            try StoreInspection(
+                ofFile: path, timeLimit: Self.inspectionTimeLimit, checksConstraints: redactions == nil)
+        }
     }
 
     /// Adds what SQLite says of the copy.
-    package mutating func inspectCopy(at path: String) {
+    ///
+    /// - Returns: That it could not look at it, as a full sentence; nil where it could.
+    @discardableResult
+    package mutating func inspectCopy(at path: String) -> String? {
         do throws(SQLiteError) {
-            let inspection = try StoreInspection(
-                ofFile: path, timeLimit: Self.inspectionTimeLimit,
-                checksConstraints: redactions == nil)
+            var inspection: StoreInspection
+            do throws(SQLiteError) {
+                inspection = try self.inspection(ofCopyAt: path)
+            } catch  where error.isOfSystem {
+                inspection = try self.inspection(ofCopyAt: path)
+            }
+            // A page that the system did not give is damage to SQLite: what is in the file is found again.
+            if !["ok", "notChecked"].contains(inspection.integrity) {
+                inspection = try self.inspection(ofCopyAt: path)
+            }
             pageSize = Int(inspection.pageSize)
             pageCount = inspection.pageCount
             freePageCount = inspection.freePageCount
@@ -43,9 +66,14 @@ extension BundleMetadata.Store {
             if inspection.integrity == "ok" {
                 _ = try? FreePages.clear(inCopyAt: path)
             }
+            return nil
+        } catch  where error.isOfSystem {
+            integrity = "notChecked"
+            return "The copy of the store '\(name)' could not be checked: \(error.message)."
         } catch {
             // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
             integrity = error.message
+            return nil
         }
     }
 }

@@ -70,8 +70,15 @@ final class Capture: Sendable {
         directory = configuration.artifactsDirectory
         do {
             try directory.prepare()
-            spool = try directory.makeSpool()
-            let usage = try directory.usage()
+            let spool = try directory.makeSpool()
+            self.spool = spool
+            let usage: ArtifactsDirectory.Usage
+            do throws(SystemError) {
+                usage = try directory.usage()
+            } catch {
+                directory.discard(spool)
+                throw error
+            }
             // This one counts already.
             guard usage.bundles <= configuration.maximumBundles else {
                 directory.discard(spool)
@@ -87,9 +94,16 @@ final class Capture: Sendable {
         } catch let error as CaptureError {
             throw error
         } catch {
+            directory.removeIfEmpty()
             throw CaptureError(
                 description: "No bundle can be written to '\(directory.path)': \(error). "
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
+        }
+        let lost = test.state.withLock(\.lostCaptures)
+        state.withLock { state in
+            state.warnings = lost
+            // When they were new.
+            state.saidWarnings = lost.count
         }
     }
 
@@ -257,7 +271,14 @@ final class Capture: Sendable {
     }
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
+        var metadata = metadata
+        let problems = metadata.inspectCopies(in: spool)
+        state.withLock { $0.warnings += problems }
         let packed = try BundlePacker.pack(metadata, from: spool, date: date)
-        return try directory.publish(packed, of: spool, test.identity, outcome: metadata.outcome)
+        return try directory.publish(
+            packed, of: spool, test.identity, outcome: metadata.outcome
+        ) { warning in
+            state.withLock { $0.warnings.append(warning) }
+        }
     }
 }

@@ -38,6 +38,7 @@ extension CaptureSession {
                 try test.capture.withLock(take)
             }
         } catch {
+            test.state.withLock { $0.lostCaptures.append("\(error)") }
             sayOnce("\(error)")
         }
     }
@@ -47,6 +48,7 @@ extension CaptureSession {
     /// - Returns: The bundle's path, where it was packed now.
     @discardableResult
     func end(_ test: RunningTest, packsNow: Bool) -> String? {
+        guard test.isOfThisProcess else { return nil }
         let stage = Self.endCapture(of: test)
         if case .ended = stage { return nil }
         let state = test.state.enter()

@@ -39,6 +39,7 @@ extension CaptureSession {
 
     /// The process ends, and the test with it.
     private func testIsCutOff(_ test: RunningTest) {
+        guard test.isOfThisProcess else { return }
         if inFlight?.isInFlight(test.id) == true {
             let event = FailureEvent(
                 message: "The process exited in the middle of the test.", file: nil, line: nil,

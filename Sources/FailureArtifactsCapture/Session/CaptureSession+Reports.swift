@@ -64,6 +64,7 @@ extension CaptureSession {
     ///   - event: What has happened.
     ///   - testGoesOn: Whether ``testDidFinish(_:)`` will be called. If not, the bundle is there at once.
     package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
+        guard test.isOfThisProcess else { return }
         let configuration = configuration
         guard configuration.mode != .off else { return }
         let number = test.state.withLock { state in
@@ -128,7 +129,7 @@ extension CaptureSession {
     ///   - label: What the copies are called.
     ///   - test: The test, on whose thread this is to be called.
     func takeSnapshot(_ label: String, of test: RunningTest) {
-        guard configuration.mode != .off else { return }
+        guard test.isOfThisProcess, configuration.mode != .off else { return }
         let date = Timestamp.now
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))

@@ -172,6 +172,7 @@ package final class CaptureSession: Sendable {
         }
         self.state.leave()
         if isOff { return }
+        if let test, !test.isOfThisProcess { return }
         inFlight?.storeOpened(path, by: test?.inJournal)
         finishAtExit()
     }

@@ -24,6 +24,8 @@ package final class RunningTest: Sendable {
         var labels = UniqueNames()
         /// What is to live until nothing more will be captured of the test.
         var retained: [any Sendable & AnyObject] = []
+        /// Why there was no capture when there should have been one, as full sentences.
+        var lostCaptures: [String] = []
     }
 
     /// How far the test's capture is.
@@ -46,6 +48,13 @@ package final class RunningTest: Sendable {
     let state = Lock(State())
     /// Held by the thread that makes a copy for the test.
     let capture = Lock(CaptureStage.none)
+
+    /// The process that it runs in.
+    private let process = getpid()
+
+    /// Whether it runs in this process, and not in the one that this is a child of: what a child does that was made
+    /// by `fork` is not the test's, and the child has its parent's connections and locks.
+    var isOfThisProcess: Bool { process == getpid() }
 
     /// Counts the tests of the process.
     package var id: TestID { inJournal.id }

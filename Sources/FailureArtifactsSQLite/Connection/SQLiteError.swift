@@ -36,6 +36,11 @@ package struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible 
         primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB
     }
 
+    /// Whether the system is at fault: a file could not be opened, read or written, or memory was short.
+    package var isOfSystem: Bool {
+        [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM, SQLITE_FULL].contains(primaryCode)
+    }
+
     /// Whether a progress handler, that is a time limit, ended the work.
     package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
 

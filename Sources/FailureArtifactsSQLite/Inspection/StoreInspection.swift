@@ -34,7 +34,7 @@ package struct StoreInspection: Sendable, Equatable {
     ///   - timeLimit: Seconds for the check, and again for counting rows.
     ///   - checksConstraints: Whether a row that a `CHECK` refuses counts as damage; in a redacted store it does
     ///     not.
-    /// - Throws: Why the file is no database that SQLite reads.
+    /// - Throws: Why the file is no database that SQLite reads, or could not be looked at.
     package init(
         ofFile path: String, timeLimit: Double, checksConstraints: Bool = true
     ) throws(SQLiteError) {
@@ -48,7 +48,7 @@ package struct StoreInspection: Sendable, Equatable {
         schema = try StoreSchema(of: connection, maximumBytes: Self.maximumSchemaBytes)
 
         connection.setDeadline(Instant.now.advanced(bySeconds: timeLimit))
-        integrity = Self.integrity(of: connection)
+        integrity = try Self.integrity(of: connection)
         let deadline = Instant.now.advanced(bySeconds: timeLimit)
         connection.setDeadline(deadline)
         for name in try Self.tableNames(of: connection) {
@@ -56,13 +56,15 @@ package struct StoreInspection: Sendable, Equatable {
         }
     }
 
-    private static func integrity(of connection: borrowing Connection) -> String {
-        do {
+    private static func integrity(of connection: borrowing Connection) throws(SQLiteError) -> String {
+        do throws(SQLiteError) {
             guard case .text(let result) = try connection.value(of: "PRAGMA quick_check(1)") else {
                 return "notChecked"
             }
             return result
         } catch {
+            // What the system does not give says nothing of the file.
+            if error.isOfSystem { throw error }
             return error.isInterrupted ? "notChecked" : error.message
         }
     }

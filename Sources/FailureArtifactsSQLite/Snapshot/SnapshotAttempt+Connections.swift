@@ -100,17 +100,44 @@ extension SnapshotAttempt {
                 "A transaction was open, and the store has \(size) bytes, more than the "
                     + "\(limits.maximumMemory) that may be copied through memory.")
         }
-        let image = sqlite3_serialize(handle, schema, &size, 0)
-        defer { sqlite3_free(image) }
-        guard image != nil || size == 0 else {
-            throw SnapshotFailure(SQLiteError("copy a store inside a transaction", handle: handle))
-        }
         do {
+            let image = try image(of: schema, on: handle)
             let file = try File(creating: targets.copy)
-            try file.write(UnsafeRawBufferPointer(start: image, count: Int(size)), at: 0)
+            try file.write(image.bytes, at: 0)
             try file.close()
         } catch {
             throw SnapshotFailure(error)
+        }
+    }
+
+    /// An image all of whose pages could be read.
+    private func image(of schema: String, on handle: OpaquePointer) throws -> SerializedImage {
+        let first = try SerializedImage(of: schema, on: handle)
+        if first.isFull { return first }
+        // Either it has empty pages, or some could not be read.
+        let second = try SerializedImage(of: schema, on: handle)
+        if second.isFull { return second }
+        guard first.isEqual(to: second) else {
+            throw SnapshotFailure("A page could not be read when the store was copied.")
+        }
+        try readFiles()
+        return second
+    }
+
+    /// Reads all that the pages of a store are read from, to learn whether that can be done.
+    private func readFiles() throws(SystemError) {
+        guard let files = store.files else { return }
+        var block = [UInt8](repeating: 0, count: 1 << 20)
+        for path in [files.database, files.wal] where try FileSystem.regularFile(at: path) != nil {
+            let file = try File(sharing: path)
+            var offset: UInt64 = 0
+            while true {
+                let count = try block.withMutableBytes { (buffer) throws(SystemError) in
+                    try file.read(into: buffer, at: offset)
+                }
+                if count == 0 { break }
+                offset += UInt64(count)
+            }
         }
     }
 

@@ -56,15 +56,16 @@ extension SnapshotAttempt {
     /// - Throws: Why it could not be made.
     mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let original = store.path else { return nil }
-        guard let files = store.files, let status = FileSystem.regularFile(files.database) else {
-            throw SnapshotFailure("There was no file '\(original)' when the test failed.")
-        }
-        try checkSize(of: sizeOfFiles)
-        // Whoever has it open unknown to us may be inside a transaction.
-        if store.accesses.isEmpty, FileSystem.descriptor(of: status.identity) == nil {
-            snapshot.isTransactionOpen = false
-        }
         do {
+            guard let files = store.files, let status = try FileSystem.regularFile(at: files.database)
+            else {
+                throw SnapshotFailure("There was no file '\(original)' when the test failed.")
+            }
+            try checkSize(of: sizeOfFiles)
+            // Whoever has it open unknown to us may be inside a transaction.
+            if try store.accesses.isEmpty && FileSystem.descriptor(of: status.identity) == nil {
+                snapshot.isTransactionOpen = false
+            }
             if try !copyConsistently(files, until: deadline) {
                 snapshot.warnings.append(
                     "Somebody was writing to '\(original)' all the time while its files were copied.")
@@ -147,7 +148,7 @@ extension SnapshotAttempt {
     private static func fingerprint(of files: StoreFiles) throws(SystemError) -> Fingerprint {
         var result = Fingerprint()
         for path in [files.database, files.wal, files.journal] {
-            result.files.append(FileSystem.regularFile(path))
+            result.files.append(try FileSystem.regularFile(at: path))
         }
         result.header = try header(of: files.database)
         result.walIndex = WriteAheadLogIndex(ofFile: files.walIndex)
@@ -173,24 +174,35 @@ extension SnapshotAttempt {
     ///
     /// A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
     /// checkpoint may have taken from it by then is in the database.
-    private func inCopyOrder(_ files: StoreFiles) -> [(original: String, suffix: String)] {
-        [(files.journal, "-journal"), (files.database, ""), (files.wal, "-wal")]
-            .filter { FileSystem.regularFile($0.0) != nil }
+    ///
+    /// A copy without its journal would be another state, or none: that there is one has to be known.
+    private func inCopyOrder(
+        _ files: StoreFiles
+    ) throws(SystemError) -> [(original: String, suffix: String)] {
+        var result: [(original: String, suffix: String)] = []
+        for (path, suffix) in [
+            (files.journal, "-journal"), (files.database, ""), (files.wal, "-wal"),
+        ] where try FileSystem.regularFile(at: path) != nil {
+            result.append((path, suffix))
+        }
+        return result
     }
 
     private func copyWithJournals(_ files: StoreFiles, to path: String) throws(SystemError) {
-        for (original, suffix) in inCopyOrder(files) {
+        for (original, suffix) in try inCopyOrder(files) {
             try FileSystem.copy(original, toNewFile: path + suffix)
         }
         // Under a name by which SQLite does not find it: it belongs to those who have the original open.
-        if FileSystem.regularFile(files.wal) != nil, FileSystem.regularFile(files.walIndex) != nil {
+        if try FileSystem.regularFile(at: files.wal) != nil,
+            try FileSystem.regularFile(at: files.walIndex) != nil
+        {
             try FileSystem.copy(files.walIndex, toNewFile: path + "-index")
         }
     }
 
     /// Whether the originals have the bytes that the copies have.
     private func isStillTheSame(_ files: StoreFiles) throws(SystemError) -> Bool {
-        for (original, suffix) in inCopyOrder(files) {
+        for (original, suffix) in try inCopyOrder(files) {
             guard try FileSystem.hasSameContent(original, targets.copy + suffix) else { return false }
         }
         return true
@@ -225,27 +237,37 @@ extension SnapshotAttempt {
             keepRawFiles()
         }
         do throws(SQLiteError) {
-            let copy = try Connection(path: targets.copy, mode: .readWrite)
-            if case .text(let mode) = try copy.value(of: "PRAGMA journal_mode"),
-                snapshot.journalMode == nil
-            {
-                snapshot.journalMode = mode
-            }
-            if !journals.isEmpty {
-                guard try copy.value(of: "PRAGMA journal_mode = delete") == .text("delete") else {
-                    throw SQLiteError("fold the journal", code: SQLITE_ERROR)
-                }
-                snapshot.foldedJournal = true
+            do throws(SQLiteError) {
+                try recoverCopy(hasJournal: !journals.isEmpty)
+            } catch {
+                // A system that fails once has SQLite take the copy for damaged too. The journal is there still.
+                try recoverCopy(hasJournal: !journals.isEmpty)
             }
         } catch {
             snapshot.isConsistent = false
             snapshot.warnings.append(
                 "SQLite could not read the copy of '\(store.path ?? "")': \(error.message).")
-            if !journals.isEmpty { keepRawFiles() }
+            if !journals.isEmpty {
+                leaveOutRecordedHistory()
+                keepRawFiles()
+            }
         }
         for suffix in Self.journals + ["-shm", "-index"] {
             try? FileSystem.remove(targets.copy + suffix)
         }
+    }
+
+    private mutating func recoverCopy(hasJournal: Bool) throws(SQLiteError) {
+        let copy = try Connection(path: targets.copy, mode: .readWrite)
+        if case .text(let mode) = try copy.value(of: "PRAGMA journal_mode"), snapshot.journalMode == nil
+        {
+            snapshot.journalMode = mode
+        }
+        guard hasJournal else { return }
+        guard try copy.value(of: "PRAGMA journal_mode = delete") == .text("delete") else {
+            throw SQLiteError("fold the journal", code: SQLITE_ERROR)
+        }
+        snapshot.foldedJournal = true
     }
 
     /// Copies the files as they are, for somebody who knows more than SQLite.

@@ -24,12 +24,11 @@ extension SnapshotAttempt {
     /// - Parameter copy: The database's copy, beside which are those of its WAL and, with the suffix `-index`,
     ///   of the WAL's index.
     mutating func recordHistory(ofCopy copy: String) {
-        guard let target = targets.history, (FileSystem.regularFile(copy + "-wal")?.size ?? 0) > 0 else {
-            return
-        }
+        guard let target = targets.history else { return }
         do {
+            guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else { return }
             let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
-            let index = FileSystem.regularFile(copy + "-index") == nil ? nil : copy + "-index"
+            let index = try FileSystem.regularFile(at: copy + "-index") == nil ? nil : copy + "-index"
             let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
             let source =
                 if let index {
@@ -52,13 +51,14 @@ extension SnapshotAttempt {
     ///   - committed: The copy of the committed state.
     ///   - index: What the WAL's index said before that was made.
     mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
-        guard let target = targets.history, let files = store.files,
-            (FileSystem.regularFile(files.wal)?.size ?? 0) > 0
-        else { return }
-        guard let index else {
-            return leaveOutHistory("The WAL has no index, so that it could not be read while in use.")
-        }
+        guard let target = targets.history, let files = store.files else { return }
         do {
+            guard let wal = try FileSystem.regularFile(at: files.wal), wal.size > 0 else { return }
+            guard let index else {
+                return leaveOutHistory(
+                    "The WAL has no index that could be read, so that it could not be read while in use."
+                )
+            }
             guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
                 return leaveOutHistory("The copy is no plain SQLite database.")
             }
@@ -86,6 +86,13 @@ extension SnapshotAttempt {
             maximumBytes: min(
                 limits.maximumHistoryBytes, limits.maximumBytes - min(copied, limits.maximumBytes)),
             timeLimit: min(Self.historyTimeLimit, Instant.now.seconds(until: deadline)))
+    }
+
+    /// Gives up a history that leads to a state which the copy does not have.
+    mutating func leaveOutRecordedHistory() {
+        guard let history = snapshot.history, history.transactions > 0 else { return }
+        if let target = targets.history { try? FileSystem.remove(target) }
+        leaveOutHistory("The copy lacks what is in the WAL.")
     }
 
     private mutating func leaveOutHistory(_ reason: String) {

@@ -176,9 +176,12 @@ struct SnapshotAttempt {
     /// Makes a second copy, of what everyone but the test's connection sees.
     private mutating func copyCommittedState() {
         guard store.path != nil, let target = targets.committed else { return }
-        do {
+        do throws(SnapshotFailure) {
             // The transaction is open on this thread's own connection: waiting for its lock is in vain.
-            guard try copyThroughSecondConnection(to: target, until: Instant.now) != nil else { return }
+            guard try copyThroughSecondConnection(to: target, until: Instant.now) != nil else {
+                guard !snapshot.isDeleted else { return }
+                throw SnapshotFailure("The system did not tell whether its file is in place.")
+            }
             try makeStandalone(target)
             snapshot.hasCommittedCopy = true
         } catch {

@@ -192,8 +192,10 @@ enum ProcessExit {
         } == 0
     }()
 
+    /// - Parameter action: Called when this process exits; not when a child of it does that was made by `fork`.
     static func run(_ action: @escaping @Sendable () -> Void) {
-        actions.withLock { $0.append(action) }
+        let process = getpid()
+        actions.withLock { $0.append({ if getpid() == process { action() } }) }
         _ = isInstalled
     }
 }

@@ -38,8 +38,8 @@ final class SmallCaptureTests: XCTestCase {
     /// Runs `BENCHMARK_COUNT` tests when no other test runs, and tells for each how many nanoseconds it took from
     /// its failure until its end, with which its bundle was there.
     override class func tearDown() {
-        CaptureConfiguration.current.packsInBackground = false
         let variables = ProcessInfo.processInfo.environment
+        CaptureConfiguration.current.packsInBackground = variables["BENCHMARK_BACKGROUND"] != nil
         guard let path = variables["BENCHMARK_STORE"], let report = variables["BENCHMARK_REPORT"],
             let count = Int(variables["BENCHMARK_COUNT"] ?? "")
         else { fatalError("BENCHMARK_STORE, BENCHMARK_REPORT or BENCHMARK_COUNT is missing.") }

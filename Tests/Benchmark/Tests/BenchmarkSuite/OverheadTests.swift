@@ -4,15 +4,24 @@ import XCTest
 
 /// What statements pay.
 final class StatementTests: XCTestCase, Measured {
-    /// `BENCHMARK_COUNT` small inserts, and as many selects.
-    func testStatements() throws {
+    func testStatementsInMemory() throws {
+        try measure(":memory:")
+    }
+
+    func testStatementsInWALMode() throws {
+        let path = NSTemporaryDirectory() + "statements-\(getpid()).sqlite"
+        defer { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
+        try measure(path)
+    }
+
+    /// `BENCHMARK_COUNT` small inserts, and as many selects, a thousand of each in a transaction.
+    private func measure(_ path: String) throws {
         let count = try Self.count
         var handle: OpaquePointer?
         defer { sqlite3_close(handle) }
-        XCTAssertEqual(sqlite3_open(":memory:", &handle), SQLITE_OK)
-        XCTAssertEqual(
-            sqlite3_exec(handle, "CREATE TABLE t(a INTEGER PRIMARY KEY, b); BEGIN", nil, nil, nil),
-            SQLITE_OK)
+        XCTAssertEqual(sqlite3_open(path, &handle), SQLITE_OK)
+        let schema = "PRAGMA journal_mode = wal; CREATE TABLE t(a INTEGER PRIMARY KEY, b); BEGIN"
+        XCTAssertEqual(sqlite3_exec(handle, schema, nil, nil, nil), SQLITE_OK)
         var (insert, select): (OpaquePointer?, OpaquePointer?)
         sqlite3_prepare_v2(handle, "INSERT INTO t(b) VALUES (?)", -1, &insert, nil)
         sqlite3_prepare_v2(handle, "SELECT b FROM t WHERE a = ?", -1, &select, nil)
@@ -24,6 +33,10 @@ final class StatementTests: XCTestCase, Measured {
             sqlite3_bind_int64(select, 1, number)
             guard sqlite3_step(select) == SQLITE_ROW else { fatalError("select") }
             sqlite3_reset(select)
+            guard number % 1000 == 0 else { continue }
+            guard sqlite3_exec(handle, "COMMIT; BEGIN", nil, nil, nil) == SQLITE_OK else {
+                fatalError("commit")
+            }
         }
         try Self.report(Self.processorTime() - start)
         sqlite3_finalize(insert)

@@ -1,0 +1,62 @@
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// What `sqlite3_serialize` gives: all pages of a database as its connection sees them, in memory.
+///
+/// A page that could not be read is all zeros there, and nobody is told (`sqlite3_serialize` in SQLite's memdb.c).
+struct SerializedImage: ~Copyable {
+    private let start: UnsafeMutablePointer<UInt8>?
+    private let size: Int
+
+    /// Makes an image, which is as large as the database.
+    ///
+    /// - Parameters:
+    ///   - schema: The database's name.
+    ///   - handle: The connection.
+    /// - Throws: Why there is none.
+    init(of schema: String, on handle: OpaquePointer) throws(SQLiteError) {
+        var size: sqlite3_int64 = 0
+        let image = sqlite3_serialize(handle, schema, &size, 0)
+        guard image != nil || size == 0 else {
+            throw SQLiteError("copy a store inside a transaction", handle: handle)
+        }
+        start = image
+        self.size = Int(size)
+    }
+
+    deinit { sqlite3_free(start) }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: size) }
+
+    /// Whether each page has something in it, so that all of them were read.
+    ///
+    /// A database may have empty pages too: free ones that were overwritten, or parts of a blob of zeros.
+    var isFull: Bool {
+        let bytes = bytes
+        guard bytes.count >= 512 else { return bytes.isEmpty }
+        guard bytes.starts(with: DatabaseHeader.magic) else { return false }
+        let number = Int(bytes[16]) << 8 + Int(bytes[17])
+        let pageSize = number == 1 ? 65536 : number
+        guard pageSize >= 512 else { return false }
+        var offset = 0
+        while offset + pageSize <= bytes.count {
+            if isZero(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + pageSize])) {
+                return false
+            }
+            offset += pageSize
+        }
+        return true
+    }
+
+    func isEqual(to other: borrowing SerializedImage) -> Bool {
+        guard size == other.size else { return false }
+        guard let start, let second = other.start else { return true }
+        return memcmp(start, second, size) == 0
+    }
+
+    private func isZero(_ page: UnsafeRawBufferPointer) -> Bool {
+        guard page.loadUnaligned(as: UInt64.self) == 0, let base = page.baseAddress else { return false }
+        // Each byte is compared with the one before it.
+        return memcmp(base, base + 1, page.count - 1) == 0
+    }
+}

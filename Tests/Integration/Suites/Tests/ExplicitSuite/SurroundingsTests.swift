@@ -1,0 +1,202 @@
+import CSuiteSQLite
+import FailureArtifacts
+import Foundation
+import XCTest
+
+/// Tests that change what their process stands on.
+final class SurroundingsTests: XCTestCase {
+    private var start = ""
+
+    override func setUp() {
+        start = FileManager.default.currentDirectoryPath
+    }
+
+    override func tearDown() {
+        _ = chdir(start)
+        umask(0o022)
+    }
+
+    /// `relative`: apple, in the directory where the test began; `registered`: pear.
+    func testChangesItsDirectory() throws {
+        let store = try open("relative.sqlite", fruit: "apple")
+        let registered = try open("registered.sqlite", fruit: "pear")
+        CurrentTest.register(storeAt: URL(fileURLWithPath: "registered.sqlite"), named: "named")
+        let other = try freshDirectory()
+        XCTAssertEqual(chdir(other), 0)
+        XCTFail("in another directory")
+        XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: other), [])
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+        XCTAssertEqual(sqlite3_close(registered), SQLITE_OK)
+    }
+
+    /// `gone`: apple.
+    func testRemovesItsDirectory() throws {
+        let store = try open(try freshDirectory() + "/gone.sqlite", fruit: "apple")
+        let directory = try freshDirectory()
+        XCTAssertEqual(chdir(directory), 0)
+        XCTAssertEqual(rmdir(directory), 0)
+        CurrentTest.attach(Data("data".utf8), named: "attached")
+        XCTFail("in no directory")
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+
+    /// `masked`: apple.
+    func testSetsAMask() throws {
+        let mask = ProcessInfo.processInfo.environment["SUITE_UMASK"].flatMap { mode_t($0, radix: 8) }
+        umask(try XCTUnwrap(mask))
+        let store = try open(try freshDirectory() + "/masked.sqlite", fruit: "apple")
+        CurrentTest.snapshot("before")
+        CurrentTest.attach(Data("data".utf8), named: "attached")
+        XCTFail("with another mask")
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+
+    /// `first`: apple.
+    func testFails() throws {
+        let store = try open(try freshDirectory() + "/first.sqlite", fruit: "apple")
+        CurrentTest.attach(Data("data".utf8), named: "attached")
+        XCTFail("planned")
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+}
+
+/// Tests that fork: the parent waits for the child, and sees how it ends.
+final class ForkTests: XCTestCase {
+    /// Nothing: the child does nothing but end.
+    func testChildEnds() throws {
+        try inChild { _exit(3) }
+    }
+
+    /// Nothing.
+    func testChildExits() throws {
+        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        try inChild { exit(3) }
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+
+    /// `before`: apple.
+    ///
+    /// The parent has failed when the child exits.
+    func testChildExitsAfterAFailure() throws {
+        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        XCTFail("before the fork")
+        try inChild { exit(3) }
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+
+    /// Nothing: what fails in the child is not seen by the parent.
+    func testChildFails() throws {
+        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        try inChild {
+            XCTFail("in the child")
+            CurrentTest.snapshot("in the child")
+            _exit(3)
+        }
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+
+    /// `before`: apple.
+    func testChildFailsAndExitsAfterAFailure() throws {
+        let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
+        XCTFail("before the fork")
+        try inChild {
+            XCTFail("in the child")
+            exit(3)
+        }
+        XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
+    }
+
+    /// Nothing: the child has a store of its own.
+    func testChildUsesAStore() throws {
+        let path = try freshDirectory() + "/child.sqlite"
+        try inChild {
+            let store = try? open(path, fruit: "apple")
+            _exit(store != nil && sqlite3_close(store) == SQLITE_OK ? 3 : 4)
+        }
+    }
+
+    /// The bundle of this test is made while the next one forks.
+    func testFork1Fails() throws { try failLarge() }
+    func testFork2Forks() throws { try forkMany() }
+    func testFork3Fails() throws { try failLarge() }
+    func testFork4Forks() throws { try forkMany() }
+
+    private func failLarge() throws {
+        let stores = try (0..<12).map {
+            try open(try freshDirectory() + "/large\($0).sqlite", fruit: "apple")
+        }
+        for store in stores {
+            let sql = """
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000)
+                INSERT INTO fruit SELECT hex(randomblob(100)) FROM c
+                """
+            XCTAssertEqual(sqlite3_exec(store, sql, nil, nil, nil), SQLITE_OK)
+        }
+        XCTFail("planned")
+        for store in stores { XCTAssertEqual(sqlite3_close(store), SQLITE_OK) }
+    }
+
+    private func forkMany() throws {
+        let directory = try freshDirectory()
+        for number in 0..<40 {
+            try inChild {
+                let store = try? open("\(directory)/\(number).sqlite", fruit: "apple")
+                _exit(store != nil && sqlite3_close(store) == SQLITE_OK ? 3 : 4)
+            }
+        }
+    }
+
+    private func inChild(_ body: () -> Void) throws {
+        // Swift does not offer it on all systems.
+        let symbol = try XCTUnwrap(dlsym(everywhere, "fork"))
+        fflush(nil)
+        let process = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
+        if process == 0 {
+            body()
+            _exit(5)
+        }
+        XCTAssertGreaterThan(process, 0)
+        var status: Int32 = 0
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while waitpid(process, &status, WNOHANG) == 0 {
+            if Date() > deadline {
+                kill(process, SIGKILL)
+                waitpid(process, &status, 0)
+                break
+            }
+            usleep(1000)
+        }
+        XCTAssertEqual(status, 3 << 8, "the child hangs or dies")
+    }
+}
+
+/// Where `dlsym` looks: in all libraries.
+private var everywhere: UnsafeMutableRawPointer? {
+    #if canImport(Darwin)
+    return RTLD_DEFAULT
+    #else
+    return nil
+    #endif
+}
+
+/// A directory for a test's own files, where the checks say, or the temporary directory is.
+private func freshDirectory() throws -> String {
+    let place = ProcessInfo.processInfo.environment["SUITE_PLACE"].map {
+        URL(fileURLWithPath: $0, isDirectory: true)
+    }
+    let directory = (place ?? FileManager.default.temporaryDirectory)
+        .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    return directory.path
+}
+
+private func open(_ path: String, fruit: String) throws -> OpaquePointer? {
+    var handle: OpaquePointer?
+    let sql = """
+        PRAGMA journal_mode = wal; CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('\(fruit)')
+        """
+    struct Failure: Error {}
+    guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK
+    else { throw Failure() }
+    return handle
+}

@@ -1,0 +1,120 @@
+"""More failures, connections, threads and processes than anybody has at once."""
+
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import harness
+from harness import BUILD, EXECUTABLE, SuiteCase, clean_environment, run
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+# Failures in one run of tests. 10,000 take some minutes.
+FAILURES = int(os.environ.get("INTEGRATION_LOAD", "1000"))
+FAILING = "RawSuite.FailingSuiteTests"
+MEBIBYTE = 1 << 20
+
+
+def fail(directory, count, **variables):
+    """Runs tests that fail; gives their standard error, and the greatest size of the process."""
+    directory.mkdir()
+    with open(directory / "errors.txt", "wb") as errors:
+        status, peak = harness.measured(
+            [EXECUTABLE, FAILING], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=errors, env=clean_environment(directory, LOAD_FAILURES=str(count), **variables))
+    assert status == 0, (directory / "errors.txt").read_text()
+    return (directory / "errors.txt").read_text(), peak
+
+
+def numbers(artifacts):
+    """How many bundles there are of each of the tests, by its number."""
+    names = [path.name for path in artifacts.glob("*.zip")]
+    return collections.Counter(int(re.fullmatch(r"FailingTest\.test(\d+)-[0-9a-f]{8}\.zip", name)[1]) for name in names)
+
+
+def verify(artifacts):
+    result = subprocess.run([TOOL, "verify", artifacts], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+
+
+class Failures(SuiteCase):
+    def test_many_with_the_defaults(self):
+        """The first 200 have a bundle; the others cost nothing that adds up, and are told of in one line."""
+        with tempfile.TemporaryDirectory(prefix="integration ") as name:
+            directory = pathlib.Path(name)
+            (_, few), (errors, many) = fail(directory / "few", 250), fail(directory / "many", FAILURES)
+            self.assertEqual(numbers(directory / "many" / "failure-artifacts"), dict.fromkeys(range(1, 201), 1))
+            verify(directory / "many" / "failure-artifacts")
+            self.assertEqual(len(errors.splitlines()), 201)
+            self.assertIn("FAILURE_ARTIFACTS_MAX_BUNDLES", errors.splitlines()[-1])
+            self.assertLess(many - few, 32 * MEBIBYTE)
+
+    def test_many_bundles(self):
+        """One for each; the disk that they take, and the memory while they are made, are in proportion."""
+        with tempfile.TemporaryDirectory(prefix="integration ") as name:
+            directory = pathlib.Path(name)
+            unlimited = {"FAILURE_ARTIFACTS_MAX_BUNDLES": "1000000"}
+            _, few = fail(directory / "few", 250, **unlimited)
+            _, many = fail(directory / "many", FAILURES, **unlimited)
+            artifacts = directory / "many" / "failure-artifacts"
+            self.assertEqual(numbers(artifacts), dict.fromkeys(range(1, FAILURES + 1), 1))
+            verify(artifacts)
+            self.assertLess(sum(path.stat().st_size for path in artifacts.glob("*.zip")), FAILURES * 6000)
+            self.assertLess(many - few, 32 * MEBIBYTE)
+
+
+class Connections(SuiteCase):
+    def test_thousand(self):
+        (bundle,) = run("RawSuite.LoadTests/testThousandConnections", patience=300).bundles
+        self.check_numbers(bundle, 1000)
+
+    def test_threads(self):
+        """64 fail at once; the first of them has the bundle, and all their stores are in it."""
+        found = run("RawSuite.LoadTests/testSixtyFourThreads", patience=300)
+        (bundle,) = found.bundles
+        self.assertEqual(sum("thread " in line for line in bundle.messages), 64)
+        self.check_numbers(bundle, 64)
+
+    def check_numbers(self, bundle, count):
+        """All stores have their own number, or say why they are not there."""
+        stores = bundle.metadata["stores"]
+        found = []
+        for store in stores:
+            if "entry" in store:
+                (number,) = harness.Store(bundle.contents[store["entry"]]).rows()
+                if path := store.get("originalPath"):
+                    self.assertEqual(pathlib.PurePath(path).stem, f"store-{number}")
+                found.append(int(number))
+            else:
+                self.assertTrue(store["capture"]["reason"].endswith("."), store)
+        self.assertEqual(len(stores), count)
+        self.assertEqual(len(set(found)), len(found))
+        # A failure takes ten seconds at most.
+        if not bundle.metadata["capture"]["limitsHit"]:
+            self.assertEqual(sorted(found), list(range(count)))
+
+
+class Processes(SuiteCase):
+    def test_hundred(self):
+        """A hundred processes share a directory: 200 bundles, unless more are allowed."""
+        with tempfile.TemporaryDirectory(prefix="integration ") as name:
+            directory = pathlib.Path(name)
+            self.assertEqual(sum(self.crowd(directory / "limited").values()), 200)
+            found = self.crowd(directory / "not", FAILURE_ARTIFACTS_MAX_BUNDLES="1000")
+            self.assertEqual(found, {1: 100, 2: 100, 3: 100})
+
+    def crowd(self, directory, **variables):
+        directory.mkdir()
+        artifacts = directory / "artifacts"
+
+        def start(number):
+            return fail(directory / str(number), 3, FAILURE_ARTIFACTS_DIR=str(artifacts), **variables)
+
+        with concurrent.futures.ThreadPoolExecutor(max_workers=100) as pool:
+            list(pool.map(start, range(100)))
+        verify(artifacts)
+        self.assertEqual([path.name for path in (artifacts / ".in-flight").glob("*")], [])
+        return numbers(artifacts)

@@ -1,0 +1,386 @@
+"""What a process stands on goes away or changes: its clock, directories, mask, descriptors, its being one process."""
+
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+from harness import EXECUTABLE, SuiteCase, clean_environment, timeless
+from test_faults import SUITE as FAULTS, TESTS as FAULT_TESTS, TOOL, library
+
+LINUX = sys.platform.startswith("linux")
+SURROUNDINGS = "ExplicitSuite.SurroundingsTests"
+NOBODY = 65534
+
+
+def run(selection, directory, prefix=(), before=None, removed=(), stderr=subprocess.PIPE, cwd=None, **variables):
+    """Runs tests in a directory; gives what the harness gives, of the artifacts directory `failure-artifacts`."""
+    scratch = directory / "tmp"
+    scratch.mkdir(exist_ok=True)
+    environment = clean_environment(scratch, **variables)
+    for name in removed:
+        del environment[name]
+    process = subprocess.run(
+        [*prefix, str(EXECUTABLE), selection], cwd=cwd or directory, env=environment, stdout=subprocess.PIPE,
+        stderr=stderr, text=True, encoding="utf-8", timeout=120, preexec_fn=before)
+    process.stderr = process.stderr or ""
+    return harness.read(process, directory / "failure-artifacts")
+
+
+class Case(SuiteCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="surroundings ")
+        self.addCleanup(directory.cleanup)
+        # The way to it is open to everybody, as that of a checkout is.
+        self.directory = pathlib.Path(directory.name)
+        self.directory.chmod(0o755)
+
+    @property
+    def artifacts(self):
+        return self.directory / "failure-artifacts"
+
+    def fails(self, selection, count=1, **options):
+        """Runs tests as they would run without capture, of which as many bundles are left, and no warning."""
+        found = run(selection, self.directory, **options)
+        self.assertSame(found, selection, **{name: options[name] for name in options if name.startswith("SUITE_")})
+        self.assertEqual(found.warnings, [])
+        self.assertTidy(found, count)
+        for bundle in found.bundles:
+            self.check(bundle)
+        self.assertVerified()
+        return found.bundles
+
+    def assertSame(self, found, selection, **variables):
+        with tempfile.TemporaryDirectory(prefix="surroundings ") as name:
+            yardstick = run(selection, pathlib.Path(name), FAILURE_ARTIFACTS="off", **variables)
+        self.assertEqual(found.status, yardstick.status, found.errors)
+        self.assertEqual(timeless(found.output), timeless(yardstick.output))
+        self.assertEqual(found.others, yardstick.others)
+
+    def assertVerified(self):
+        if not list(self.artifacts.glob("*.zip")):
+            return
+        result = subprocess.run(
+            [str(TOOL), "verify", str(self.artifacts)], capture_output=True, text=True,
+            env=clean_environment(self.directory / "tmp"))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+
+@unittest.skipUnless(LINUX, "The clock is that of a library which is preloaded.")
+class Clock(Case):
+    def shifted(self, clock, selection=FAULTS):
+        found = run(selection, self.directory, LD_PRELOAD=str(library()), FAULTS_CLOCK=clock)
+        self.assertEqual(found.status, 1, found.errors)
+        self.assertEqual(found.warnings, [])
+        self.assertTidy(found, 7)
+        self.assertVerified()
+        for bundle in found.bundles:
+            self.assertEqual(list(harness.validator().iter_errors(bundle.metadata)), [])
+            # Durations are those of a clock that nobody sets.
+            self.assertLess(bundle.metadata["capture"]["duration"], 5)
+            for store in bundle.metadata["stores"]:
+                self.assertTrue(0 <= store["capture"]["duration"] < 5)
+                self.assertIs(store["capture"]["consistent"], True)
+        return found.bundles
+
+    def test_goes_backwards(self):
+        bundles = self.shifted("now:-1")
+        self.assertEqual(bundles[0].metadata["test"]["name"], FAULT_TESTS[0])
+
+    def test_goes_backwards_by_days(self):
+        self.shifted("now:-100000")
+
+    def test_jumps(self):
+        self.shifted("now:100000")
+
+    def test_before_1970(self):
+        self.shifted("0:-1000")
+
+    def test_before_zip_archives_had_times(self):
+        self.shifted("300000000:0")
+
+    def test_after_zip_archives_have_times(self):
+        bundles = self.shifted("7000000000:1")
+        self.assertTrue(bundles[0].metadata["capture"]["at"].startswith("2191-"))
+
+
+class Directories(Case):
+    def test_another_directory(self):
+        for directory in ("failure-artifacts", "./failure-artifacts", "tmp/../failure-artifacts"):
+            with self.subTest(directory):
+                (bundle,) = self.fails(f"{SURROUNDINGS}/testChangesItsDirectory", FAILURE_ARTIFACTS_DIR=directory)
+                self.assertEqual(
+                    {store["name"]: store["originalPath"] for store in bundle.metadata["stores"]},
+                    {"relative": str(self.directory / "relative.sqlite"),
+                     "named": str(self.directory / "registered.sqlite")})
+                self.assertStores(bundle, relative=["apple"], registered=["pear"])
+                shutil.rmtree(self.artifacts)
+                for path in self.directory.glob("*.sqlite*"):
+                    path.unlink()
+
+    def test_the_directory_is_gone(self):
+        (bundle,) = self.fails(f"{SURROUNDINGS}/testRemovesItsDirectory")
+        self.assertStores(bundle, gone=["apple"])
+        self.assertEqual(bundle.contents["attachments/attached"], b"data")
+
+    def test_the_directory_was_gone_from_the_start(self):
+        """A relative path then names nothing; an absolute one does as always."""
+        gone = self.directory / "gone"
+
+        def start():
+            os.chdir(gone)
+            os.rmdir(gone)
+
+        selection = f"{SURROUNDINGS}/testFails"
+        gone.mkdir()
+        found = run(selection, self.directory, before=start, FAILURE_ARTIFACTS_DIR=str(self.artifacts))
+        self.assertEqual(found.status, 1)
+        self.assertEqual(found.warnings, [])
+        self.assertTidy(found, 1)
+        shutil.rmtree(self.artifacts)
+        gone.mkdir()
+        found = run(selection, self.directory, before=start)
+        self.assertEqual(found.status, 1)
+        self.assertEqual(len(found.warnings), 1, found.said)
+        self.assertIn("Set FAILURE_ARTIFACTS_DIR", found.warnings[0])
+        self.assertIsNone(found.left)
+
+    def test_a_temporary_directory_of_no_name_or_that_is_not_there(self):
+        for removed, variables in (
+            (("TMPDIR",), {}), ((), {"TMPDIR": ""}), ((), {"TMPDIR": str(self.directory / "nowhere")})
+        ):
+            with self.subTest(variables):
+                directory = self.directory / f"{len(variables)}{'nowhere' in str(variables)}"
+                directory.mkdir()
+                # Only of interest to the suite itself, which would not find a place for its stores.
+                found = run(
+                    f"{SURROUNDINGS}/testFails", directory, removed=removed, SUITE_PLACE=str(self.directory),
+                    **variables)
+                self.assertEqual(found.status, 1, found.errors)
+                self.assertEqual(found.warnings, [])
+                self.assertTidy(found, 1)
+                self.assertStores(found.bundles[0], first=["apple"])
+
+    def test_no_place_to_redact_in(self):
+        rules = self.directory / "rules.json"
+        rules.write_text('{"columns": [{"column": "name", "method": "blank"}]}')
+        found = run(
+            f"{SURROUNDINGS}/testFails", self.directory, SUITE_PLACE=str(self.directory),
+            TMPDIR=str(self.directory / "nowhere"), FAILURE_ARTIFACTS_REDACTIONS=str(rules))
+        (bundle,) = found.bundles
+        self.assertNotIn("entry", bundle.described("first"))
+        (warning,) = found.warnings
+        self.assertIn("Set TMPDIR to a directory that can be written to.", warning)
+        self.assertIn("Set TMPDIR", bundle.metadata["warnings"][0])
+
+    def test_no_home(self):
+        rules = self.directory / "rules.json"
+        rules.write_text('{"homePaths": "short"}')
+        for variables in ({}, {"FAILURE_ARTIFACTS_REDACTIONS": str(rules)}):
+            with self.subTest(variables):
+                found = run(f"{SURROUNDINGS}/testFails", self.directory, removed=("HOME",), **variables)
+                self.assertEqual(found.status, 1)
+                self.assertEqual(found.warnings, [])
+                self.assertTidy(found, 1)
+                shutil.rmtree(self.artifacts)
+
+
+class Masks(Case):
+    def permissions(self, path):
+        return stat.S_IMODE(path.stat().st_mode)
+
+    def test_masks(self):
+        for mask in ("000", "022", "077", "777"):
+            with self.subTest(mask):
+                (bundle,) = self.fails(f"{SURROUNDINGS}/testSetsAMask", SUITE_UMASK=mask)
+                self.assertStores(bundle, masked=["apple"])
+                self.assertIn("snapshots/before/masked.sqlite", bundle.names)
+                self.assertEqual(self.permissions(bundle.path), 0o600)
+                self.assertEqual(self.permissions(self.artifacts), 0o700)
+                shutil.rmtree(self.artifacts)
+
+    def test_masks_and_readers(self):
+        for mask, readers, file, directory in (
+            ("077", "group", 0o640, 0o750), ("077", "everyone", 0o644, 0o755), ("000", "group", 0o640, 0o750)
+        ):
+            with self.subTest(mask=mask, readers=readers):
+                (bundle,) = self.fails(
+                    f"{SURROUNDINGS}/testSetsAMask", SUITE_UMASK=mask, FAILURE_ARTIFACTS_READABLE_BY=readers)
+                self.assertEqual(self.permissions(bundle.path), file)
+                self.assertEqual(self.permissions(self.artifacts), directory)
+                shutil.rmtree(self.artifacts)
+
+
+class Descriptors(Case):
+    selection = f"{SURROUNDINGS}/testFails"
+
+    def test_standard_streams_are_closed(self):
+        """A file that gets the number of one of them would be written to by whoever prints."""
+        for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
+            for selection, count in ((self.selection, 1), (FAULTS, 7)):
+                with self.subTest(closed=closed, selection=selection):
+                    command = f'exec "$@" {closed}'
+                    found = run(selection, self.directory, prefix=("sh", "-c", command, "sh"))
+                    self.assertEqual(found.status, 1)
+                    self.assertTidy(found, count)
+                    for bundle in found.bundles:
+                        self.check(bundle)
+                        self.assertEqual(bundle.metadata["warnings"], [])
+                    self.assertVerified()
+                    shutil.rmtree(self.artifacts)
+
+    def test_nobody_reads_standard_error(self):
+        """What is said there must not end the process (SIGPIPE)."""
+        file = self.directory / "a file"
+        file.write_text("")
+        # Said by a thread of its own, when the bundle is there; and on the test's, when there can be none.
+        for variables, count in (({}, 1), ({"FAILURE_ARTIFACTS_DIR": str(file)}, 0)):
+            with self.subTest(count):
+                reader, writer = os.pipe()
+                os.close(reader)
+                try:
+                    found = run(self.selection, self.directory, stderr=writer, **variables)
+                finally:
+                    os.close(writer)
+                self.assertEqual(found.status, 1)
+                self.assertTidy(found, count)
+                shutil.rmtree(self.artifacts, ignore_errors=True)
+
+    @unittest.skipUnless(LINUX and os.path.exists("/dev/full"), "There is no device that is full.")
+    def test_standard_error_takes_nothing(self):
+        with open("/dev/full", "w") as full:
+            found = run(self.selection, self.directory, stderr=full)
+        self.assertEqual(found.status, 1)
+        self.assertTidy(found, 1)
+
+    @unittest.skipUnless(LINUX, "The limits are those of Linux.")
+    def test_files_may_not_grow(self):
+        """Past a limit a write brings about a signal, which would end the process (SIGXFSZ)."""
+        import resource
+
+        for limit in (0, 1000, 5000, 20_000):
+            with self.subTest(limit):
+                def lower():
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+                with tempfile.TemporaryDirectory(prefix="surroundings ") as name:
+                    yardstick = run(self.selection, pathlib.Path(name), before=lower, FAILURE_ARTIFACTS="off")
+                found = run(self.selection, self.directory, before=lower)
+                self.assertEqual(found.status, yardstick.status)
+                self.assertVerified()
+                if self.artifacts.is_dir():
+                    shutil.rmtree(self.artifacts)
+
+
+class Forks(Case):
+    def forks(self, name, count=0):
+        found = run(f"ExplicitSuite.ForkTests/{name}", self.directory)
+        self.assertSame(found, f"ExplicitSuite.ForkTests/{name}")
+        self.assertEqual(found.warnings, [])
+        self.assertTidy(found, count)
+        self.assertEqual(len(found.said), count, found.said)
+        self.assertVerified()
+        if count:
+            swept = subprocess.run(
+                [str(TOOL), "sweep", str(self.artifacts)], capture_output=True, text=True,
+                env=clean_environment(self.directory / "tmp"))
+            self.assertEqual(swept.stdout, "")
+            (bundle,) = found.bundles
+            self.check(bundle)
+            self.assertStores(bundle, before=["apple"])
+            self.assertEqual(bundle.messages, ["failed - before the fork"])
+
+    def test_child_ends(self):
+        self.forks("testChildEnds")
+
+    def test_child_exits(self):
+        self.forks("testChildExits")
+
+    def test_child_exits_after_a_failure(self):
+        self.forks("testChildExitsAfterAFailure", 1)
+
+    def test_child_fails(self):
+        self.forks("testChildFails")
+
+    def test_child_fails_and_exits_after_a_failure(self):
+        self.forks("testChildFailsAndExitsAfterAFailure", 1)
+
+    def test_child_uses_a_store(self):
+        self.forks("testChildUsesAStore")
+
+    def test_child_uses_a_store_while_a_bundle_is_made(self):
+        for attempt in range(int(os.environ.get("INTEGRATION_FORKS", "2"))):
+            with self.subTest(attempt):
+                found = run("ExplicitSuite.ForkTests", self.directory)
+                self.assertNotIn("hangs", found.output)
+                shutil.rmtree(self.artifacts)
+
+
+class ReadOnly(Case):
+    """Directories that can't be written to."""
+
+    selection = f"{SURROUNDINGS}/testFails"
+
+    def refused(self, prefix, reason, **options):
+        found = run(self.selection, self.directory, prefix=prefix, **options)
+        self.assertSame(found, self.selection)
+        (warning,) = found.warnings
+        self.assertIn(f"No bundle can be written to '{self.artifacts}'", warning)
+        self.assertIn(reason, warning)
+        self.assertIn("Set FAILURE_ARTIFACTS_DIR", warning)
+        self.assertIsNone(found.left)
+
+    @unittest.skipUnless(LINUX and os.geteuid() == 0 and shutil.which("setpriv"), "There is no user to become.")
+    def test_of_somebody_else(self):
+        (self.directory / "tmp").mkdir()
+        os.chown(self.directory / "tmp", NOBODY, NOBODY)
+        self.refused(
+            ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"), "Permission denied",
+            HOME=str(self.directory))
+
+    @unittest.skipIf(os.geteuid() == 0, "Permissions do not bind root.")
+    def test_without_permission(self):
+        (self.directory / "tmp").mkdir()
+        self.directory.chmod(0o555)
+        self.addCleanup(self.directory.chmod, 0o755)
+        self.refused((), "Permission denied")
+
+    @unittest.skipUnless(LINUX, "The file system is mounted for the process alone.")
+    def test_read_only_file_system(self):
+        checkout = str(self.directory)
+        mount = (
+            'mount --bind "$0" "$0" && mount --bind "$1" "$1" && mount -o remount,bind,ro "$0" && cd "$0" && '
+            'shift && exec "$@"')
+        (self.directory / "tmp").mkdir()
+        prefix = ("unshare", "--mount", "sh", "-c", mount, checkout, f"{checkout}/tmp")
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+            self.skipTest("Nothing can be mounted here.")
+        self.refused(prefix, "Read-only file system")
+
+    @unittest.skipUnless(LINUX, "The file system is mounted for the process alone.")
+    def test_full_file_system(self):
+        """A real one: not only what a library says."""
+        self.artifacts.mkdir(mode=0o700)
+        for size in (8, 16, 32, 64, 128):
+            with self.subTest(size):
+                mount = (
+                    f'mount -t tmpfs -o size={size}k none "$0" && "$@"; status=$?; '
+                    'cp -r "$0/." "$0-copy"; exit $status')
+                copy = pathlib.Path(f"{self.artifacts}-copy")
+                copy.mkdir()
+                prefix = ("unshare", "--mount", "sh", "-c", mount, str(self.artifacts))
+                if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+                    self.skipTest("Nothing can be mounted here.")
+                found = run(FAULTS, self.directory, prefix=prefix)
+                self.assertSame(found, FAULTS)
+                bundles = sorted(copy.glob("*.zip"))
+                for bundle in bundles:
+                    harness.check_with_tools(harness.Bundle(bundle))
+                if len(bundles) < 7:
+                    self.assertTrue(any("No space left on device" in warning for warning in found.warnings))
+                shutil.rmtree(copy)
