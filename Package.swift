@@ -55,9 +55,13 @@ let package = Package(
             swiftSettings: settings),
 
         // What a failure leaves, and when.
+        .target(name: "CFailureArtifactsJournal"),
         .target(
             name: "FailureArtifactsBundle",
-            dependencies: ["FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip"],
+            dependencies: [
+                "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "CFailureArtifactsJournal",
+            ],
             swiftSettings: settings),
         .target(
             name: "FailureArtifactsCapture",

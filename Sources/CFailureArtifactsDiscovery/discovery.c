@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -197,6 +198,7 @@ static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
     if (connection->serial) events.closed(connection);
     failure_artifacts_log_release(connection->log);
+    free(connection->path);
     free(connection->vfs);
     free(connection);
 }
@@ -210,6 +212,13 @@ static void learn_file(failure_artifacts_connection *connection) {
     sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
     connection->file = file;
     if (vfs && vfs != sqlite3_vfs_find(failure_artifacts_system_vfs())) connection->vfs = strdup(vfs->zName);
+    const char *path = failure_artifacts_path(connection->handle, "main");
+    connection->path = path ? strdup(path) : NULL;
+    struct stat status;
+    if (!connection->path || stat(connection->path, &status) != 0) return;
+    connection->identity = (failure_artifacts_file_identity){
+        true, (uint64_t)status.st_dev, (uint64_t)status.st_ino,
+    };
 }
 
 // An automatic extension: called at the end of each sqlite3_open. It returns 0 always, since anything else

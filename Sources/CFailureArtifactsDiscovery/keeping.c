@@ -49,7 +49,7 @@ const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
 bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp(vfs, "memdb") == 0; }
 
 // The database's file; NULL where it has none. What is at /dev/null was never written: it is in the page cache only.
-static const char *path_of(sqlite3 *handle, const char *schema) {
+const char *failure_artifacts_path(sqlite3 *handle, const char *schema) {
     const char *path = sqlite3_db_filename(handle, schema);
     if (!path || !*path || strcmp(path, "/dev/null") == 0) return NULL;
     sqlite3_vfs *vfs = NULL;
@@ -59,7 +59,7 @@ static const char *path_of(sqlite3 *handle, const char *schema) {
 
 // Whether the database's content outlives the connection: it is in a file that still has its name.
 static bool is_in_place(sqlite3 *handle, const char *schema) {
-    if (!path_of(handle, schema)) return false;
+    if (!failure_artifacts_path(handle, schema)) return false;
     int moved = 0;
     // Compares the inode of the open file with that of the path; VFSs that can't tell leave it at 0.
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -106,7 +106,7 @@ static int64_t make_room(sqlite3 *handle, const char *schema, int64_t bytes) {
 static failure_artifacts_image image_of(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit) {
-    failure_artifacts_image image = {reason, schema, path_of(connection->handle, schema), NULL, 0};
+    failure_artifacts_image image = {reason, schema, failure_artifacts_path(connection->handle, schema), NULL, 0};
     sqlite3_int64 size = 0;
     // With NOCOPY it only measures.
     sqlite3_serialize(connection->handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
@@ -167,7 +167,8 @@ void failure_artifacts_keep(
         if (!is_in_place(connection->handle, schema)) {
             if (!is_lost) keep_database(connection, schema, reason, limit, receiver);
         } else if (i > 1) {
-            failure_artifacts_image left = {reason, schema, path_of(connection->handle, schema), NULL, 0};
+            const char *path = failure_artifacts_path(connection->handle, schema);
+            failure_artifacts_image left = {reason, schema, path, NULL, 0};
             receiver(connection, left);
         }
     }

@@ -336,6 +336,8 @@ void failure_artifacts_log_read_taken(
     read_log(log, NULL, context, reader);
 }
 
+void failure_artifacts_log_retain(failure_artifacts_log *log) { atomic_fetch_add(&log->references, 1); }
+
 void failure_artifacts_log_release(failure_artifacts_log *log) { release(log); }
 
 void failure_artifacts_forget_trace(failure_artifacts_connection *connection) {

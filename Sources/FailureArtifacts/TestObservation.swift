@@ -9,10 +9,16 @@ internal import ObjectiveC
 
 #if canImport(ObjectiveC)
 /// Passes on to the session what XCTest tells its observers.
-final class TestObservation: NSObject {}
+final class TestObservation: NSObject {
+    /// That of the last test, which is mostly that of the next one.
+    private var suite: SuiteName?
+}
 #else
 /// Passes on to the session what XCTest tells its observers.
-final class TestObservation {}
+final class TestObservation {
+    /// That of the last test, which is mostly that of the next one.
+    private var suite: SuiteName?
+}
 #endif
 
 extension TestObservation: XCTestObservation {
@@ -25,9 +31,9 @@ extension TestObservation: XCTestObservation {
     }
 
     func testCaseWillStart(_ testCase: XCTestCase) {
-        let suite = String(describing: type(of: testCase))
+        let suite = suite(of: testCase)
         let test = CaptureSession.shared.testWillStart(
-            framework: "XCTest", suite: suite, name: Self.methodName(of: testCase, suite: suite),
+            framework: "XCTest", suite: suite.name, name: suite.methodName(of: testCase.name),
             isAlone: true)
         guard CaptureSession.shared.capturesPassingTests else { return }
         // The first block that is added is the last that runs, just before `tearDown`.
@@ -104,11 +110,36 @@ extension TestObservation: XCTestObservation {
         CaptureSession.shared.testDidFail(test, event, testGoesOn: testGoesOn)
     }
 
+    private func suite(of testCase: XCTestCase) -> SuiteName {
+        let type = type(of: testCase)
+        if let suite, suite.type == type { return suite }
+        let new = SuiteName(of: type)
+        suite = new
+        return new
+    }
+}
+
+/// The name of a class of tests, which in a debug build takes longer to be made than it should for each test.
+private struct SuiteName {
+    let type: XCTestCase.Type
+    let name: String
+    /// What the names of the class's tests begin with, but for those on Apple's systems.
+    private let prefix: String
+
+    init(of type: XCTestCase.Type) {
+        self.type = type
+        name = String(describing: type)
+        prefix = name + "."
+    }
+
     /// The method's name out of `Class.method`, or `-[Module.Class method]` on Apple's systems.
-    private static func methodName(of testCase: XCTestCase, suite: String) -> String {
-        let name = testCase.name
-        if name.hasPrefix(suite + ".") { return String(name.dropFirst(suite.count + 1)) }
-        guard name.hasPrefix("-["), name.hasSuffix("]") else { return name }
-        return name.dropLast().split(separator: " ", maxSplits: 1).last.map(String.init) ?? name
+    func methodName(of test: String) -> String {
+        if test.hasPrefix(prefix) {
+            // Bytes are counted, since a debug build takes long to count characters.
+            let start = test.utf8.index(test.startIndex, offsetBy: prefix.utf8.count)
+            return String(test[start..<test.endIndex])
+        }
+        guard test.hasPrefix("-["), test.hasSuffix("]") else { return test }
+        return test.dropLast().split(separator: " ", maxSplits: 1).last.map(String.init) ?? test
     }
 }

@@ -4,6 +4,11 @@ package struct FileStatus: Equatable, Sendable {
     package struct Identity: Hashable, Sendable {
         package let device: UInt64
         package let inode: UInt64
+
+        package init(device: UInt64, inode: UInt64) {
+            self.device = device
+            self.inode = inode
+        }
     }
 
     /// The kinds of file this project tells apart.

@@ -49,7 +49,7 @@ package enum FileSystem {
                 throw .last("examine", "/dev/fd/\(descriptor)")
             }
             guard FileStatus(information).identity == identity else { continue }
-            // What can't be read is of no use: opened for writing only, or a ``FileReference``. A disk that fails
+            // What can't be read is of no use: opened for writing only, or a hold on a file (`O_PATH`). A disk that fails
             // to read is no reason to take the file for closed, and to drop its locks.
             var byte: UInt8 = 0
             if pread(descriptor, &byte, 1, 0) >= 0 || errno != EBADF { return descriptor }

@@ -35,9 +35,13 @@ let package = Package(
                 "CFailureArtifactsRedaction",
             ],
             swiftSettings: settings),
+        .target(name: "CFailureArtifactsJournal"),
         .target(
             name: "FailureArtifactsBundle",
-            dependencies: ["FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip"],
+            dependencies: [
+                "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
+                "CFailureArtifactsJournal",
+            ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
         .target(

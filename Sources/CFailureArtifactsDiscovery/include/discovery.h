@@ -16,6 +16,32 @@ struct sqlite3;
 
 typedef struct failure_artifacts_log failure_artifacts_log;
 
+// What the registry of open connections knows of one of them; guarded by its lock.
+typedef struct failure_artifacts_registration {
+    // The test that opened it; 0 where none did, or where that is not known.
+    uint64_t owner;
+    // The test that opened the first of the connections that have its store; 0 as above.
+    uint64_t store_owner;
+    // How many statements the process had run when the owner ended; 0 before.
+    uint64_t left_at;
+    // A test in whose task a statement was run on it, 0 where none was, or once that test has ended. Mostly it is the
+    // only one.
+    uint64_t user;
+    // Whether the registry has more on it in tables of its own.
+    bool is_noted;
+    // The next ones in the chains that they are found by.
+    struct failure_artifacts_connection *next_by_serial;
+    struct failure_artifacts_connection *next_by_store;
+} failure_artifacts_registration;
+
+// Which file a path named at some moment.
+typedef struct failure_artifacts_file_identity {
+    // Whether it named one.
+    bool is_known;
+    uint64_t device;
+    uint64_t inode;
+} failure_artifacts_file_identity;
+
 // One connection that somebody else opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
     struct sqlite3 *handle;
@@ -43,6 +69,10 @@ typedef struct failure_artifacts_connection {
     bool is_watched;
     // Whether the last statement is an ATTACH, of which nobody has been told yet.
     atomic_bool attaches;
+    // The file of the main database, and which one that was at the open; NULL for a store in memory or a temporary
+    // one. To be freed with the record.
+    char *path;
+    failure_artifacts_file_identity identity;
     // What SQLite reads the store's file with: the same for all connections that share a store in memory.
     const void *file;
     // The name of the VFS, to be freed with the record; NULL for the system's own.
@@ -53,6 +83,8 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_called;
     // Whether a statement of ours was seen, so that the application has not replaced our trace.
     atomic_bool is_traced;
+    // What the registry knows of it; see connections.h.
+    failure_artifacts_registration registration;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
@@ -148,6 +180,10 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
 // past the last one. The caller must own the connection.
 const char *failure_artifacts_schema_name(struct sqlite3 *handle, int index);
 
+// The file of one of a connection's databases, as long as that is open; NULL where it has none. The caller must own
+// the connection.
+const char *failure_artifacts_path(struct sqlite3 *handle, const char *schema);
+
 // The name of the VFS that reads and writes the system's files as they are; NULL where SQLite has none of the usual
 // name, so that its default one has to do. An application may have made one of its own the default.
 const char *failure_artifacts_system_vfs(void);
@@ -202,6 +238,8 @@ void failure_artifacts_log_read(
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
 void failure_artifacts_log_read_taken(
     failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
+// Another one who will give the log back.
+void failure_artifacts_log_retain(failure_artifacts_log *log);
 // Gives a log back; NULL is none.
 void failure_artifacts_log_release(failure_artifacts_log *log);
 

@@ -12,7 +12,9 @@ package import FailureArtifactsSystem
 /// any thread.
 package final class InFlightJournal: Sendable {
     /// A test, as the journal tells of it.
-    package struct Test: Sendable {
+    ///
+    /// A class, because it is handed on for each store that the test opens.
+    package final class Test: Sendable {
         package let id: JournalRecord.TestID
         package let identity: BundleMetadata.Test
         package let start: Timestamp
@@ -43,7 +45,9 @@ package final class InFlightJournal: Sendable {
         /// Paths of stores that any test may use.
         var shared: [String] = []
         /// The tests that the file tells of.
-        var inFlight: Set<JournalRecord.TestID> = []
+        var inFlight = InFlightIDs()
+        /// What is to be written next.
+        let lines = JournalLines()
         /// The rules of redaction, as a line of JSON; nil where there are none.
         var redactions: String?
         /// Whether the file's start tells of the shared stores as they are.
@@ -75,20 +79,23 @@ package final class InFlightJournal: Sendable {
             guard state.redactions != rules else { return }
             state.redactions = rules
             state.isStartCurrent = false
-            // Without it others would keep what must not be kept: rather no journal.
-            if let rules, !state.inFlight.isEmpty,
-                !append(JournalRecord.redactions(rules).line, &state)
-            {
-                giveUp(&state)
+            if let rules, !state.inFlight.isEmpty, state.owner == getpid() {
+                state.lines.clear()
+                state.lines.add(.redactions(rules))
+                // Without it others would keep what must not be kept: rather no journal.
+                if !write(&state) { giveUp(&state) }
             }
         }
     }
 
     /// A test starts: it is in flight if there are stores that it may use without opening them.
     package func testBegan(_ test: Test) {
-        state.withLock { state in
-            if !state.shared.isEmpty { note(test, &state) }
-        }
+        let state = self.state.enter()
+        defer { self.state.leave() }
+        guard !state.pointee.shared.isEmpty, hasFile(&state.pointee) else { return }
+        state.pointee.lines.clear()
+        guard note(test, &state.pointee) else { return }
+        if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
     /// A store was opened.
@@ -96,14 +103,18 @@ package final class InFlightJournal: Sendable {
     /// - Parameters:
     ///   - path: Its file; nil for a store in memory.
     ///   - test: Whose it is; nil where any test may use it.
-    package func storeOpened(_ path: String?, by test: Test?) {
-        state.withLock { state in
-            if let test {
-                note(test, &state, and: JournalRecord.opened(path: path, by: test.id).line)
-            } else if let path {
-                share([path], &state)
-            }
+    package func storeOpened(_ path: UnsafePointer<CChar>?, by test: Test?) {
+        let state = self.state.enter()
+        defer { self.state.leave() }
+        guard let test else {
+            if let path { share([String(cString: path)], &state.pointee) }
+            return
         }
+        guard hasFile(&state.pointee) else { return }
+        state.pointee.lines.clear()
+        guard note(test, &state.pointee) else { return }
+        state.pointee.lines.addOpened(path, by: test.id)
+        if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
     /// A test has ended.
@@ -112,17 +123,18 @@ package final class InFlightJournal: Sendable {
     ///   - id: The test.
     ///   - left: The files of the stores that it has left open.
     package func testEnded(_ id: JournalRecord.TestID, leaving left: [String]) {
-        state.withLock { state in
-            if !left.isEmpty { share(left, &state) }
-            guard state.inFlight.remove(id) != nil else { return }
-            if state.inFlight.isEmpty, state.owner == getpid() {
-                // All that was said of tests is of the past.
-                state.end = state.startEnd
-                append("", &state)
-            } else {
-                append(JournalRecord.ended(id).line, &state)
-            }
+        let state = self.state.enter()
+        defer { self.state.leave() }
+        if !left.isEmpty { share(left, &state.pointee) }
+        guard state.pointee.inFlight.remove(id), state.pointee.owner == getpid() else { return }
+        state.pointee.lines.clear()
+        if state.pointee.inFlight.isEmpty {
+            // All that was said of tests is of the past.
+            state.pointee.end = state.pointee.startEnd
+        } else {
+            state.pointee.lines.add(.ended(id))
         }
+        write(&state.pointee)
     }
 
     /// Whether the file tells of a test.
@@ -140,26 +152,24 @@ package final class InFlightJournal: Sendable {
 
     // MARK: Writing
 
-    /// Says that a test is in flight, if that was not said, and something more.
-    private func note(_ test: Test, _ state: inout State, and more: String = "") {
-        if state.inFlight.contains(test.id) {
-            append(more, &state)
-            return
-        }
-        openFile(&state)
-        guard state.file != nil, state.owner == getpid() else { return }
-        if !state.isStartCurrent && state.inFlight.isEmpty {
+    /// Adds that a test is in flight to what is written next, if that was not said.
+    ///
+    /// - Returns: Whether it may be written.
+    private func note(_ test: Test, _ state: inout State) -> Bool {
+        if state.inFlight.contains(test.id) { return true }
+        if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
-            let rules = state.redactions.map { JournalRecord.redactions($0).line } ?? ""
-            let shared = state.shared.map { JournalRecord.opened(path: $0, by: 0).line }
-            let start = JournalRecord.process(environment()).line + rules + shared.joined()
+            state.lines.add(.process(environment()))
+            if let rules = state.redactions { state.lines.add(.redactions(rules)) }
+            for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }
             // A test without the rules that go before it would be worse than none.
-            guard append(start, &state) else { return }
+            guard write(&state) else { return false }
+            state.lines.clear()
             state.startEnd = state.end
             state.isStartCurrent = true
         }
-        let began = JournalRecord.began(test.id, test.identity, at: test.start).line
-        if append(began + more, &state) { state.inFlight.insert(test.id) }
+        state.lines.addBegan(test.id, test.identity, at: test.start)
+        return true
     }
 
     private func share(_ paths: [String], _ state: inout State) {
@@ -168,24 +178,26 @@ package final class InFlightJournal: Sendable {
         state.shared += new
         state.shared.removeFirst(max(0, state.shared.count - Self.maximumShared))
         state.isStartCurrent = false
-        if !state.inFlight.isEmpty {
-            append(new.map { JournalRecord.opened(path: $0, by: 0).line }.joined(), &state)
-        }
+        guard !state.inFlight.isEmpty, state.owner == getpid() else { return }
+        state.lines.clear()
+        for path in new { state.lines.add(.opened(path: path, by: 0)) }
+        write(&state)
     }
 
-    /// Writes lines behind those that are there, and behind them that there are no more: what follows in the
-    /// file is of the past.
+    /// Writes the lines behind those that are there, and behind them that there are no more.
+    ///
+    /// What follows in the file is of the past. Only to be called in the process that the file is of.
     ///
     /// - Returns: Whether they are there.
     @discardableResult
-    private func append(_ lines: String, _ state: inout State) -> Bool {
-        guard let file = state.file, state.owner == getpid() else { return false }
-        var bytes = lines + JournalRecord.end
+    private func write(_ state: inout State) -> Bool {
+        guard let file = state.file else { return false }
+        let count = state.lines.count
+        state.lines.addEnd()
+        guard let bytes = state.lines.bytes else { return false }
         do throws(SystemError) {
-            try bytes.withBytes { (buffer) throws(SystemError) in
-                try file.file.write(buffer, at: state.end)
-            }
-            state.end += UInt64(lines.utf8.count)
+            try file.file.write(bytes, at: state.end)
+            state.end += UInt64(count)
             return true
         } catch {
             // A line that is there in part would swallow the next one, or have one of the past count.
@@ -201,13 +213,43 @@ package final class InFlightJournal: Sendable {
         state.isUsable = false
     }
 
-    private func openFile(_ state: inout State) {
-        guard state.file == nil, state.isUsable else { return }
+    /// Whether there is a file and this is its process; creates it where there was none.
+    private func hasFile(_ state: inout State) -> Bool {
+        if state.file != nil { return state.owner == getpid() }
+        guard state.isUsable else { return false }
         state.owner = getpid()
         if let file = try? directory.makeJournal(of: .current) {
             state.file = OpenFile(file)
         } else {
             state.isUsable = false
         }
+        return state.isUsable
+    }
+}
+
+/// Tests that are in flight, which for most processes is one: a `Set` is made only for a second one, because in a
+/// debug build each look into it takes more than a thousand instructions.
+private struct InFlightIDs {
+    /// 0 for none.
+    private var first: JournalRecord.TestID = 0
+    private var others: Set<JournalRecord.TestID> = []
+
+    var isEmpty: Bool { first == 0 && others.isEmpty }
+
+    func contains(_ id: JournalRecord.TestID) -> Bool {
+        if first == id { return true }
+        return others.isEmpty ? false : others.contains(id)
+    }
+
+    mutating func insert(_ id: JournalRecord.TestID) {
+        if contains(id) { return }
+        if first == 0 { first = id } else { others.insert(id) }
+    }
+
+    /// - Returns: Whether it was there.
+    mutating func remove(_ id: JournalRecord.TestID) -> Bool {
+        guard first == id else { return others.isEmpty ? false : others.remove(id) != nil }
+        first = 0
+        return true
     }
 }

@@ -27,87 +27,9 @@ package enum JournalRecord: Equatable, Sendable {
 
     /// The line, with its end.
     package var line: String {
-        var line: Line
-        switch self {
-        case .process(let environment):
-            line = Line("P")
-            line.add(environment.operatingSystem)
-            line.add(environment.architecture)
-            line.add(environment.swift)
-            line.add(environment.sqlite)
-            line.addNumber(environment.processID.description)
-            if let ci = environment.ci {
-                line.add(ci.service)
-                for (name, value) in ci.variables.sorted(by: { $0.key < $1.key }) {
-                    line.add(name)
-                    line.add(value)
-                }
-            }
-        case .redactions(let rules):
-            line = Line("R")
-            line.add(rules)
-        case .began(let id, let test, let date):
-            line = Line("T")
-            line.addNumber(id.description)
-            line.addNumber(date.seconds.description)
-            line.addNumber(date.milliseconds.description)
-            line.add(test.framework)
-            line.add(test.suite)
-            line.add(test.name)
-            line.addNumber(test.attempt.description)
-            if let arguments = test.arguments {
-                // No arguments and none of a parameterised test are not the same.
-                line.add("(")
-                for argument in arguments { line.add(argument) }
-            }
-        case .opened(let path, let id):
-            line = Line("S")
-            line.addNumber(id.description)
-            if let path { line.add(path) }
-        case .ended(let id):
-            line = Line("E")
-            line.addNumber(id.description)
-        }
-        return line.text + "\n"
-    }
-
-    /// A line in the making.
-    ///
-    /// Lines are made for each test, in a debug build too, which is why the work is left to what the standard
-    /// and the C library have in them as machine code: `description`, `+=` and `memchr`.
-    private struct Line {
-        var text: String
-
-        init(_ letter: String) { text = letter }
-
-        mutating func addNumber(_ number: String) {
-            text += "\t"
-            text += number
-        }
-
-        mutating func add(_ field: String) {
-            var field = field
-            let isPlain = field.withUTF8 { text in
-                guard let start = text.baseAddress else { return true }
-                return memchr(start, 0x5c, text.count) == nil
-                    && memchr(start, 0x09, text.count) == nil
-                    && memchr(start, 0x0a, text.count) == nil
-            }
-            text += "\t"
-            text += isPlain ? field : JournalRecord.escape(field)
-        }
-    }
-
-    private static func escape(_ field: String) -> String {
-        String(
-            decoding: field.utf8.flatMap { byte -> [UInt8] in
-                switch byte {
-                case UInt8(ascii: "\\"): [byte, byte]
-                case UInt8(ascii: "\t"): [UInt8(ascii: "\\"), UInt8(ascii: "t")]
-                case UInt8(ascii: "\n"): [UInt8(ascii: "\\"), UInt8(ascii: "n")]
-                default: [byte]
-                }
-            }, as: UTF8.self)
+        let lines = JournalLines()
+        lines.add(self)
+        return lines.bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
     // MARK: Reading

@@ -24,6 +24,8 @@ package final class RunningTest: Sendable {
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
         var labels = UniqueNames()
+        /// What is to live until nothing more will be captured of the test.
+        var retained: [any Sendable & AnyObject] = []
         /// Why there was no capture when there should have been one, as full sentences.
         var lostCaptures: [String] = []
     }
@@ -37,9 +39,8 @@ package final class RunningTest: Sendable {
         case ended
     }
 
-    /// Counts the tests of the process.
-    package let id: TestID
-    package let identity: BundleMetadata.Test
+    /// What the journal tells of it: its number, its identity and its start.
+    let inJournal: InFlightJournal.Test
     /// Whether no other test runs at the same time.
     let isAlone: Bool
     /// When the test started, in the order of what happened to connections.
@@ -50,9 +51,6 @@ package final class RunningTest: Sendable {
     /// Held by the thread that makes a copy for the test.
     let capture = Lock(CaptureStage.none)
 
-    /// What is to live until nothing more will be captured of the test.
-    private let retained = Lock<[any Sendable & AnyObject]>([])
-
     /// The process that it runs in.
     private let process = getpid()
 
@@ -60,8 +58,11 @@ package final class RunningTest: Sendable {
     /// by `fork` is not the test's, and the child has its parent's connections and locks.
     var isOfThisProcess: Bool { process == getpid() }
 
+    /// Counts the tests of the process.
+    package var id: TestID { inJournal.id }
+    package var identity: BundleMetadata.Test { inJournal.identity }
     /// When it started, by the calendar.
-    let date = Timestamp.now
+    var date: Timestamp { inJournal.start }
 
     /// The label of what its stores held when it began to use them.
     static let startLabel = "start"
@@ -72,9 +73,6 @@ package final class RunningTest: Sendable {
     /// Whether it has failed, and not again since.
     package var hasFailedOnce: Bool { state.withLock { $0.failures.count == 1 } }
 
-    /// Its form in the journal.
-    var inJournal: InFlightJournal.Test { .init(id: id, identity: identity, start: date) }
-
     /// `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }
 
@@ -82,8 +80,7 @@ package final class RunningTest: Sendable {
         id: TestID, identity: BundleMetadata.Test, isAlone: Bool, start: ConnectionRegistry.Moment,
         isWatched: Bool
     ) {
-        self.id = id
-        self.identity = identity
+        inJournal = InFlightJournal.Test(id: id, identity: identity, start: .now)
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
@@ -91,14 +88,14 @@ package final class RunningTest: Sendable {
 
     /// Keeps an object until the test has ended and was captured, if it failed.
     package func retain(_ object: any Sendable & AnyObject) {
-        retained.withLock { $0.append(object) }
+        state.withLock { $0.retained.append(object) }
     }
 
     /// Lets go of what was kept: nothing more will be captured, although the bundle is yet to be packed.
     func endRetention() {
-        let objects = retained.withLock { objects in
-            defer { objects = [] }
-            return objects
+        let objects = state.withLock { state in
+            defer { state.retained = [] }
+            return state.retained
         }
         _ = consume objects
     }

@@ -17,13 +17,11 @@ package struct DiscoveredConnection: Sendable {
     /// Which file that path named when it was opened; nil where there is none.
     package let identity: FileStatus.Identity?
     /// The test that opened it; nil where none did, or where that is not known.
-    package internal(set) var owner: TestID?
-    /// How many statements the process had run when that test ended; nil before.
-    var leftAt: UInt64?
+    package let owner: TestID?
+    /// How many statements the process had run when that test ended; 0 before.
+    let leftAt: UInt64
     /// The tests in whose tasks statements were run on it, as far as they have not ended.
-    var users: Set<TestID> = []
-    /// The files that it has attached.
-    var attached: Set<FileStatus.Identity> = []
+    let users: Set<TestID>
     /// The name of a VFS other than the system's own.
     package let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.
@@ -40,15 +38,19 @@ package struct DiscoveredConnection: Sendable {
     nonisolated(unsafe) let handle: OpaquePointer
     nonisolated(unsafe) let record: UnsafeMutablePointer<failure_artifacts_connection>
 
-    /// Describes a connection that is being opened; only to be called inside that open.
-    init(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+    /// Describes a connection; only to be called by the registry, with its lock held.
+    init(_ record: UnsafeMutablePointer<failure_artifacts_connection>, users: Set<TestID>) {
         self.record = record
         serial = record.pointee.serial
         handle = record.pointee.handle
         file = UInt(bitPattern: record.pointee.file)
         vfs = record.pointee.vfs.map { String(cString: $0) }
-        path = Self.path(of: "main", on: handle, vfs: record.pointee.vfs)
-        identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
+        path = record.pointee.path.map { String(cString: $0) }
+        identity = FileStatus.Identity(record.pointee.identity)
+        let registration = record.pointee.registration
+        owner = registration.owner == 0 ? nil : registration.owner
+        leftAt = registration.left_at
+        self.users = users
     }
 
     /// The files that a connection has attached; only to be called inside one of its statements.
@@ -107,5 +109,13 @@ package struct DiscoveredConnection: Sendable {
     /// thing that was done with it.
     static func unwoundAt(_ record: UnsafeMutablePointer<failure_artifacts_connection>) -> UInt64? {
         failure_artifacts_is_unwound(record) ? failure_artifacts_unwound_at(record) : nil
+    }
+}
+
+extension FileStatus.Identity {
+    /// What C knows; nil for a path that named nothing.
+    init?(_ identity: failure_artifacts_file_identity) {
+        guard identity.is_known else { return nil }
+        self.init(device: identity.device, inode: identity.inode)
     }
 }

@@ -67,7 +67,7 @@ package struct DiscoveredStore: Sendable {
             suggestedName: closed.schema == "main" || closed.path != nil ? nil : closed.schema,
             owners: closed.owner.map { [$0] } ?? [],
             files: isInPlace
-                ? closed.path.map { StoreFiles(path: $0) } : closed.references.map(StoreFiles.init),
+                ? closed.path.map { StoreFiles(path: $0) } : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
             baselines: closed.baselines)
     }
@@ -141,7 +141,7 @@ package struct DiscoveredStore: Sendable {
 
     /// Whether a statement was run on it after the test that opened it had ended.
     package var isUsedByOthers: Bool {
-        accesses.contains { ($0.connection.lastUse?.order ?? 0) > ($0.connection.leftAt ?? 0) }
+        accesses.contains { ($0.connection.lastUse?.order ?? 0) > $0.connection.leftAt }
     }
 
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
@@ -158,9 +158,9 @@ struct StoreFiles: Sendable {
     /// The WAL's index, by which its users lock it.
     let walIndex: String
     /// What keeps the paths valid, if they are not those of the store.
-    private let references: ClosedStore.References?
+    private let holder: ClosedStore?
     /// Whether no name leads to them any more.
-    var areDeleted: Bool { references != nil }
+    var areDeleted: Bool { holder != nil }
 
     /// The files of a store that has its name; like SQLite, this looks for the journals where links lead to.
     init(path: String) {
@@ -173,7 +173,7 @@ struct StoreFiles: Sendable {
         wal = path + "-wal"
         journal = path + "-journal"
         walIndex = path + "-shm"
-        references = nil
+        holder = nil
     }
 
     /// The files of a store that was deleted while somebody unknown has it open, as its journals may have been.
@@ -186,15 +186,16 @@ struct StoreFiles: Sendable {
         wal = path("-wal")
         journal = path("-journal")
         walIndex = path("-shm")
-        references = nil
+        holder = nil
     }
 
-    /// The files of a store that may have been deleted.
-    init(_ references: ClosedStore.References) {
-        database = references.database.lastingPath
-        wal = references.wal?.lastingPath ?? ""
-        journal = references.journal?.lastingPath ?? ""
+    /// The files of a store that was closed and may have been deleted; nil where that had happened already.
+    init?(_ closed: ClosedStore) {
+        guard let paths = closed.lastingPaths else { return nil }
+        database = paths.database
+        wal = paths.wal ?? ""
+        journal = paths.journal ?? ""
         walIndex = ""
-        self.references = references
+        holder = closed
     }
 }

@@ -128,6 +128,9 @@ struct KeptImages {
         }
     }
 
+    /// Whether none was added since this was made.
+    var isEmpty: Bool { open.isEmpty && all.isEmpty }
+
     /// Of a connection that is open.
     subscript(serial: UInt64) -> [KeptImage] { open[serial] ?? [] }
 

@@ -76,6 +76,13 @@ final class KeptLog: Sendable {
         connection = record.pointee.serial
     }
 
+    /// Reads a log that somebody else has too.
+    init(sharing log: OpaquePointer, of connection: UInt64) {
+        failure_artifacts_log_retain(log)
+        self.log = log
+        self.connection = connection
+    }
+
     deinit { failure_artifacts_log_release(log) }
 
     var statements: [LoggedStatement] {

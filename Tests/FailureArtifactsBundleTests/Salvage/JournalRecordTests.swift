@@ -32,6 +32,58 @@ import Testing
         #expect(JournalRecord.records(in: Array(records.map(\.line).joined().utf8)) == records)
     }
 
+    /// What is written in C is what is read in Swift, whatever the names.
+    @Test func hostileNamesAreRead() {
+        let seed: UInt64 = 20_261_122
+        var dice = Dice(seed: seed)
+        let pieces = [
+            "", "\\", "\t", "\n", "\r", "\u{0}", ".", "\\t", "\\n", "\\\\", "a", "果物", "\u{1F34E}",
+            "\u{301}",
+            String(repeating: "x", count: 3000),
+        ]
+        func name() -> String {
+            (0..<dice.next(6)).map { _ in pieces[dice.next(pieces.count)] }.joined()
+        }
+        for _ in 0..<500 {
+            let id = dice.next(2) == 0 ? UInt64.max : UInt64(dice.next(100))
+            let test = BundleMetadata.Test(
+                framework: name(), suite: name(), name: name(),
+                arguments: dice.next(2) == 0 ? nil : (0..<dice.next(3)).map { _ in name() },
+                attempt: dice.next(1000))
+            let date = Timestamp(
+                seconds: dice.next(2) == 0 ? .min : Int64(dice.next(1 << 30)),
+                milliseconds: Int32(dice.next(1000)))
+            // A path ends where C says that it ends.
+            let path = name().filter { $0 != "\u{0}" }
+            let some: [JournalRecord] = [
+                .began(id, test, at: date), .opened(path: path, by: id), .opened(path: nil, by: id),
+                .redactions(name()), .ended(id),
+            ]
+            #expect(JournalRecord.records(in: bytes(of: some)) == some, "seed \(seed)")
+        }
+    }
+
+    /// Lines are not made anew for each journal: nothing of earlier ones may be left.
+    @Test func linesThatAreUsedAgainBeginEmpty() {
+        let lines = JournalLines()
+        for record in records {
+            lines.clear()
+            #expect(lines.bytes?.isEmpty == true)
+            lines.add(record)
+            let count = lines.count
+            lines.addEnd()
+            #expect(lines.bytes.map { JournalRecord.records(in: Array($0)) } == [record])
+            #expect(
+                lines.bytes.map { String(decoding: $0[count...], as: UTF8.self) } == JournalRecord.end)
+        }
+    }
+
+    private func bytes(of records: [JournalRecord]) -> [UInt8] {
+        let lines = JournalLines()
+        for record in records { lines.add(record) }
+        return lines.bytes.map { Array($0) } ?? []
+    }
+
     /// The process may have died after any byte.
     @Test func aTornLineDoesNotCount() {
         let lines = records.map { Array($0.line.utf8) }
@@ -64,15 +116,23 @@ import Testing
 
     /// Whatever the bytes, there is an answer.
     @Test func noiseIsNoRecord() {
-        var dice: UInt64 = 20_261_121
-        func next(_ bound: Int) -> Int {
-            dice = dice &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int(dice >> 33) % bound
-        }
+        var dice = Dice(seed: 20_261_121)
         for _ in 0..<2000 {
             var bytes = Array(records.map(\.line).joined().utf8)
-            for _ in 0..<5 { bytes[next(bytes.count)] = UInt8(next(256)) }
+            for _ in 0..<5 { bytes[dice.next(bytes.count)] = UInt8(dice.next(256)) }
             _ = InFlightTest.all(in: bytes, of: ProcessIdentity(number: 1, start: 1))
         }
+    }
+}
+
+/// Numbers that are the same in each run.
+private struct Dice {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next(_ bound: Int) -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return Int(state >> 33) % bound
     }
 }

@@ -1,0 +1,118 @@
+internal import CFailureArtifactsJournal
+internal import FailureArtifactsSystem
+
+/// Lines of a journal in the making: the writing side of ``JournalRecord``.
+///
+/// For one thread at a time. Where there is no memory for a line, nothing that was added since the last
+/// ``clear()`` is of use.
+final class JournalLines {
+    // nil where there was no memory.
+    private let lines: UnsafeMutablePointer<failure_artifacts_lines>?
+
+    init() { lines = failure_artifacts_lines_create() }
+
+    deinit { failure_artifacts_lines_free(lines) }
+
+    /// Drops what was added.
+    func clear() {
+        if let lines { failure_artifacts_lines_clear(lines) }
+    }
+
+    /// How many bytes there are.
+    var count: Int {
+        guard let lines else { return 0 }
+        return lines.pointee.length
+    }
+
+    /// Adds the line of a record.
+    func add(_ record: JournalRecord) {
+        switch record {
+        case .process(let environment):
+            begin("P")
+            add(environment.operatingSystem)
+            add(environment.architecture)
+            add(environment.swift)
+            add(environment.sqlite)
+            addNumber(Int64(environment.processID))
+            if let ci = environment.ci {
+                add(ci.service)
+                for (name, value) in ci.variables.sorted(by: { $0.key < $1.key }) {
+                    add(name)
+                    add(value)
+                }
+            }
+            end()
+        case .redactions(let rules):
+            begin("R")
+            add(rules)
+            end()
+        case .began(let id, let test, let date):
+            addBegan(id, test, at: date)
+        case .opened(let path, let id):
+            guard let path else { return addOpened(nil, by: id) }
+            path.withCString { addOpened($0, by: id) }
+        case .ended(let id):
+            begin("E")
+            addID(id)
+            end()
+        }
+    }
+
+    /// Adds the line of ``JournalRecord/began(_:_:at:)``.
+    func addBegan(_ id: JournalRecord.TestID, _ test: BundleMetadata.Test, at date: Timestamp) {
+        begin("T")
+        addID(id)
+        addNumber(date.seconds)
+        addNumber(Int64(date.milliseconds))
+        add(test.framework)
+        add(test.suite)
+        add(test.name)
+        addNumber(Int64(test.attempt))
+        if let arguments = test.arguments {
+            // No arguments and none of a parameterised test are not the same.
+            add("(")
+            for argument in arguments { add(argument) }
+        }
+        end()
+    }
+
+    /// Adds the line of ``JournalRecord/opened(path:by:)``.
+    func addOpened(_ path: UnsafePointer<CChar>?, by id: JournalRecord.TestID) {
+        if let lines { failure_artifacts_lines_add_opened(lines, path, id) }
+    }
+
+    /// Adds ``JournalRecord/end``.
+    func addEnd() {
+        if let lines { failure_artifacts_lines_add_end(lines) }
+    }
+
+    /// The lines, until more are added; nil where something is missing.
+    var bytes: UnsafeRawBufferPointer? {
+        guard let lines, !lines.pointee.is_incomplete else { return nil }
+        return UnsafeRawBufferPointer(start: lines.pointee.bytes, count: lines.pointee.length)
+    }
+
+    // MARK: Parts of a line
+
+    private func begin(_ letter: Unicode.Scalar) {
+        if let lines { failure_artifacts_line_begins(lines, CChar(truncatingIfNeeded: letter.value)) }
+    }
+
+    private func add(_ field: String) {
+        guard let lines else { return }
+        var field = field
+        field.withUTF8 { failure_artifacts_line_add(lines, $0.baseAddress, $0.count) }
+    }
+
+    private func addNumber(_ number: Int64) {
+        if let lines { failure_artifacts_line_add_number(lines, number) }
+    }
+
+    private func addID(_ id: JournalRecord.TestID) {
+        if let lines { failure_artifacts_line_add_id(lines, id) }
+    }
+
+    private func end() {
+        if let lines { failure_artifacts_line_ends(lines) }
+    }
+}

@@ -1,0 +1,124 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Making bundles, and saying so.
+extension CaptureSession {
+    /// Has a test's capture take something, and says what went wrong.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - unlessBusy: Whether to leave it where another thread is at it.
+    ///   - body: Gets the capture, which is created where there is none.
+    func update(
+        _ test: RunningTest, unlessBusy: Bool = false, _ body: (Capture) -> Void
+    ) {
+        do {
+            let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
+                if case .none = stage {
+                    let capture = try Capture(
+                        of: test, configuration: self.configuration, registry: self.registry,
+                        isRunning: { id in
+                            id == RunningTest.unobserved
+                                || self.state.withLock { $0.test(id) != nil }
+                        },
+                        libraryStores: {
+                            self.state.withLock(\.sources).flatMap { $0() }
+                        })
+                    stage = .open(capture)
+                    self.finishAtExit()
+                }
+                guard case .open(let capture) = stage else { return }
+                defer { self.passOnWarnings(of: capture) }
+                body(capture)
+            }
+            if unlessBusy {
+                _ = try test.capture.withLockIfAvailable(take)
+            } else {
+                try test.capture.withLock(take)
+            }
+        } catch {
+            test.state.withLock { $0.lostCaptures.append("\(error)") }
+            sayOnce("\(error)")
+            if error.isLimit { test.state.withLock { $0.wasRefused = true } }
+        }
+    }
+
+    /// Forgets a test, and has its capture packed, or dropped if the test has neither failed nor is to be captured.
+    ///
+    /// - Returns: The bundle's path, where it was packed now.
+    @discardableResult
+    func end(_ test: RunningTest, packsNow: Bool) -> String? {
+        guard test.isOfThisProcess else { return nil }
+        let stage = Self.endCapture(of: test)
+        if case .ended = stage { return nil }
+        let state = test.state.enter()
+        state.pointee.hasEnded = true
+        let hasFailed = !state.pointee.failures.isEmpty
+        let wasRefused = state.pointee.wasRefused
+        test.state.leave()
+        var finished: Capture?
+        if case .none = stage, hasFailed, wasRefused {
+            configuration.artifactsDirectory.countFailureLeftOut()
+        }
+        if case .open(let capture) = stage {
+            if hasFailed || capture.isOfPassingTest {
+                capture.end()
+                finished = capture
+            } else {
+                capture.discard()
+            }
+        }
+        // One that was skipped has told nothing.
+        if hasFailed || finished != nil, capturesPassingTests {
+            earlierAttempts.note(test.identity, hasFailed: hasFailed)
+        }
+        self.state.enter().pointee.remove(test)
+        self.state.leave()
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
+        // Before its bundle is there: should the process die in between, whoever finds the capture packs it, but
+        // of a test that the journal calls running there would be another bundle.
+        inFlight?.testEnded(test.id, leaving: left)
+        guard let finished else { return nil }
+        if packsNow { return pack(finished) }
+        packing.add { [self] in pack(finished) }
+        return nil
+    }
+
+    private static func endCapture(of test: RunningTest) -> RunningTest.CaptureStage {
+        let stage = test.capture.enter()
+        defer { test.capture.leave() }
+        let last = stage.pointee
+        stage.pointee = .ended
+        return last
+    }
+
+    @discardableResult
+    private func pack(_ capture: Capture) -> String? {
+        defer { passOnWarnings(of: capture) }
+        do {
+            let bundle = try capture.pack()
+            let end = capture.isOfPassingTest ? "passed" : "failed"
+            say("\(capture.test.name) \(end); what it left is in \(bundle)")
+            return bundle
+        } catch {
+            sayOnce("\(error)")
+            if error.isLimit { capture.directory.countFailureLeftOut() }
+            return nil
+        }
+    }
+
+    private func passOnWarnings(of capture: Capture) {
+        for warning in capture.takeWarnings() { say("warning: \(capture.test.name): \(warning)") }
+    }
+
+    // MARK: Standard error
+
+    func say(_ sentence: String) {
+        StandardError.writeLine("failure-artifacts: \(sentence)")
+    }
+
+    func sayOnce(_ sentence: String) {
+        if state.withLock({ $0.said.insert(sentence).inserted }) { say("warning: \(sentence)") }
+    }
+}

@@ -1,0 +1,139 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// What adapters report of a test.
+extension CaptureSession {
+    /// A test starts, before any of its code runs.
+    ///
+    /// - Parameters:
+    ///   - framework: The framework's name.
+    ///   - suite: The class or suite.
+    ///   - name: The method or function.
+    ///   - arguments: Of a parameterised test, each as its description.
+    ///   - location: What tells it from tests of the same name.
+    ///   - isAlone: Whether no other test runs before this one has ended. If not, its code is to run where
+    ///     ``RunningTest/ofTask`` is this test.
+    /// - Returns: The test, to be named in what is reported later.
+    package func testWillStart(
+        framework: String, suite: String, name: String, arguments: [String]? = nil,
+        location: String = "", isAlone: Bool
+    ) -> RunningTest {
+        let policy = policy
+        if policy.isWatching {
+            registry.ensureInstalled()
+            if !isAlone { registry.followTasks() }
+            registry.beginKeeping(maximumBytes: policy.maximumKeptBytes)
+            if policy.keepsBaselines { registry.keepBaselines() }
+        }
+        // Not by interpolation, which takes ten times as long in a debug build.
+        var key = suite
+        key += "\u{0}"
+        key += name
+        if !location.isEmpty { key += "\u{0}" + location }
+        if let arguments { for argument in arguments { key += "\u{0}\u{0}" + argument } }
+        let start = registry.now
+        let state = self.state.enter()
+        let attempt = Self.increment(&state.pointee.attempts[key, default: 0])
+        state.pointee.tests += 1
+        let identity = BundleMetadata.Test(
+            framework: framework, suite: suite, name: name, arguments: arguments, attempt: attempt)
+        let test = RunningTest(
+            id: state.pointee.tests, identity: identity, isAlone: isAlone, start: start,
+            isWatched: policy.isWatching)
+        if policy.keepsBaselines {
+            test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
+        }
+        state.pointee.add(test)
+        self.state.leave()
+        if !policy.isOff { inFlight?.testBegan(test.inJournal) }
+        return test
+    }
+
+    private static func increment(_ number: inout Int) -> Int {
+        number += 1
+        return number
+    }
+
+    /// A test has failed; to be called on the thread of the failure, before anything else of the test runs.
+    ///
+    /// When it returns, copies of the stores are on the disk. The bundle follows when the test has ended.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - event: What has happened.
+    ///   - testGoesOn: Whether ``testDidFinish(_:)`` will be called. If not, the bundle is there at once.
+    package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
+        guard test.isOfThisProcess else { return }
+        let configuration = configuration
+        guard configuration.mode != .off else { return }
+        let number = test.state.withLock { state in
+            if !state.hasEnded { state.failures.append(event) }
+            return state.hasEnded ? 0 : state.failures.count
+        }
+        if number == 0 { return }
+        if number == 1 {
+            update(test) { $0.spoolFailure(event) }
+        } else if configuration.mode == .everyFailure {
+            // While another thread makes a copy, it is not waited for: it may wait for this one.
+            update(test, unlessBusy: true) {
+                $0.spoolSnapshot(label: "failure-\(number)", at: event.date, after: event)
+            }
+        }
+        if !testGoesOn {
+            end(test, packsNow: true)
+            inFlight?.close()
+        }
+    }
+
+    /// Whether tests that pass may have to be captured: what it takes to do so is done for no others.
+    package var capturesPassingTests: Bool { policy.capturesPassingTests }
+
+    /// A test's own code has ended; to be called on its thread.
+    ///
+    /// If it has not failed, its stores are captured where that was asked for.
+    package func testDidReachEnd(_ test: RunningTest) {
+        guard capturesPassingTests, test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }) else {
+            return
+        }
+        let configuration = configuration
+        let directory = configuration.artifactsDirectory
+        guard
+            configuration.capturesPassingTests == .always
+                || earlierAttempts.hasFailed(test.identity, in: directory)
+        else { return }
+        let room = directory.roomForPassingTest(within: configuration.limits)
+        var hasRoom = room != nil
+        if let room { update(test) { hasRoom = $0.spoolPassing(maximumBytes: room) } }
+        if hasRoom { return }
+        sayOnce(
+            "For some tests that passed there is no room in '\(directory.path)', of which their bundles take half at "
+                + "most (FAILURE_ARTIFACTS_MAX_TOTAL_BYTES, FAILURE_ARTIFACTS_MAX_BUNDLES).")
+    }
+
+    /// A test has ended, after its teardown.
+    package func testDidFinish(_ test: RunningTest) {
+        end(test, packsNow: !policy.packsInBackground)
+    }
+
+    /// A test has ended, and its bundle is wanted now.
+    ///
+    /// - Returns: The bundle's path; nil where there is none.
+    package func testDidFinishAndIsPacked(_ test: RunningTest) -> String? {
+        end(test, packsNow: true)
+    }
+
+    /// Copies the stores of a test as they are now, for its bundle should it fail.
+    ///
+    /// - Parameters:
+    ///   - label: What the copies are called.
+    ///   - test: The test, on whose thread this is to be called.
+    func takeSnapshot(_ label: String, of test: RunningTest) {
+        guard test.isOfThisProcess, configuration.mode != .off else { return }
+        let date = Timestamp.now
+        let label = test.state.withLock { state in
+            state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
+        }
+        update(test) { $0.spoolSnapshot(label: label, at: date, after: nil) }
+    }
+}

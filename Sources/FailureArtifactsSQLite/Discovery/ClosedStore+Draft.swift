@@ -1,0 +1,48 @@
+internal import FailureArtifactsSystem
+
+extension ClosedStore {
+    /// A closed store of which more was kept than the statements of one connection, before its files are looked at.
+    struct Draft: Sendable {
+        let path: String?
+        /// The test that opened it; nil where that is not known.
+        let owner: TestID?
+        let identity: FileStatus.Identity?
+        /// The database's name on its connection.
+        let schema: String
+        /// The content at the end, where no file has it.
+        let last: KeptImage?
+        /// The content before a rollback that nothing followed but the end.
+        let beforeRollback: KeptImage?
+        /// The last statements of its connections.
+        let logs: KeptLogs
+        /// What it held when tests began to use it.
+        var baselines: [TestID: KeptImage] = [:]
+
+        /// The main database of a connection that was the last one to it.
+        static func main(
+            of connection: DiscoveredConnection, _ remains: Remains, _ baselines: [TestID: KeptImage]
+        ) -> Draft {
+            Draft(
+                path: connection.path, owner: connection.owner, identity: connection.identity,
+                schema: "main",
+                // With a transaction open at the end, that image is all there is of a store without a file.
+                last: remains.last ?? (connection.path == nil ? remains.imageBeforeRollback : nil),
+                beforeRollback: remains.imageBeforeRollback, logs: remains.logs, baselines: baselines)
+        }
+
+        /// The attached databases of a connection that had a file or content.
+        static func attached(
+            to connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?
+        ) -> [Draft] {
+            Set(remains.images.map(\.schema)).sorted().map { schema in
+                let mine = remains.only(schema)
+                let path = mine.images.last?.path
+                return Draft(
+                    path: path, owner: connection.owner, identity: mine.images.last?.identity,
+                    schema: schema,
+                    last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
+                    beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log))
+            }
+        }
+    }
+}

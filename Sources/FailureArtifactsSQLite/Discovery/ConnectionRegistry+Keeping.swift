@@ -1,0 +1,138 @@
+internal import CFailureArtifactsDiscovery
+internal import FailureArtifactsSystem
+
+/// Keeping what is lost.
+extension ConnectionRegistry {
+    /// Keeps what is lost from now on, see ``KeptImage``.
+    ///
+    /// - Parameter maximumBytes: Larger stores are not kept; 0 for none.
+    package func beginKeeping(maximumBytes: UInt64) {
+        let state = self.state.enter()
+        state.pointee.keepers += 1
+        if state.pointee.keepers == 1 {
+            // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
+            failure_artifacts_keeping_begins(
+                maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes))
+        }
+        self.state.leave()
+    }
+
+    /// What a test's stores hold when it begins to use them is kept from now on, see
+    /// ``DiscoveredStore/baseline(of:)``, as far as the test has things kept.
+    package func keepBaselines() {
+        state.withLock { $0.keepsBaselines = true }
+        failure_artifacts_test_starts()
+    }
+
+    /// Ends what a test has begun with ``beginKeeping(maximumBytes:)``.
+    ///
+    /// The stores that it has closed are forgotten, and with the last test all that was kept: nobody will ask
+    /// for it.
+    ///
+    /// - Parameter test: The test.
+    /// - Returns: The files of the stores that it has left open.
+    @discardableResult
+    package func endKeeping(of test: TestID? = nil) -> [String] {
+        let state = self.state.enter()
+        var left: [String] = []
+        if let test, failure_artifacts_connections_leave(test, failure_artifacts_statement_count()) {
+            left = Self.paths(leftBy: test)
+        }
+        if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }
+        state.pointee.keepers -= 1
+        let (closed, images) = (state.pointee.closed, state.pointee.images)
+        if state.pointee.keepers > 0 {
+            Self.forgetStores(of: test, &state.pointee)
+        } else {
+            failure_artifacts_keeping_ends()
+            state.pointee.closed = []
+            if !images.isEmpty { state.pointee.images = KeptImages() }
+            if !state.pointee.stores.isEmpty { state.pointee.stores = [:] }
+            state.pointee.baselineBytes = 0
+        }
+        self.state.leave()
+        // Freed only now that the lock is free.
+        withExtendedLifetime((closed, images)) {}
+        return left
+    }
+
+    private static func paths(leftBy test: TestID) -> [String] {
+        var paths: Set<String> = []
+        var next = failure_artifacts_connections_next(nil)
+        while let record = next {
+            if record.pointee.registration.owner == test, let path = record.pointee.path {
+                paths.insert(String(cString: path))
+            }
+            next = failure_artifacts_connections_next(record)
+        }
+        return paths.sorted()
+    }
+
+    private static func forgetUses(by test: TestID, _ state: inout State) {
+        for (serial, users) in state.users where users.contains(test) {
+            state.users[serial]?.remove(test)
+        }
+    }
+
+    /// Of a test that others outlive: what it has closed would take the room of what they close.
+    private static func forgetStores(of test: TestID?, _ state: inout State) {
+        let gone = state.closed.filter { $0.owner == test }
+        state.images.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
+        state.closed.removeAll { $0.owner == test }
+    }
+
+    /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
+    /// that was done with the connection.
+    func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> KeptImage? {
+        guard let start = connection.lastUse?.unwoundAt else { return nil }
+        return state.withLock { state in
+            state.images[connection.serial].last { $0.isOfRollback(since: start) && $0.schema == schema }
+        }
+    }
+
+    /// As above, of connections to a store that have ended while others of it are open.
+    func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
+        state.withLock { $0.stores[main]?.remains?.imageBeforeRollback }
+    }
+
+    // MARK: What C reports
+
+    func kept(
+        _ image: failure_artifacts_image, of record: UnsafeMutablePointer<failure_artifacts_connection>
+    ) {
+        let image = KeptImage(image)
+        state.withLock { state in
+            guard state.isKeeping else { return }
+            record.pointee.registration.is_noted = true
+            state.images.add(image, of: record.pointee.serial)
+        }
+    }
+
+    /// Keeps what a store holds before a test uses it for the first time.
+    func usedSinceStart(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
+        guard isWanted, let test = observer?.currentTest() else { return }
+        let isDue = state.withLock { state in
+            let connection = DiscoveredConnection(record, users: [])
+            if state.stores[connection.main]?.baselines[test] != nil { return false }
+            // Closed and opened again.
+            guard
+                let known = state.closed.last(where: { $0.isSame(as: connection) })?.baselines[test]
+            else { return state.baselineBytes < KeptImages.maximumBytes }
+            state.stores[connection.main, default: OpenStore()].baselines[test] = known
+            return false
+        }
+        guard isDue else { return }
+        let image = KeptImage(failure_artifacts_image_at_start(record))
+        state.withLock { state in
+            let connection = DiscoveredConnection(record, users: [])
+            state.stores[connection.main, default: OpenStore()].baselines[test] = image
+            if image.isThere { state.baselineBytes += image.size }
+        }
+    }
+
+    /// What an open store held when tests began to use it.
+    func baselines(of main: DiscoveredConnection.Main) -> [TestID: KeptImage] {
+        state.withLock { $0.stores[main]?.baselines ?? [:] }
+    }
+}

@@ -1,0 +1,42 @@
+/// What was kept of connections that have ended, of one database or several.
+struct Remains {
+    private(set) var images: [KeptImage] = []
+    /// In the order of their end.
+    private(set) var logs = KeptLogs()
+    /// The last statement of those that were not rolled back last.
+    private var lastUse: UInt64 = 0
+
+    /// Adds what a connection leaves.
+    ///
+    /// - Parameters:
+    ///   - images: What was kept of it.
+    ///   - log: Its last statements.
+    ///   - use: Its last statement, counted over all connections.
+    ///   - unwoundAt: Where the last thing that was done with it is a rollback: how many statements there had
+    ///     been before.
+    mutating func add(
+        _ images: [KeptImage], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?
+    ) {
+        self.images += images.filter { image in
+            image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
+        }
+        logs.add(log)
+        if unwoundAt == nil { lastUse = max(lastUse, use) }
+    }
+
+    /// The part that one database has in it.
+    func only(_ schema: String) -> Remains {
+        var result = self
+        result.images.removeAll { $0.schema != schema }
+        return result
+    }
+
+    /// The content at the end, where no file has it.
+    var last: KeptImage? { images.last { $0.reason == .end && $0.size > 0 } }
+
+    /// The content before a rollback that nothing followed but the end.
+    var imageBeforeRollback: KeptImage? {
+        let latest = images.filter { $0.reason == .rollback }.max { $0.order < $1.order }
+        return latest.flatMap { $0.order >= lastUse ? $0 : nil }
+    }
+}
