@@ -8,3 +8,6 @@ KEPT = ROOT / ".build" / "benchmark"
 STORES = KEPT / "stores"
 TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
 SUITE = ROOT / ".build" / "nested" / "debug" / "benchmark-suitePackageTests.xctest"
+# GRDB as it is, and as its own tests are run.
+GRDB = KEPT / "grdb"
+GRDB_TESTS = KEPT / "grdb-tests"
