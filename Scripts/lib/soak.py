@@ -30,7 +30,7 @@ class Soak:
         parts = ["failing" if arguments.failing else "plain", arguments.sanitize, arguments.configuration]
         self.name = "-".join(part for part in parts if part)
         self.checkout = PLACE / parts[0]
-        self.temporary = PLACE / "tmp"
+        self.temporary = PLACE / f"{self.name}-tmp"
         self.problems = []
         self.failed = {}  # For each variant, how often which test failed.
 
