@@ -198,7 +198,7 @@ def run(program, path, output, tests=None, **variables):
     """Runs tests as `swift test` does; gives the status and the seconds it took.
 
     - output: A file for what is printed.
-    - tests: As `Class.method`; all, where it is None.
+    - tests: Each as `Class` or `Class.method`; all, where it is None.
     - variables: Added to the environment, which has no other settings of the product.
     """
     command = [str(program)]
