@@ -13,7 +13,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "measurements")]
+sys.path[:0] = [str(HERE), str(HERE / "measurements"), str(HERE.parent / "lib")]
 
 from bench import Bench  # noqa: E402
 import growth  # noqa: E402

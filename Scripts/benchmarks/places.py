@@ -9,3 +9,6 @@ STORES = KEPT / "stores"
 TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
 SUITE = ROOT / ".build" / "nested" / "debug" / "benchmark-suitePackageTests.xctest"
 RESOURCES = ROOT / "Sources" / "FailureArtifacts" / "Documentation.docc" / "Resources"
+# GRDB as it is, and as its own tests are run.
+GRDB = KEPT / "grdb"
+GRDB_TESTS = KEPT / "grdb-tests"

@@ -1,27 +1,24 @@
 """A clean debug build of the product in a package of a user's, and one of GRDB."""
 
 import shutil
-import subprocess
-import sys
 
 from bench import scratch, timed
-from places import KEPT, ROOT
-
-VERSION = "7.10.0"
+import grdb
+from places import GRDB, ROOT
 
 
 def measure(bench):
     # It takes minutes, and that both build is checked by the integration tests.
     if bench.mode == "smoke":
         return
-    grdb = checkout()
+    grdb.prepare(GRDB)
     with scratch() as directory:
         user = directory / "user"
         write(user)
         # Once each: minutes do not vary as milliseconds do.
         found = bench.interleave(
             0, ours=lambda: clean_build(user, directory / "ours", "User"),
-            grdb=lambda: clean_build(grdb, directory / "grdb", "GRDB"))
+            grdb=lambda: clean_build(GRDB, directory / "grdb", "GRDB"))
     bench.compare("clean debug build in a user's package", found["ours"], "GRDB's", found["grdb"], goal=0.3)
 
 
@@ -49,15 +46,3 @@ let package = Package(
     ]
 )
 ''')
-
-
-def checkout():
-    """GRDB's sources."""
-    path = KEPT / f"grdb-{VERSION}"
-    if not path.exists():
-        KEPT.mkdir(parents=True, exist_ok=True)
-        command = [
-            "git", "clone", "--quiet", "--depth", "1", "--branch", VERSION, "https://github.com/groue/GRDB.swift", path]
-        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
-            sys.exit(f"GRDB {VERSION} could not be cloned.")
-    return path

@@ -1,0 +1,249 @@
+"""Runs GRDB's own tests without the product and with it, and compares: see `Scripts/soak`."""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+
+import grdb
+import sanitizers
+from grdb import Failure, PLANTED, ROOT
+from xctest_log import Log
+
+PLACE = ROOT / ".build" / "soak"
+TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
+VARIANTS = ("without", "with")
+REPETITIONS = 20
+
+
+class Soak:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        parts = ["failing" if arguments.failing else "plain", arguments.sanitize, arguments.configuration]
+        self.name = "-".join(part for part in parts if part)
+        self.checkout = PLACE / parts[0]
+        self.temporary = PLACE / f"{self.name}-tmp"
+        self.problems = []
+        self.failed = {}  # For each variant, how often which test failed.
+
+    def file(self, variant, what):
+        return PLACE / f"{self.name}-{variant}.{what}"
+
+    def problem(self, text):
+        self.problems.append(text)
+        print(text, flush=True)
+
+    # Building and running
+
+    def build(self):
+        start = time.monotonic()
+        self.programs = grdb.build_both(
+            self.checkout, PLACE / f"build-{self.name}", PLACE / f"{self.name}-build", self.arguments.failing,
+            self.arguments.configuration, self.arguments.sanitize)
+        print(f"built in {time.monotonic() - start:.0f} s", flush=True)
+
+    def execute(self, variant, log, tests=None):
+        """Runs tests, and gives status, seconds, and what was printed."""
+        # The suite leaves hundreds of directories.
+        shutil.rmtree(self.temporary, ignore_errors=True)
+        self.temporary.mkdir()
+        variables = {
+            "TMPDIR": self.temporary, "FAILURE_ARTIFACTS_DIR": self.file(variant, "bundles"),
+            "FAILURE_ARTIFACTS_MAX_BUNDLES": 1_000_000, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": 1 << 40,
+            **sanitizers.variables(self.arguments.sanitize, self.file(variant, "reports"))}
+        with open(log, "wb") as output:
+            status, seconds = grdb.run(self.programs[variant], self.checkout, output, tests, **variables)
+        parsed = Log(log.read_text(errors="replace"))
+        self.failed[variant].update(name for name, result in parsed.ended if result == "failed")
+        return status, seconds, parsed
+
+    def run(self, variant):
+        """Runs all tests; gives the result of each."""
+        self.failed[variant] = collections.Counter()
+        shutil.rmtree(self.file(variant, "bundles"), ignore_errors=True)
+        sanitizers.forget(self.file(variant, "reports"))
+        log = self.file(variant, "log")
+        status, seconds, parsed = self.execute(variant, log)
+        results = {name: self.result(parsed, name, result) for name, result in parsed.ended}
+        if not results:
+            raise Failure(f"{log.read_text(errors='replace')[-20000:]}\nGRDB's suite could not run.")
+        counts = collections.Counter(results.values())
+        print(f"{variant:8} {len(results)} tests: "
+              f"{', '.join(f'{count} {result}' for result, count in sorted(counts.items()))}; "
+              f"status {status}, in {seconds:.0f} s", flush=True)
+        if status != int(counts["failed"] + counts[PLANTED] > 0):
+            self.problem(f"The process did not end as XCTest ends it, but with status {status}: see {log}.")
+        return results
+
+    @staticmethod
+    def result(parsed, name, result):
+        """`planted` where a test failed with what was planted, and with that only."""
+        return PLANTED if result == "failed" and parsed.failures[name] == [f"failed - {PLANTED}"] else result
+
+    def settle(self, variant, tests, results):
+        """Runs tests that failed again, each alone and many times, and puts down what they give then.
+
+        Some of GRDB's tests are decided by a race between its own threads.
+        """
+        for test in tests:
+            found = collections.Counter()
+            for number in range(REPETITIONS):
+                log = self.file(variant, f"alone-{test}-{number}.log")
+                parsed = self.execute(variant, log, [test])[2]
+                found.update(self.result(parsed, name, result) for name, result in parsed.ended if name == test)
+                if "failed" not in found or found["failed"] + 1 < sum(found.values()):
+                    log.unlink()
+            results[test] = found.most_common(1)[0][0] if len(found) == 1 else "unsteady"
+            print(f"{variant:8} alone, {REPETITIONS} times: {test}: "
+                  f"{', '.join(f'{count} times {result}' for result, count in sorted(found.items()))}", flush=True)
+
+    # Comparing
+
+    def compare(self, results):
+        without, ours = (results[variant] for variant in VARIANTS)
+        differences = [
+            f"{test}: {without.get(test, 'not run')} without the product, {ours.get(test, 'not run')} with it"
+            for test in sorted({*without, *ours}) if without.get(test) != ours.get(test)]
+        if differences:
+            self.problem("\n".join(["The results differ:", *differences]))
+        else:
+            print("The results are the same, test by test.")
+        if self.arguments.failing:
+            passed = [test for test, result in sorted(ours.items()) if result == "passed"]
+            if passed:
+                self.problem(f"These tests did not fail, although that was planted: {', '.join(passed)}.")
+
+    # Bundles
+
+    def check_bundles(self):
+        directory = self.file("with", "bundles")
+        bundles = sorted(directory.glob("*.zip")) if directory.exists() else []
+        found, stores, ways, said = (collections.Counter() for _ in range(4))
+        for bundle in bundles:
+            with zipfile.ZipFile(bundle) as archive:
+                metadata = json.loads(archive.read("metadata.json"))
+            found[f"{metadata['test']['suite']}.{metadata['test']['name']}"] += 1
+            stores[min(len(metadata["stores"]), 3)] += 1
+            ways.update(way_of_copying(store) for store in metadata["stores"])
+            said.update({without_particulars(text) for text in metadata["warnings"]})
+        failed = self.failed["with"]
+        print(f"{len(bundles)} bundles ({size(bundles) / (1 << 20):.0f} MiB) were left for {failed.total()} failures "
+              f"of tests: {stores[0]} without a store, {stores[1]} with one, {stores[2]} with two, "
+              f"{stores[3]} with more.")
+        for text, count in ways.most_common():
+            print(f"{count:6} stores: {text}")
+        for text, count in said.most_common():
+            print(f"{count:6} bundles warn: {text}")
+        # Also where a test has opened no store, the bundle tells of its failure.
+        if failed - found:
+            self.problem(f"Bundles are missing: {', '.join(sorted((failed - found).elements()))}.")
+        if found - failed:
+            self.problem(f"There are too many bundles: {', '.join(sorted((found - failed).elements()))}.")
+        if (directory / ".in-flight").exists() and any((directory / ".in-flight").iterdir()):
+            self.problem("Something is left in flight.")
+        if bundles:
+            self.verify(directory, bundles)
+
+    def verify(self, directory, bundles):
+        start = time.monotonic()
+        output = self.file("with", "verified")
+        with open(output, "wb") as file:
+            subprocess.run([TOOL, "verify", "--json", directory], stdout=file)
+        checks = [json.loads(line) for line in output.read_text().splitlines()]
+        bad = {check["bundle"]: check["problems"] for check in checks if not check["ok"]}
+        for bundle in [bundle for bundle in bad if has_no_database(bundle, self.checkout)]:
+            print(f"{pathlib.Path(bundle).name} has the very file that the test opened, which is no database.")
+            del bad[bundle]
+        for bundle, problems in bad.items():
+            self.problem(f"'failure-artifacts verify' says of {bundle}: {' '.join(problems)}")
+        if len(checks) != len(bundles):
+            self.problem(f"'failure-artifacts verify' looked at {len(checks)} bundles: {output}.")
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            broken = [bundle.name for bundle, sound in zip(bundles, pool.map(is_sound_zip, bundles)) if not sound]
+        if broken:
+            self.problem(f"'unzip -t' refuses {', '.join(broken)}.")
+        print(f"'failure-artifacts verify' accepts {len(checks) - len(bad)} of them, and 'unzip -t' "
+              f"{len(bundles) - len(broken)}, in {time.monotonic() - start:.0f} s.", flush=True)
+
+    # Sanitizers
+
+    def check_reports(self):
+        found = {variant: sanitizers.reports(self.file(variant, "reports")) for variant in VARIANTS}
+        places = {variant: collections.Counter(report.place for report in found[variant]) for variant in VARIANTS}
+        ours = [report for report in found["with"] if report.is_ours]
+        print(f"{self.arguments.sanitize} sanitizer: {len(found['without'])} reports without the product, "
+              f"{len(found['with'])} with it, {len(ours)} of them with a function of ours in a stack")
+        others = collections.Counter(report.place for report in found["with"] if not report.is_ours)
+        for place in sorted({*others, *places["without"]}):
+            print(f"{places['without'][place]:6} without, {others[place]} with: {place}")
+        if ours:
+            self.file("with", "reports-of-ours").write_text("\n".join(report.text for report in ours))
+            counts = collections.Counter(report.place for report in ours).most_common()
+            self.problem("\n".join([
+                f"Reports with functions of ours, in {self.file('with', 'reports-of-ours')}:",
+                *(f"{count:6} times {place}" for place, count in counts)]))
+
+    def all(self):
+        self.build()
+        results = {variant: self.run(variant) for variant in VARIANTS}
+        failed = sorted({test for found in results.values() for test, result in found.items() if result == "failed"})
+        for variant in VARIANTS:
+            self.settle(variant, failed, results[variant])
+        self.compare(results)
+        self.check_bundles()
+        if self.arguments.sanitize:
+            self.check_reports()
+        return not self.problems
+
+
+def way_of_copying(store):
+    capture = store["capture"]
+    if "entry" not in store:
+        return without_particulars(f"{capture['method']}. {capture.get('reason')}")
+    state = "consistent" if capture["consistent"] else "not consistent"
+    return f"{capture['method']}, {state}, integrity {without_particulars(store.get('integrity') or 'unknown')}"
+
+
+def without_particulars(text):
+    """A warning as it is for all stores."""
+    text = re.sub(r"'[^']*'", "'…'", text)
+    return re.sub(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\S*|\d+", "…", text)
+
+
+def has_no_database(bundle, checkout):
+    """Whether it is of the test that opens a picture, and has that as its store."""
+    if not pathlib.Path(bundle).name.startswith("DatabaseQueueTests.testInvalidFileFormat-"):
+        return False
+    with zipfile.ZipFile(bundle) as archive:
+        picture = (checkout / "Tests/GRDBTests/Betty.jpeg").read_bytes()
+        return picture == archive.read("stores/Betty.sqlite")
+
+
+def is_sound_zip(path):
+    command = ["unzip", "-tq", path]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def size(files):
+    return sum(file.stat().st_size for file in files)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="Scripts/soak", description=__doc__)
+    parser.add_argument("--failing", action="store_true", help="every test is made to fail at its end")
+    parser.add_argument("--configuration", choices=["debug", "release"], default="debug")
+    parser.add_argument("--sanitize", choices=["thread", "address"], help="under a sanitizer")
+    PLACE.mkdir(parents=True, exist_ok=True)
+    return 0 if Soak(parser.parse_args()).all() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""What XCTest prints: how each test ended, and what it failed with."""
+
+import collections
+import dataclasses
+import re
+
+# On Apple's systems a test is called `-[Module.Class method]`.
+NAME = r"(?:-\[\w+\.(\w+) (\w+)\]|(\w+)\.(\w+))"
+ENDED = re.compile(rf"^Test Case '{NAME}' (passed|failed|skipped) \(", re.MULTILINE)
+FAILURE = re.compile(rf"^.*?:\d+: error: {NAME} : (.*)$", re.MULTILINE)
+
+
+@dataclasses.dataclass
+class Log:
+    """What a run of tests has printed."""
+
+    ended: list[tuple[str, str]]  # Name and result of each test, in the order in which they ended.
+    failures: dict[str, list[str]]  # What each test failed with.
+
+    def __init__(self, text):
+        self.ended = [(name_of(match.groups()), match[5]) for match in ENDED.finditer(text)]
+        self.failures = collections.defaultdict(list)
+        for match in FAILURE.finditer(text):
+            self.failures[name_of(match.groups())].append(match[5])
+
+
+def name_of(groups):
+    return ".".join(part for part in groups[:4] if part)
