@@ -47,10 +47,13 @@ let package = Package(
         .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
         .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
+            name: "CFailureArtifactsJSON",
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsDiscovery"]),
+        .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsRedaction",
+                "CFailureArtifactsJSON", "CFailureArtifactsRedaction",
             ],
             swiftSettings: settings),
 

@@ -70,19 +70,25 @@ package enum FileSystem {
     package static func createDirectory(
         _ path: String, permissions: UInt16 = directoryPermissions
     ) throws(SystemError) {
-        if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
-        let error = SystemError.last("create directory", path)
-        if error.isAlreadyExists {
-            guard try status(of: path)?.kind == .directory else { throw error }
-            return
-        }
         let parent = Path.directory(of: path)
-        guard error.isNotFound, parent != path, !parent.isEmpty else { throw error }
-        try createDirectory(parent, permissions: permissions)
-        if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
-        let second = SystemError.last("create directory", path)
-        // Another process may have been faster.
-        guard second.isAlreadyExists else { throw second }
+        var attemptsLeft = 100
+        while true {
+            if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
+            let error = SystemError.last("create directory", path)
+            attemptsLeft -= 1
+            if error.isAlreadyExists {
+                let kind = try status(of: path)?.kind
+                if kind == .directory { return }
+                // Unless somebody has removed it meanwhile.
+                guard kind == nil, attemptsLeft > 0 else { throw error }
+            } else {
+                // The parent may be removed, too, before the directory is in it.
+                guard error.isNotFound, parent != path, !parent.isEmpty, attemptsLeft > 0 else {
+                    throw error
+                }
+                try createDirectory(parent, permissions: permissions)
+            }
+        }
     }
 
     /// Gives a new directory's owner what a mask has taken away that a test has set.

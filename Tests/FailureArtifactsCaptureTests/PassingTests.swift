@@ -1,6 +1,6 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsBundle
-@testable import FailureArtifactsReading
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsZip
 import Foundation

@@ -40,6 +40,45 @@ import Testing
         }
     }
 
+    /// SQLite 3.40.1 calls its own JSON functions unsafe.
+    @Test func storesWithJSON() throws {
+        let document = #"{"name": "apple", "tags": ["red", "round"], "price": {"euro": 2}}"#
+        let schema = """
+            CREATE TABLE t(id INTEGER PRIMARY KEY, document TEXT CHECK (document IS NULL OR json_valid(document)),
+              name TEXT AS (json_extract(document, '$.name')),
+              tags TEXT AS (json_set('{}', '$.tags', json_extract(document, '$.tags'))),
+              both TEXT AS (json_array(json_extract(document, '$.name', '$.tags'), json('[1]'), '[1]')) STORED,
+              euro AS (document -> '$.price' ->> 'euro'));
+            CREATE INDEX i ON t(json_type(document, '$.tags'), upper(json_extract(document, '$.name')));
+            CREATE VIEW v AS SELECT json_object('name', name, 'all', json(tags)) AS o, typeof(euro) AS type FROM t;
+            INSERT INTO t(document) VALUES ('\(document)'), ('{}'), (NULL);
+            """
+        let queries = [
+            "SELECT * FROM t", "SELECT * FROM v", "PRAGMA integrity_check",
+            "SELECT id FROM t WHERE json_type(document, '$.tags') = 'array'",
+            "SELECT json_patch(document, '{\"a\": null}'), json_quote(name), json(document) FROM t",
+            "SELECT value FROM t, json_each(t.tags) ORDER BY 1",
+        ]
+        try withStore(schema) { path in
+            let trusting = try Connection(path: path, mode: .readOnly)
+            let connection = try Connection.untrusted(path)
+            for query in queries {
+                #expect(try rows(query, of: connection) == rows(query, of: trusting), "\(query)")
+            }
+            let error = #expect(throws: SQLiteError.self) { try connection.execute("SELECT json('{')") }
+            #expect(error?.message == "malformed JSON")
+        }
+    }
+
+    private func rows(_ sql: String, of connection: borrowing Connection) throws -> [[String]] {
+        let statement = try connection.prepare(sql)
+        var rows: [[String]] = []
+        while try statement.step() {
+            rows.append(statement.columnNames.indices.map { "\(statement.value(at: $0))" })
+        }
+        return rows
+    }
+
     @Test func extensions() throws {
         try withStore("CREATE TABLE t(a)") { path in
             let connection = try Connection.untrusted(path)

@@ -29,6 +29,24 @@ import Testing
         }
     }
 
+    @Test func directoriesThatOthersRemoveAreCreated() throws {
+        try withTemporaryDirectory { directory in
+            let failures = Lock<[SystemError]>([])
+            DispatchQueue.concurrentPerform(iterations: 8) { _ in
+                for _ in 0..<2000 {
+                    do throws(SystemError) {
+                        try FileSystem.createDirectory(directory + "/a/b")
+                    } catch {
+                        failures.withLock { $0.append(error) }
+                    }
+                    try? FileSystem.removeEmptyDirectory(directory + "/a/b")
+                    try? FileSystem.removeEmptyDirectory(directory + "/a")
+                }
+            }
+            #expect(failures.withLock(\.self) == [])
+        }
+    }
+
     @Test func aFileIsWrittenAndReadAtOffsets() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/file"

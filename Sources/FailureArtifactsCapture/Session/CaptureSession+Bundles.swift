@@ -73,9 +73,10 @@ extension CaptureSession {
         if hasFailed || finished != nil, capturesPassingTests {
             earlierAttempts.note(test.identity, hasFailed: hasFailed)
         }
+        // While it counts as running: what it leaves open would seem to be used by others until that is noted.
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
         self.state.enter().pointee.remove(test)
         self.state.leave()
-        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
         // Before its bundle is there: should the process die in between, whoever finds the capture packs it, but
         // of a test that the journal calls running there would be another bundle.
         inFlight?.testEnded(test.id, leaving: left)

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsJSON
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -27,7 +28,8 @@ extension Connection {
     ///
     /// - Defensive mode and `query_only`: nothing is written, neither by pragmas nor by way of shadow tables.
     /// - The schema is not trusted: its views, triggers, generated columns, CHECK constraints and indexes call no
-    ///   function with side effects, and no virtual table that was not declared innocuous.
+    ///   function with side effects, and no virtual table that was not declared innocuous. SQLite's functions for
+    ///   JSON are taken for what they are, also by versions that mark them wrongly.
     /// - No extension is loaded, no trigger is run, no tokenizer is taken by its address.
     /// - Sizes, nesting and time have limits.
     ///
@@ -63,6 +65,9 @@ extension Connection {
             (SQLITE_LIMIT_TRIGGER_DEPTH, 1), (SQLITE_LIMIT_WORKER_THREADS, 0),
         ] {
             sqlite3_limit(handle, category, value)
+        }
+        guard failure_artifacts_trust_json(handle) == SQLITE_OK else {
+            throw SQLiteError("prepare", handle: handle)
         }
         setTimeLimit(limits.seconds)
         // No pragma here reads the file: that it is no database is said by the first statement that does.

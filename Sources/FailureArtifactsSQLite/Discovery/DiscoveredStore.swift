@@ -141,7 +141,11 @@ package struct DiscoveredStore: Sendable {
 
     /// Whether a statement was run on it after the test that opened it had ended.
     package var isUsedByOthers: Bool {
-        accesses.contains { ($0.connection.lastUse?.order ?? 0) > $0.connection.leftAt }
+        accesses.contains { access in
+            // Nothing is left as long as its owner was still at it when this was looked at.
+            access.connection.leftAt > 0
+                && (access.connection.lastUse?.order ?? 0) > access.connection.leftAt
+        }
     }
 
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.

@@ -1,4 +1,4 @@
-@testable import FailureArtifactsReading
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import Foundation
 import Testing

@@ -1,5 +1,5 @@
 import FailureArtifactsBundle
-@testable import FailureArtifactsReading
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing

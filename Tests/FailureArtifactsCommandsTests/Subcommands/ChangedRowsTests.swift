@@ -1,4 +1,4 @@
-@testable import FailureArtifactsReading
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing

@@ -1,5 +1,5 @@
 import CFailureArtifactsSQLite
-@testable import FailureArtifactsReading
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import Foundation
 import Testing

@@ -82,6 +82,11 @@ def library():
     return built
 
 
+def preloaded():
+    """What has a program load it: a path with a space in it would be taken for two."""
+    return {"LD_PRELOAD": library().name, "LD_LIBRARY_PATH": str(library().parent)}
+
+
 @dataclasses.dataclass(frozen=True)
 class Point:
     """A call, and what it does."""
@@ -116,7 +121,7 @@ class Place:
         environment = clean_environment(self.scratch, **variables)
         if watched:
             self.log.unlink(missing_ok=True)
-            environment |= {"LD_PRELOAD": str(library()), "FAULTS_LOG": str(self.log), **watched}
+            environment |= {**preloaded(), "FAULTS_LOG": str(self.log), **watched}
         if point:
             environment["FAULTS_AT"] = point.setting
         return subprocess.run(

@@ -11,7 +11,7 @@ import unittest
 
 import harness
 from harness import EXECUTABLE, SuiteCase, clean_environment, timeless
-from test_faults import SUITE as FAULTS, TESTS as FAULT_TESTS, TOOL, library
+from test_faults import SUITE as FAULTS, TESTS as FAULT_TESTS, TOOL, preloaded
 
 LINUX = sys.platform.startswith("linux")
 SURROUNDINGS = "ExplicitSuite.SurroundingsTests"
@@ -74,7 +74,7 @@ class Case(SuiteCase):
 @unittest.skipUnless(LINUX, "The clock is that of a library which is preloaded.")
 class Clock(Case):
     def shifted(self, clock, selection=FAULTS):
-        found = run(selection, self.directory, LD_PRELOAD=str(library()), FAULTS_CLOCK=clock)
+        found = run(selection, self.directory, FAULTS_CLOCK=clock, **preloaded())
         self.assertEqual(found.status, 1, found.errors)
         self.assertEqual(found.warnings, [])
         self.assertTidy(found, 7)

@@ -304,6 +304,19 @@ class Ownership(TestingCase):
         self.assertEqual(runs, collections.Counter(expected))
 
 
+    def test_stores_that_are_left_open(self):
+        """What has just ended beside a failing test is none of it, although its store is open."""
+        selection = only("LeavingTests", "leaves", "--repetitions", "5")
+        with tempfile.TemporaryDirectory(prefix="leaving ") as name:
+            directory = pathlib.Path(name)
+            limits = {"FAILURE_ARTIFACTS_MAX_BUNDLES": "1000000"}
+            process = launch(selection, directory, limits, patience=300)
+            found = read(process, directory / "failure-artifacts")
+        self.assertTidy(found, 160)
+        for bundle in found.bundles:
+            self.assertStores(bundle, left=bundle.metadata["test"]["arguments"])
+
+
 class BothFrameworks(SuiteCase):
     """XCTest and Swift Testing in one module, each started as `swift test` starts it."""
 

@@ -193,3 +193,13 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
         await Self.meeting.arrive()
     }
 }
+
+/// 64 tests at the same time that end when they like and leave their stores open; every second one fails.
+@Suite(.failureArtifacts) struct LeavingTests {
+    @Test(arguments: 0..<64) func leaves(_ number: Int) async throws {
+        let store = try Connection(try freshPath("left.sqlite"), fruit: "\(number)")
+        _ = Unmanaged.passRetained(store)
+        for _ in 0..<number % 7 { await Task.yield() }
+        #expect(number % 2 == 1, "one of many")
+    }
+}

@@ -1,0 +1,137 @@
+#include "json.h"
+
+#include "discovery.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What a value of SQLite's has for a subtype if it is JSON.
+enum { json_subtype = 'J' };
+
+// As many as a function can have.
+enum { maximum_count = 127 };
+
+// The empty database that calls the originals, shared by the functions of one connection.
+typedef struct helper {
+    sqlite3 *db;
+    int uses;
+} helper;
+
+typedef struct function {
+    helper *helper;
+    // The call that was made last: it is as a rule the next one as well.
+    sqlite3_stmt *statement;
+    int count;
+    bool is_json[maximum_count];
+    char name[];
+} function;
+
+static void release(helper *helper) {
+    if (--helper->uses > 0) return;
+    sqlite3_close(helper->db);
+    free(helper);
+}
+
+static void function_ends(void *context) {
+    function *function = context;
+    sqlite3_finalize(function->statement);
+    release(function->helper);
+    free(function);
+}
+
+// SELECT "json_set"(?, ?, json(?)): binding a value takes its subtype away.
+static int prepare(function *function, int count, const bool *is_json) {
+    sqlite3_finalize(function->statement);
+    function->statement = NULL;
+    sqlite3_str *sql = sqlite3_str_new(function->helper->db);
+    sqlite3_str_appendf(sql, "SELECT \"%w\"(", function->name);
+    for (int i = 0; i < count; i++) {
+        sqlite3_str_appendall(sql, i ? ", " : "");
+        sqlite3_str_appendall(sql, is_json[i] ? "json(?)" : "?");
+    }
+    sqlite3_str_appendall(sql, ")");
+    char *text = sqlite3_str_finish(sql);
+    if (!text) return SQLITE_NOMEM;
+    int code = sqlite3_prepare_v2(function->helper->db, text, -1, &function->statement, NULL);
+    sqlite3_free(text);
+    function->count = count;
+    memcpy(function->is_json, is_json, (size_t)count * sizeof *is_json);
+    return code;
+}
+
+static void call(sqlite3_context *context, int count, sqlite3_value **values) {
+    function *function = sqlite3_user_data(context);
+    sqlite3 *db = function->helper->db;
+    bool is_json[maximum_count] = {false};
+    if (count > maximum_count) return sqlite3_result_error_code(context, SQLITE_MISUSE);
+    for (int i = 0; i < count; i++) is_json[i] = sqlite3_value_subtype(values[i]) == json_subtype;
+    int code = SQLITE_OK;
+    bool is_same = function->statement && function->count == count
+        && memcmp(function->is_json, is_json, (size_t)count * sizeof *is_json) == 0;
+    if (!is_same) code = prepare(function, count, is_json);
+    for (int i = 0; i < count && code == SQLITE_OK; i++) {
+        code = sqlite3_bind_value(function->statement, i + 1, values[i]);
+    }
+    if (code == SQLITE_OK) code = sqlite3_step(function->statement);
+    if (code == SQLITE_ROW) {
+        sqlite3_value *result = sqlite3_column_value(function->statement, 0);
+        sqlite3_result_value(context, result);
+        if (sqlite3_value_subtype(result) == json_subtype) sqlite3_result_subtype(context, json_subtype);
+    } else if (code == SQLITE_NOMEM) {
+        sqlite3_result_error_nomem(context);
+    } else {
+        sqlite3_result_error(context, sqlite3_errmsg(db), -1);
+    }
+    if (!function->statement) return;
+    sqlite3_reset(function->statement);
+    sqlite3_clear_bindings(function->statement);
+}
+
+static helper *create_helper(void) {
+    helper *helper = malloc(sizeof *helper);
+    if (!helper) return NULL;
+    helper->uses = 1;
+    failure_artifacts_discovery_pause();
+    int code = sqlite3_open_v2(
+        ":memory:", &helper->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, failure_artifacts_system_vfs());
+    failure_artifacts_discovery_resume();
+    if (code == SQLITE_OK) return helper;
+    release(helper);
+    return NULL;
+}
+
+static int replace(sqlite3 *db, helper *helper, const char *name, int count) {
+    function *function = calloc(1, sizeof *function + strlen(name) + 1);
+    if (!function) return SQLITE_NOMEM;
+    function->helper = helper;
+    helper->uses++;
+    strcpy(function->name, name);
+    // Where it fails, SQLite has called the destructor.
+    return sqlite3_create_function_v2(
+        db, name, count, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_SUBTYPE, function, call,
+        NULL, NULL, function_ends);
+}
+
+// The flags are SQLite's own, those of an innocuous function have SQLITE_INNOCUOUS. Aggregates are of another type.
+static const char misjudged[] =
+    "SELECT DISTINCT name, narg FROM pragma_function_list "
+    "WHERE builtin AND type = 's' AND flags & 0x200000 = 0 AND (name LIKE 'json%' OR name IN ('->', '->>'))";
+
+int failure_artifacts_trust_json(sqlite3 *db) {
+    helper *helper = create_helper();
+    if (!helper) return SQLITE_NOMEM;
+    // Asked of the helper, so that no schema has to be read for it.
+    sqlite3_stmt *statement = NULL;
+    // A version that cannot be asked is older than the mistake.
+    int code = sqlite3_prepare_v2(helper->db, misjudged, -1, &statement, NULL) == SQLITE_OK ? SQLITE_ROW : SQLITE_DONE;
+    while (code == SQLITE_ROW && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        int result = name ? replace(db, helper, name, sqlite3_column_int(statement, 1)) : SQLITE_NOMEM;
+        if (result != SQLITE_OK) code = result;
+    }
+    sqlite3_finalize(statement);
+    release(helper);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
