@@ -78,8 +78,8 @@ struct DirectoryAccount: Equatable {
 struct AccountFile: ~Copyable {
     static let name = ".budget"
     /// Seconds until it is given up: whoever has the lock needs it for microseconds, unless somebody has stopped
-    /// the process.
-    private static let patience = 2.0
+    /// the process. A hundred processes on two processors may keep one of them waiting for more than two.
+    private static let patience = 10.0
 
     private let file: File
 
@@ -131,11 +131,14 @@ struct AccountFile: ~Copyable {
 
     private static func lock(_ file: borrowing File, until deadline: Instant) throws(SystemError) {
         do throws(SystemError) {
+            // Where many wait, they are not to keep the processors from the one that has it.
+            var pause: UInt32 = 100
             while try !file.tryLock() {
                 guard Instant.now < deadline else {
                     throw SystemError("lock", file.path, code: ETIMEDOUT)
                 }
-                sleep(microseconds: 100)
+                sleep(microseconds: pause)
+                pause = min(pause * 2, 3200)
             }
         } catch  where error.code == ENOTSUP || error.code == ENOLCK || error.code == ENOSYS {
             // A volume that knows no such locks: there processes may exceed a limit together.

@@ -66,9 +66,8 @@ extension Connection {
         ] {
             sqlite3_limit(handle, category, value)
         }
-        guard failure_artifacts_trust_json(handle) == SQLITE_OK else {
-            throw SQLiteError("prepare", handle: handle)
-        }
+        let code = failure_artifacts_trust_json(handle)
+        guard code == SQLITE_OK else { throw SQLiteError("prepare the functions for JSON", code: code) }
         setTimeLimit(limits.seconds)
         // No pragma here reads the file: that it is no database is said by the first statement that does.
         try execute("PRAGMA query_only = 1; PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0")
