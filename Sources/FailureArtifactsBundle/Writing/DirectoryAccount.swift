@@ -77,8 +77,10 @@ struct DirectoryAccount: Equatable {
 /// The file with a directory's account, locked: of all threads of all processes one has it.
 struct AccountFile: ~Copyable {
     static let name = ".budget"
-    /// Seconds until it is given up: whoever has the lock needs it for microseconds, unless somebody has stopped
-    /// the process. A hundred processes on two processors may keep one of them waiting for more than two.
+    /// Seconds until it is given up.
+    ///
+    /// Whoever has the lock needs it for microseconds, unless somebody has stopped the process; but a hundred
+    /// processes on two processors may keep one of them waiting for more than two.
     private static let patience = 10.0
 
     private let file: File
