@@ -2,6 +2,7 @@
 
 #include "discovery.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ enum { maximum_count = 127 };
 
 // The empty database that calls the originals, shared by the functions of one connection.
 typedef struct helper {
+    // NULL until the first call: few stores have any.
     sqlite3 *db;
     int uses;
 } helper;
@@ -41,10 +43,25 @@ static void function_ends(void *context) {
     free(function);
 }
 
+static int open_empty(sqlite3 **db) {
+    failure_artifacts_discovery_pause();
+    int code = sqlite3_open_v2(
+        ":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, failure_artifacts_system_vfs());
+    failure_artifacts_discovery_resume();
+    if (code == SQLITE_OK) return code;
+    sqlite3_close(*db);
+    *db = NULL;
+    return code;
+}
+
 // SELECT "json_set"(?, ?, json(?)): binding a value takes its subtype away.
 static int prepare(function *function, int count, const bool *is_json) {
     sqlite3_finalize(function->statement);
     function->statement = NULL;
+    if (!function->helper->db) {
+        int code = open_empty(&function->helper->db);
+        if (code != SQLITE_OK) return code;
+    }
     sqlite3_str *sql = sqlite3_str_new(function->helper->db);
     sqlite3_str_appendf(sql, "SELECT \"%w\"(", function->name);
     for (int i = 0; i < count; i++) {
@@ -63,7 +80,6 @@ static int prepare(function *function, int count, const bool *is_json) {
 
 static void call(sqlite3_context *context, int count, sqlite3_value **values) {
     function *function = sqlite3_user_data(context);
-    sqlite3 *db = function->helper->db;
     bool is_json[maximum_count] = {false};
     if (count > maximum_count) return sqlite3_result_error_code(context, SQLITE_MISUSE);
     for (int i = 0; i < count; i++) is_json[i] = sqlite3_value_subtype(values[i]) == json_subtype;
@@ -82,24 +98,11 @@ static void call(sqlite3_context *context, int count, sqlite3_value **values) {
     } else if (code == SQLITE_NOMEM) {
         sqlite3_result_error_nomem(context);
     } else {
-        sqlite3_result_error(context, sqlite3_errmsg(db), -1);
+        sqlite3_result_error(context, sqlite3_errmsg(function->helper->db), -1);
     }
     if (!function->statement) return;
     sqlite3_reset(function->statement);
     sqlite3_clear_bindings(function->statement);
-}
-
-static helper *create_helper(void) {
-    helper *helper = malloc(sizeof *helper);
-    if (!helper) return NULL;
-    helper->uses = 1;
-    failure_artifacts_discovery_pause();
-    int code = sqlite3_open_v2(
-        ":memory:", &helper->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, failure_artifacts_system_vfs());
-    failure_artifacts_discovery_resume();
-    if (code == SQLITE_OK) return helper;
-    release(helper);
-    return NULL;
 }
 
 static int replace(sqlite3 *db, helper *helper, const char *name, int count) {
@@ -114,24 +117,55 @@ static int replace(sqlite3 *db, helper *helper, const char *name, int count) {
         NULL, NULL, function_ends);
 }
 
+// The functions that are marked wrongly, which are the same for all connections: asked once, as it takes longer than
+// to open a small store.
+static struct {
+    char name[32];
+    int count;
+} misjudged[64];
+static int misjudged_count = -1;
+static pthread_mutex_t misjudged_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 // The flags are SQLite's own, those of an innocuous function have SQLITE_INNOCUOUS. Aggregates are of another type.
-static const char misjudged[] =
+static const char misjudged_sql[] =
     "SELECT DISTINCT name, narg FROM pragma_function_list "
     "WHERE builtin AND type = 's' AND flags & 0x200000 = 0 AND (name LIKE 'json%' OR name IN ('->', '->>'))";
 
-int failure_artifacts_trust_json(sqlite3 *db) {
-    helper *helper = create_helper();
-    if (!helper) return SQLITE_NOMEM;
-    // Asked of the helper, so that no schema has to be read for it.
+static int learn(void) {
+    sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
-    // A version that cannot be asked is older than the mistake.
-    int code = sqlite3_prepare_v2(helper->db, misjudged, -1, &statement, NULL) == SQLITE_OK ? SQLITE_ROW : SQLITE_DONE;
-    while (code == SQLITE_ROW && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(statement, 0);
-        int result = name ? replace(db, helper, name, sqlite3_column_int(statement, 1)) : SQLITE_NOMEM;
-        if (result != SQLITE_OK) code = result;
+    int found = 0;
+    int code = open_empty(&db);
+    if (code == SQLITE_OK) {
+        // A version that cannot be asked is older than the mistake.
+        bool can_be_asked = sqlite3_prepare_v2(db, misjudged_sql, -1, &statement, NULL) == SQLITE_OK;
+        code = can_be_asked || sqlite3_errcode(db) != SQLITE_NOMEM ? SQLITE_OK : SQLITE_NOMEM;
+        while (can_be_asked && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+            const char *name = (const char *)sqlite3_column_text(statement, 0);
+            if (!name || strlen(name) >= sizeof misjudged[0].name) continue;
+            if (found == sizeof misjudged / sizeof misjudged[0]) break;
+            strcpy(misjudged[found].name, name);
+            misjudged[found++].count = sqlite3_column_int(statement, 1);
+        }
+        if (code == SQLITE_DONE || code == SQLITE_ROW) code = SQLITE_OK;
     }
     sqlite3_finalize(statement);
+    sqlite3_close(db);
+    if (code == SQLITE_OK) misjudged_count = found;
+    return code;
+}
+
+int failure_artifacts_trust_json(sqlite3 *db) {
+    pthread_mutex_lock(&misjudged_mutex);
+    int code = misjudged_count >= 0 ? SQLITE_OK : learn();
+    pthread_mutex_unlock(&misjudged_mutex);
+    if (code != SQLITE_OK || misjudged_count == 0) return code;
+    helper *helper = calloc(1, sizeof *helper);
+    if (!helper) return SQLITE_NOMEM;
+    helper->uses = 1;
+    for (int i = 0; i < misjudged_count && code == SQLITE_OK; i++) {
+        code = replace(db, helper, misjudged[i].name, misjudged[i].count);
+    }
     release(helper);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
+    return code;
 }
