@@ -122,9 +122,7 @@ set_up_fleet() {
         awscli==1.46.3)
     # Another list is another environment.
     if [ "$(cat "$build/fleet/packages" 2>/dev/null)" != "${packages[*]}" ]; then
-        python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
-        install_missing
-        quietly "$build/logs/fleet-venv.log" python3 -m venv --clear "$build/fleet"
+        make_venv fleet
         quietly "$build/logs/fleet.log" "$build/fleet/bin/python3" -m pip install --disable-pip-version-check \
             --no-compile "${packages[@]}"
         printf '%s\n' "${packages[*]}" >"$build/fleet/packages"
@@ -136,19 +134,21 @@ has_browser() {
 } >/dev/null
 
 set_up_venv() {
-    [ ! -x "$build/venv/bin/python3" ] || return 0
+    [ -x "$build/venv/bin/python3" ] || make_venv venv
+}
+
+# make_venv NAME: an empty Python environment below .build.
+make_venv() {
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
     install_missing
-    quietly "$build/logs/venv.log" python3 -m venv --clear "$build/venv"
+    quietly "$build/logs/$1-venv.log" python3 -m venv --clear "$build/$1"
 }
 
 # What draws; sets `python`, which can import matplotlib.
 set_up_plots() {
-    python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
-    install_missing
     python=$build/plots/bin/python3
     "$python" -c 'import matplotlib' 2>/dev/null && return 0
-    quietly "$build/logs/plots-venv.log" python3 -m venv --clear "$build/plots"
+    make_venv plots
     quietly "$build/logs/plots.log" "$python" -m pip install --disable-pip-version-check 'matplotlib>=3.9,<4'
 }
 

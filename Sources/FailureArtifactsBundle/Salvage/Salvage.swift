@@ -285,7 +285,6 @@ package struct Salvage: Sendable {
         do {
             try directory.prepare()
             try metadata.leaveOutWhatIsMissing(in: spool)
-            result.warnings += metadata.inspectCopies(in: spool)
             result.bundles.append(try publish(metadata, spool, &result))
             spool.removeCopies()
             return true

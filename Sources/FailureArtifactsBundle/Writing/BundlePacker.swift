@@ -6,7 +6,7 @@ package enum BundlePacker {
     /// Writes a bundle.
     ///
     /// - Parameters:
-    ///   - metadata: Becomes the first entry, with what SQLite says of the copies.
+    ///   - metadata: Becomes the first entry.
     ///   - spool: Holds a file for each entry that the metadata names.
     ///   - shared: Knows the stores that earlier bundles hold; nil to store all.
     ///   - date: The time that the entries get.
@@ -20,7 +20,6 @@ package enum BundlePacker {
         // Where somebody before this process has died over it.
         try? FileSystem.remove(path)
         var metadata = metadata
-        metadata.inspectCopies(in: spool)
         metadata.sharedEntries = nil
         shared?.share(&metadata, in: spool)
         do throws(ZipError) {

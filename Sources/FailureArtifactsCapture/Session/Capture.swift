@@ -257,10 +257,7 @@ final class Capture: Sendable {
     }
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
-        var metadata = metadata
-        let problems = metadata.inspectCopies(in: spool)
-        state.withLock { $0.warnings += problems }
-        return try directory.publish(
+        try directory.publish(
             metadata, from: spool, within: configuration.limits,
             sharing: configuration.sharesIdenticalStores, date: date
         ) { warning in
