@@ -71,7 +71,9 @@ package enum FileSystem {
         _ path: String, permissions: UInt16 = directoryPermissions
     ) throws(SystemError) {
         let parent = Path.directory(of: path)
-        var attemptsLeft = 100
+        // Many processes that end at the same time may remove it a hundred times in a row. It ends all the same
+        // where the name is that of a link to nothing.
+        var attemptsLeft = 10_000
         while true {
             if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
             let error = SystemError.last("create directory", path)
@@ -293,7 +295,29 @@ package enum FileSystem {
     ///   - target: The copy, which must not exist.
     /// - Throws: The failure of a system call; what was copied until then stays.
     package static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
-        let input = try File(sharing: source)
+        for _ in 1..<sharedReads {
+            do throws(SystemError) {
+                return try copy(File(sharing: source), toNewFile: target)
+            } catch where error.code == EBADF {
+                // Whoever had it open has closed it meanwhile.
+                if try status(of: target) != nil { try remove(target) }
+            }
+        }
+        try copy(File(sharing: source), toNewFile: target)
+    }
+
+    /// How often a file is read by what others have open before it counts that they closed that meanwhile.
+    private static let sharedReads = 8
+
+    /// Copies an open file's bytes.
+    ///
+    /// - Parameters:
+    ///   - input: An open file.
+    ///   - target: The copy, which must not exist.
+    /// - Throws: The failure of a system call; what was copied until then stays.
+    package static func copy(
+        _ input: borrowing File, toNewFile target: String
+    ) throws(SystemError) {
         let identity = try input.status().identity
         let output = try File(creating: target)
         var block = [UInt8](repeating: 0, count: 1 << 20)
@@ -308,15 +332,15 @@ package enum FileSystem {
             if count < block.count { break }
         }
         guard try input.status().identity == identity else {
-            throw SystemError("read", source, code: EBADF)
+            throw SystemError("read", input.path, code: EBADF)
         }
         try output.close()
     }
 
-    /// Whether two files have the same bytes; this process may have them open as databases.
-    package static func hasSameContent(_ first: String, _ second: String) throws(SystemError) -> Bool {
-        let left = try File(sharing: first)
-        let right = try File(sharing: second)
+    /// Whether two open files have the same bytes.
+    package static func hasSameContent(
+        _ left: borrowing File, _ right: borrowing File
+    ) throws(SystemError) -> Bool {
         var blocks = [UInt8](repeating: 0, count: 2 << 20)
         var offset: UInt64 = 0
         while true {

@@ -140,16 +140,44 @@ import Testing
                 try FileSystem.write(bytes, toNewFile: directory + "/\(size)")
                 try FileSystem.copy(directory + "/\(size)", toNewFile: directory + "/\(size).copy")
                 #expect(try FileSystem.contents(ofFile: directory + "/\(size).copy") == bytes)
-                #expect(
-                    try FileSystem.hasSameContent("\(directory)/\(size)", "\(directory)/\(size).copy"))
+                func copyHasSameContent() throws -> Bool {
+                    try FileSystem.hasSameContent(
+                        File(reading: "\(directory)/\(size)"), File(reading: "\(directory)/\(size).copy"))
+                }
+                #expect(try copyHasSameContent())
                 guard size > 0 else { continue }
                 let other = try File(updating: directory + "/\(size).copy")
                 try [bytes[size - 1] ^ 1].withBytes { (buffer) throws(SystemError) in
                     try other.write(buffer, at: UInt64(size - 1))
                 }
-                #expect(
-                    try !FileSystem.hasSameContent("\(directory)/\(size)", "\(directory)/\(size).copy"))
+                #expect(try !copyHasSameContent())
             }
+        }
+    }
+
+    /// The descriptor that a copy borrows may be closed by its owner at any time.
+    @Test func aFileIsCopiedThatOthersOpenAndCloseAllTheTime() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/busy"
+            let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+            try FileSystem.write(bytes, toNewFile: path)
+            let copied = Lock(false)
+            let other = Thread {
+                while !copied.withLock({ $0 }) {
+                    let descriptor = open(path, O_RDONLY)
+                    usleep(50)
+                    close(descriptor)
+                }
+                copied.withLock { $0 = false }
+            }
+            other.start()
+            for number in 0..<400 {
+                let copy = directory + "/\(number)"
+                try FileSystem.copy(path, toNewFile: copy)
+                #expect(try FileSystem.contents(ofFile: copy) == bytes)
+            }
+            copied.withLock { $0 = true }
+            while copied.withLock({ $0 }) { usleep(50) }
         }
     }
 }

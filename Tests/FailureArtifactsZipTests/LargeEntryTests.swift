@@ -27,7 +27,8 @@ import Testing
             let (archive, entry) = try makeArchive(directory)
             try archive.extract(entry, toNewFile: directory + "/copy")
             #expect(
-                try FileSystem.hasSameContent(directory + "/copy", directory + "/content"))
+                try FileSystem.hasSameContent(
+                    File(reading: directory + "/copy"), File(reading: directory + "/content")))
         }
     }
 

@@ -48,7 +48,7 @@ import Testing
                 for copy in ["ours-\(size)", "theirs/\(size)"] {
                     #expect(
                         try FileSystem.hasSameContent(
-                            directory + "/" + copy, directory + "/\(size)"))
+                            File(reading: directory + "/" + copy), File(reading: directory + "/\(size)")))
                 }
             }
         }

@@ -242,7 +242,7 @@ extension Capture {
         for candidate in earlier.reversed() {
             let other = spool.file(ofEntry: candidate)
             guard FileSystem.regularFile(other)?.size == size,
-                (try? FileSystem.hasSameContent(path, other)) == true
+                (try? FileSystem.hasSameContent(File(sharing: path), File(sharing: other))) == true
             else { continue }
             try? FileSystem.remove(path)
             room.giveBack(size)

@@ -51,7 +51,8 @@ struct MergedDirectory {
         _ file: String, named name: String, _ identity: BundleIdentity
     ) throws(SystemError) -> Placement {
         for known in names[identity] ?? []
-        where try FileSystem.hasSameContent(file, Path.join(path, known)) {
+        where try FileSystem.hasSameContent(
+            File(reading: file), File(reading: Path.join(path, known))) {
             try FileSystem.remove(file)
             return .identical(name: known)
         }

@@ -62,7 +62,8 @@ package struct BundleSource: Sendable {
     package func copy(_ location: BundleLocation, toNewFile path: String) throws(BundleError) {
         guard let inner = location.inner else {
             do throws(SystemError) {
-                try FileSystem.copy(location.path, toNewFile: path)
+                // Not by a descriptor that another thread has: that may close it at any time.
+                try FileSystem.copy(File(reading: location.path), toNewFile: path)
             } catch {
                 try? FileSystem.remove(path)
                 throw BundleError(location.description, .system(error))

@@ -203,7 +203,10 @@ extension SnapshotAttempt {
     /// Whether the originals have the bytes that the copies have.
     private func isStillTheSame(_ files: StoreFiles) throws(SystemError) -> Bool {
         for (original, suffix) in try inCopyOrder(files) {
-            guard try FileSystem.hasSameContent(original, targets.copy + suffix) else { return false }
+            guard
+                try FileSystem.hasSameContent(
+                    File(sharing: original), File(sharing: targets.copy + suffix))
+            else { return false }
         }
         return true
     }
