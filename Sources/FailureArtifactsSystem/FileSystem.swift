@@ -298,7 +298,7 @@ package enum FileSystem {
         for _ in 1..<sharedReads {
             do throws(SystemError) {
                 return try copy(File(sharing: source), toNewFile: target)
-            } catch where error.code == EBADF {
+            } catch  where error.code == EBADF {
                 // Whoever had it open has closed it meanwhile.
                 if try status(of: target) != nil { try remove(target) }
             }

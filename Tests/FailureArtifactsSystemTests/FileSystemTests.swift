@@ -142,7 +142,8 @@ import Testing
                 #expect(try FileSystem.contents(ofFile: directory + "/\(size).copy") == bytes)
                 func copyHasSameContent() throws -> Bool {
                     try FileSystem.hasSameContent(
-                        File(reading: "\(directory)/\(size)"), File(reading: "\(directory)/\(size).copy"))
+                        File(reading: "\(directory)/\(size)"), File(reading: "\(directory)/\(size).copy")
+                    )
                 }
                 #expect(try copyHasSameContent())
                 guard size > 0 else { continue }

@@ -48,7 +48,8 @@ import Testing
                 for copy in ["ours-\(size)", "theirs/\(size)"] {
                     #expect(
                         try FileSystem.hasSameContent(
-                            File(reading: directory + "/" + copy), File(reading: directory + "/\(size)")))
+                            File(reading: directory + "/" + copy), File(reading: directory + "/\(size)"))
+                    )
                 }
             }
         }

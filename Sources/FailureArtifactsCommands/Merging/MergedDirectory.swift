@@ -52,7 +52,8 @@ struct MergedDirectory {
     ) throws(SystemError) -> Placement {
         for known in names[identity] ?? []
         where try FileSystem.hasSameContent(
-            File(reading: file), File(reading: Path.join(path, known))) {
+            File(reading: file), File(reading: Path.join(path, known)))
+        {
             try FileSystem.remove(file)
             return .identical(name: known)
         }

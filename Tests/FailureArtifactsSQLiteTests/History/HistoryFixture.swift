@@ -57,6 +57,10 @@ func rebuildAll(_ history: String, from copy: String, into directory: String) th
             try reader.advance(stepping, from: state - 1)
         }
         let isLast = state == reader.transactions.count
-        if !isLast { #expect(try FileSystem.hasSameContent(File(sharing: path), File(sharing: stepping)), "state \(state)") }
+        if !isLast {
+            #expect(
+                try FileSystem.hasSameContent(File(sharing: path), File(sharing: stepping)),
+                "state \(state)")
+        }
     }
 }
