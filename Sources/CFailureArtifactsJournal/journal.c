@@ -102,6 +102,14 @@ void failure_artifacts_line_add_id(failure_artifacts_lines *lines, uint64_t id) 
     add_digits(lines, id, false);
 }
 
+void failure_artifacts_line_begins_test(
+    failure_artifacts_lines *lines, uint64_t id, int64_t seconds, int64_t milliseconds) {
+    failure_artifacts_line_begins(lines, 'T');
+    failure_artifacts_line_add_id(lines, id);
+    failure_artifacts_line_add_number(lines, seconds);
+    failure_artifacts_line_add_number(lines, milliseconds);
+}
+
 void failure_artifacts_lines_add_opened(failure_artifacts_lines *lines, const char *path, uint64_t test) {
     failure_artifacts_line_begins(lines, 'S');
     failure_artifacts_line_add_id(lines, test);

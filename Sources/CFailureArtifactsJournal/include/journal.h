@@ -32,6 +32,10 @@ void failure_artifacts_line_add_number(failure_artifacts_lines *lines, int64_t n
 void failure_artifacts_line_add_id(failure_artifacts_lines *lines, uint64_t id);
 void failure_artifacts_line_ends(failure_artifacts_lines *lines);
 
+// The start of the line that says that a test has begun, and when: the time since 1970.
+void failure_artifacts_line_begins_test(
+    failure_artifacts_lines *lines, uint64_t id, int64_t seconds, int64_t milliseconds);
+
 // The whole line that says that a test has opened a store, whose path is NULL where it has none.
 void failure_artifacts_lines_add_opened(failure_artifacts_lines *lines, const char *path, uint64_t test);
 

@@ -92,7 +92,7 @@ package final class InFlightJournal: Sendable {
     package func testBegan(_ test: Test) {
         let state = self.state.enter()
         defer { self.state.leave() }
-        guard !state.pointee.shared.isEmpty, hasFile(&state.pointee) else { return }
+        guard state.pointee.shared.count > 0, hasFile(&state.pointee) else { return }
         state.pointee.lines.clear()
         guard note(test, &state.pointee) else { return }
         if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
@@ -125,7 +125,7 @@ package final class InFlightJournal: Sendable {
     package func testEnded(_ id: JournalRecord.TestID, leaving left: [String]) {
         let state = self.state.enter()
         defer { self.state.leave() }
-        if !left.isEmpty { share(left, &state.pointee) }
+        if left.count > 0 { share(left, &state.pointee) }
         guard state.pointee.inFlight.remove(id), state.pointee.owner == getpid() else { return }
         state.pointee.lines.clear()
         if state.pointee.inFlight.isEmpty {
@@ -168,7 +168,7 @@ package final class InFlightJournal: Sendable {
             state.startEnd = state.end
             state.isStartCurrent = true
         }
-        state.lines.addBegan(test.id, test.identity, at: test.start)
+        state.lines.addBegan(test)
         return true
     }
 

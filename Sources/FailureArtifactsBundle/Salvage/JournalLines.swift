@@ -47,7 +47,7 @@ final class JournalLines {
             add(rules)
             end()
         case .began(let id, let test, let date):
-            addBegan(id, test, at: date)
+            addBegan(InFlightJournal.Test(id: id, identity: test, start: date))
         case .opened(let path, let id):
             guard let path else { return addOpened(nil, by: id) }
             path.withCString { addOpened($0, by: id) }
@@ -59,16 +59,16 @@ final class JournalLines {
     }
 
     /// Adds the line of ``JournalRecord/began(_:_:at:)``.
-    func addBegan(_ id: JournalRecord.TestID, _ test: BundleMetadata.Test, at date: Timestamp) {
-        begin("T")
-        addID(id)
-        addNumber(date.seconds)
-        addNumber(Int64(date.milliseconds))
-        add(test.framework)
-        add(test.suite)
-        add(test.name)
-        addNumber(Int64(test.attempt))
-        if let arguments = test.arguments {
+    func addBegan(_ test: InFlightJournal.Test) {
+        guard let lines else { return }
+        failure_artifacts_line_begins_test(
+            lines, test.id, test.start.seconds, Int64(test.start.milliseconds))
+        // Each out of the object by itself: otherwise a debug build copies all of the identity.
+        add(test.identity.framework)
+        add(test.identity.suite)
+        add(test.identity.name)
+        addNumber(Int64(test.identity.attempt))
+        if let arguments = test.identity.arguments {
             // No arguments and none of a parameterised test are not the same.
             add("(")
             for argument in arguments { add(argument) }

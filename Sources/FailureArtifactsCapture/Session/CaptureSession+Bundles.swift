@@ -46,10 +46,17 @@ extension CaptureSession {
 
     /// Forgets a test, and has its capture packed, or dropped if the test has neither failed nor is to be captured.
     ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - packsNow: Whether the bundle is to be there at once; nil to do as the configuration says.
     /// - Returns: The bundle's path, where it was packed now.
     @discardableResult
-    func end(_ test: RunningTest, packsNow: Bool) -> String? {
+    func end(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
         guard test.isOfThisProcess else { return nil }
+        if test.endsUneventfully() {
+            forget(test)
+            return nil
+        }
         let stage = Self.endCapture(of: test)
         if case .ended = stage { return nil }
         let state = test.state.enter()
@@ -73,17 +80,23 @@ extension CaptureSession {
         if hasFailed || finished != nil, capturesPassingTests {
             earlierAttempts.note(test.identity, hasFailed: hasFailed)
         }
-        // While it counts as running: what it leaves open would seem to be used by others until that is noted.
-        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
-        self.state.enter().pointee.remove(test)
-        self.state.leave()
         // Before its bundle is there: should the process die in between, whoever finds the capture packs it, but
         // of a test that the journal calls running there would be another bundle.
-        inFlight?.testEnded(test.id, leaving: left)
+        forget(test)
         guard let finished else { return nil }
-        if packsNow { return pack(finished) }
+        if packsNow ?? !policy.packsInBackground { return pack(finished) }
         packing.add { [self] in pack(finished) }
         return nil
+    }
+
+    private func forget(_ test: RunningTest) {
+        // While it counts as running: what it leaves open would seem to be used by others until that is noted.
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
+        let state = self.state.enter()
+        state.pointee.remove(test)
+        let journal = state.pointee.inFlight
+        self.state.leave()
+        journal?.testEnded(test.id, leaving: left)
     }
 
     private static func endCapture(of test: RunningTest) -> RunningTest.CaptureStage {

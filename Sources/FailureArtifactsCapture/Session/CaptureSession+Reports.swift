@@ -20,11 +20,14 @@ extension CaptureSession {
         location: String = "", isAlone: Bool
     ) -> RunningTest {
         let policy = policy
+        let start: ConnectionRegistry.Moment
         if policy.isWatching {
             registry.ensureInstalled()
             if !isAlone { registry.followTasks() }
-            registry.beginKeeping(maximumBytes: policy.maximumKeptBytes)
+            start = registry.beginKeeping(maximumBytes: policy.maximumKeptBytes)
             if policy.keepsBaselines { registry.keepBaselines() }
+        } else {
+            start = registry.now
         }
         // Not by interpolation, which takes ten times as long in a debug build.
         var key = suite
@@ -32,21 +35,24 @@ extension CaptureSession {
         key += name
         if !location.isEmpty { key += "\u{0}" + location }
         if let arguments { for argument in arguments { key += "\u{0}\u{0}" + argument } }
-        let start = registry.now
         let state = self.state.enter()
         let attempt = Self.increment(&state.pointee.attempts[key, default: 0])
         state.pointee.tests += 1
-        let identity = BundleMetadata.Test(
-            framework: framework, suite: suite, name: name, arguments: arguments, attempt: attempt)
         let test = RunningTest(
-            id: state.pointee.tests, identity: identity, isAlone: isAlone, start: start,
-            isWatched: policy.isWatching)
+            InFlightJournal.Test(
+                id: state.pointee.tests,
+                identity: BundleMetadata.Test(
+                    framework: framework, suite: suite, name: name, arguments: arguments,
+                    attempt: attempt),
+                start: .now),
+            isAlone: isAlone, start: start, isWatched: policy.isWatching)
         if policy.keepsBaselines {
             test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
         }
         state.pointee.add(test)
+        let journal = state.pointee.inFlight
         self.state.leave()
-        if !policy.isOff { inFlight?.testBegan(test.inJournal) }
+        if !policy.isOff { journal?.testBegan(test.inJournal) }
         return test
     }
 
@@ -113,7 +119,7 @@ extension CaptureSession {
 
     /// A test has ended, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
-        end(test, packsNow: !policy.packsInBackground)
+        end(test)
     }
 
     /// A test has ended, and its bundle is wanted now.

@@ -18,6 +18,8 @@ package final class CaptureSession: Sendable {
         var attempts: [String: Int] = [:]
         /// How many tests were started.
         var tests: TestID = 0
+        /// What others are told should the process die; nil only before the session is configured.
+        var inFlight: InFlightJournal?
         /// The test that runs alone.
         var current: RunningTest?
         /// The other tests that have not ended.
@@ -58,7 +60,8 @@ package final class CaptureSession: Sendable {
     }
 
     let state: Lock<State>
-    private let journal: Lock<InFlightJournal?>
+    /// Held while the configuration changes.
+    private let configuring = Lock(())
     let registry: ConnectionRegistry
     /// What became of tests when they were last run.
     let earlierAttempts = EarlierAttempts()
@@ -70,7 +73,6 @@ package final class CaptureSession: Sendable {
 
     package init(configuration: CaptureConfiguration, registry: ConnectionRegistry = .shared) {
         state = Lock(State(configuration))
-        journal = Lock(nil)
         self.registry = registry
         configure(configuration)
     }
@@ -85,29 +87,30 @@ package final class CaptureSession: Sendable {
 
     /// Changes what is captured from now on.
     package func configure(_ configuration: CaptureConfiguration) {
-        let old = state.withLock { state in
-            defer { state.configuration = configuration }
-            return state.configuration
-        }
-        journal.withLock { journal in
-            if journal == nil || old.directoryPath != configuration.directoryPath {
-                journal?.close()
+        configuring.withLock { _ in
+            let (old, known) = state.withLock { state in
+                defer { state.configuration = configuration }
+                return (state.configuration, state.inFlight)
+            }
+            let journal: InFlightJournal
+            if let known, old.directoryPath == configuration.directoryPath {
+                journal = known
+            } else {
+                known?.close()
                 journal = InFlightJournal(in: ArtifactsDirectory(path: configuration.directoryPath)) {
                     RunEnvironment.describe(variables: ProcessEnvironment.variables)
                 }
+                state.withLock { $0.inFlight = journal }
             }
             let rules = configuration.redactionRules
-            journal?.setRedactions(rules.isEmpty ? nil : rules.journalText)
+            journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
         }
         guard configuration.mode != .off, configuration.discoversStores else { return }
         registry.configureLog(
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
                 durations: configuration.recordsDurations))
-        registry.install(
-            observer: ConnectionRegistry.Observer(
-                currentTest: { [weak self] in self?.currentTestID },
-                opened: { [weak self] path, owner in self?.connectionOpened(path, owner) }))
+        registry.install(observer: self)
     }
 
     /// Has the stores of tests that no adapter reports told from those of no test at all.
@@ -133,18 +136,11 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    private var currentTestID: TestID? {
-        if let test = currentTest { return test.id }
-        let isInTest = state.enter().pointee.isInTest
-        state.leave()
-        guard let isInTest else { return nil }
-        return isInTest() ? RunningTest.unobserved : nil
-    }
-
     /// The test on whose behalf the caller runs; nil between tests, and where that can't be known.
     package var currentTest: RunningTest? {
         let state = self.state.enter()
-        let (current, hasTasks) = (state.pointee.current, state.pointee.hasTasks)
+        let current = state.pointee.current
+        let hasTasks = state.pointee.hasTasks
         self.state.leave()
         return hasTasks ? RunningTest.ofTask ?? current : current
     }
@@ -152,29 +148,9 @@ package final class CaptureSession: Sendable {
     // MARK: The journal
 
     var inFlight: InFlightJournal? {
-        let journal = self.journal.enter().pointee
-        self.journal.leave()
+        let journal = state.enter().pointee.inFlight
+        state.leave()
         return journal
-    }
-
-    /// Writes down that a store is in use, and whose it is.
-    private func connectionOpened(_ path: UnsafePointer<CChar>?, _ owner: TestID?) {
-        let state = self.state.enter()
-        let isOff = state.pointee.policy.isOff
-        var test: RunningTest?
-        if let owner {
-            // Not by a method of the state, for which a debug build copies all of it.
-            if let current = state.pointee.current, current.id == owner {
-                test = current
-            } else {
-                test = state.pointee.running[owner]
-            }
-        }
-        self.state.leave()
-        if isOff { return }
-        if let test, !test.isOfThisProcess { return }
-        inFlight?.storeOpened(path, by: test?.inJournal)
-        finishAtExit()
     }
 
     /// Writes down that a test uses a store.
@@ -187,4 +163,39 @@ package final class CaptureSession: Sendable {
         path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
         finishAtExit()
     }
+}
+
+extension CaptureSession: ConnectionObserver {
+    package var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
+
+    private var unobservedTestID: TestID? {
+        let isInTest = state.enter().pointee.isInTest
+        state.leave()
+        guard let isInTest else { return nil }
+        return isInTest() ? RunningTest.unobserved : nil
+    }
+
+    /// Writes down that a store is in use, and whose it is.
+    package func connectionOpened(_ connection: OpenedConnection) {
+        let state = self.state.enter()
+        var test = state.pointee.current
+        let hasTasks = state.pointee.hasTasks
+        let isOff = state.pointee.policy.isOff
+        let journal = state.pointee.inFlight
+        self.state.leave()
+        if hasTasks, let own = RunningTest.ofTask { test = own }
+        let owner: TestID?
+        if let test {
+            owner = connection.register(by: test.id)
+        } else {
+            owner = connection.register(by: unobservedTestID)
+        }
+        if isOff { return }
+        if owner != test?.id { test = owner.flatMap(runningTest) }
+        if let test, !test.isOfThisProcess { return }
+        journal?.storeOpened(connection.path, by: test?.inJournal)
+        finishAtExit()
+    }
+
+    private func runningTest(_ id: TestID) -> RunningTest? { state.withLock { $0.test(id) } }
 }

@@ -39,6 +39,8 @@ package final class RunningTest: Sendable {
         case ended
     }
 
+    /// Counts the tests of the process.
+    package let id: TestID
     /// What the journal tells of it: its number, its identity and its start.
     let inJournal: InFlightJournal.Test
     /// Whether no other test runs at the same time.
@@ -47,9 +49,12 @@ package final class RunningTest: Sendable {
     let start: ConnectionRegistry.Moment
     /// Whether what its stores lose is kept until it has ended.
     let isWatched: Bool
-    let state = Lock(State())
-    /// Held by the thread that makes a copy for the test.
-    let capture = Lock(CaptureStage.none)
+    /// Of most tests there is nothing to be known but that they ran, so that it is made when something happens.
+    @exclusivity(unchecked) private nonisolated(unsafe) var record: Record?
+    /// Whether it has ended before there was one.
+    @exclusivity(unchecked) private nonisolated(unsafe) var hasEndedWithoutRecord = false
+    /// Guards these two of all tests: none has a lock of its own before it has a record.
+    private static let records = Lock(())
 
     /// The process that it runs in.
     private let process = getpid()
@@ -58,8 +63,10 @@ package final class RunningTest: Sendable {
     /// by `fork` is not the test's, and the child has its parent's connections and locks.
     var isOfThisProcess: Bool { process == getpid() }
 
-    /// Counts the tests of the process.
-    package var id: TestID { inJournal.id }
+    var state: Lock<State> { madeRecord.state }
+    /// Held by the thread that makes a copy for the test.
+    var capture: Lock<CaptureStage> { madeRecord.capture }
+
     package var identity: BundleMetadata.Test { inJournal.identity }
     /// When it started, by the calendar.
     var date: Timestamp { inJournal.start }
@@ -77,13 +84,46 @@ package final class RunningTest: Sendable {
     var name: String { "\(identity.suite).\(identity.name)" }
 
     init(
-        id: TestID, identity: BundleMetadata.Test, isAlone: Bool, start: ConnectionRegistry.Moment,
+        _ inJournal: InFlightJournal.Test, isAlone: Bool, start: ConnectionRegistry.Moment,
         isWatched: Bool
     ) {
-        inJournal = InFlightJournal.Test(id: id, identity: identity, start: .now)
+        id = inJournal.id
+        self.inJournal = inJournal
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
+    }
+
+    private final class Record: Sendable {
+        let state: Lock<State>
+        let capture: Lock<CaptureStage>
+
+        init(hasEnded: Bool) {
+            var state = State()
+            state.hasEnded = hasEnded
+            self.state = Lock(state)
+            capture = Lock(hasEnded ? .ended : .none)
+        }
+    }
+
+    private var madeRecord: Record {
+        _ = Self.records.enter()
+        defer { Self.records.leave() }
+        if let record { return record }
+        let record = Record(hasEnded: hasEndedWithoutRecord)
+        self.record = record
+        return record
+    }
+
+    /// Ends a test in which nothing has happened: it has not failed, and there is no capture of it.
+    ///
+    /// - Returns: Whether it was such a test, and has not ended before.
+    func endsUneventfully() -> Bool {
+        _ = Self.records.enter()
+        defer { Self.records.leave() }
+        if record != nil || hasEndedWithoutRecord { return false }
+        hasEndedWithoutRecord = true
+        return true
     }
 
     /// Keeps an object until the test has ended and was captured, if it failed.

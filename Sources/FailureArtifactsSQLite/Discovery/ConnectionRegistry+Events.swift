@@ -6,20 +6,24 @@ extension ConnectionRegistry {
     func opened(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let observer = state.enter().pointee.observer
         state.leave()
-        let test = observer?.currentTest() ?? 0
+        if let observer {
+            observer.connectionOpened(OpenedConnection(record, self))
+        } else {
+            register(record, by: nil)
+        }
+    }
+
+    func register(_ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?) {
         let state = self.state.enter()
-        failure_artifacts_connections_add(record, test)
+        failure_artifacts_connections_add(record, test ?? 0)
         state.pointee.event += 1
         self.state.leave()
-        guard let observer else { return }
-        let owner = record.pointee.registration.owner
-        observer.opened(record.pointee.path, owner == 0 ? nil : owner)
     }
 
     func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let observer = state.enter().pointee.observer
         state.leave()
-        guard let test = observer?.currentTest() else { return }
+        guard let test = observer?.currentTestID else { return }
         let state = self.state.enter()
         defer { self.state.leave() }
         if record.pointee.registration.user == 0 { record.pointee.registration.user = test }
@@ -93,7 +97,7 @@ extension ConnectionRegistry {
 
     private func remember(_ store: ClosedStore) {
         let state = self.state.enter()
-        if state.pointee.closed.isEmpty {
+        if state.pointee.closed.count == 0 {
             state.pointee.closed = [store]
             self.state.leave()
             return

@@ -6,7 +6,9 @@ extension ConnectionRegistry {
     /// Keeps what is lost from now on, see ``KeptImage``.
     ///
     /// - Parameter maximumBytes: Larger stores are not kept; 0 for none.
-    package func beginKeeping(maximumBytes: UInt64) {
+    /// - Returns: The present point in the order of what happens.
+    @discardableResult
+    package func beginKeeping(maximumBytes: UInt64) -> Moment {
         let state = self.state.enter()
         state.pointee.keepers += 1
         if state.pointee.keepers == 1 {
@@ -14,7 +16,9 @@ extension ConnectionRegistry {
             failure_artifacts_keeping_begins(
                 maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes))
         }
+        let now = Moment(event: state.pointee.event, statement: failure_artifacts_statement_count())
         self.state.leave()
+        return now
     }
 
     /// What a test's stores hold when it begins to use them is kept from now on, see
@@ -40,13 +44,17 @@ extension ConnectionRegistry {
         }
         if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }
         state.pointee.keepers -= 1
-        let (closed, images) = (state.pointee.closed, state.pointee.images)
+        let closed = state.pointee.closed
+        var images: KeptImages?
         if state.pointee.keepers > 0 {
             Self.forgetStores(of: test, &state.pointee)
         } else {
             failure_artifacts_keeping_ends()
             state.pointee.closed = []
-            if !images.isEmpty { state.pointee.images = KeptImages() }
+            if !state.pointee.images.isEmpty {
+                images = state.pointee.images
+                state.pointee.images = KeptImages()
+            }
             if !state.pointee.stores.isEmpty { state.pointee.stores = [:] }
             state.pointee.baselineBytes = 0
         }
@@ -111,7 +119,7 @@ extension ConnectionRegistry {
     /// Keeps what a store holds before a test uses it for the first time.
     func usedSinceStart(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
-        guard isWanted, let test = observer?.currentTest() else { return }
+        guard isWanted, let test = observer?.currentTestID else { return }
         let isDue = state.withLock { state in
             let connection = DiscoveredConnection(record, users: [])
             if state.stores[connection.main]?.baselines[test] != nil { return false }

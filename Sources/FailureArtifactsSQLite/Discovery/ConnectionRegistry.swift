@@ -14,28 +14,9 @@ internal import FailureArtifactsSystem
 package final class ConnectionRegistry: Sendable {
     package static let shared = ConnectionRegistry()
 
-    /// What somebody wants to know and can tell of each connection that is opened.
-    package final class Observer: Sendable {
-        /// The test on whose behalf this very thread opens a connection; nil where there is none.
-        package let currentTest: @Sendable () -> TestID?
-        /// Called on the opening thread, inside the open.
-        ///
-        /// Gets the store's file, nil where it has none, and the test whose connection it is, nil where any test
-        /// may use it or none runs.
-        package let opened: @Sendable (_ path: UnsafePointer<CChar>?, _ owner: TestID?) -> Void
-
-        package init(
-            currentTest: @escaping @Sendable () -> TestID?,
-            opened: @escaping @Sendable (_ path: UnsafePointer<CChar>?, _ owner: TestID?) -> Void
-        ) {
-            self.currentTest = currentTest
-            self.opened = opened
-        }
-    }
-
     /// The lock of it guards C's table of open connections too.
     struct State {
-        var observer: Observer?
+        weak var observer: (any ConnectionObserver)?
         /// Of connections that are marked in the table, further tests in whose tasks statements were run on them.
         ///
         /// As far as those have not ended.
@@ -71,7 +52,7 @@ package final class ConnectionRegistry: Sendable {
     /// A point in the order of what happened to connections.
     package struct Moment: Sendable {
         /// Counts opens and closes.
-        fileprivate let event: UInt64
+        let event: UInt64
         /// Counts statements, over all connections.
         package let statement: UInt64
     }
@@ -84,8 +65,8 @@ package final class ConnectionRegistry: Sendable {
     ///
     /// Nothing is printed or written, and SQLite is not initialised.
     ///
-    /// - Parameter observer: Who is told from now on; nil to leave that as it is.
-    package func install(observer: Observer? = nil) {
+    /// - Parameter observer: Who is told from now on, not kept alive by this; nil to leave that as it is.
+    package func install(observer: (any ConnectionObserver)? = nil) {
         if let observer { state.withLock { $0.observer = observer } }
         failure_artifacts_discovery_install(
             failure_artifacts_discovery_events(
@@ -179,7 +160,7 @@ package final class ConnectionRegistry: Sendable {
     /// other tests' connections have attached.
     var knownFiles: Set<FileStatus.Identity> {
         let observer = state.withLock { $0.observer }
-        let test = observer?.currentTest()
+        let test = observer?.currentTestID
         return state.withLock { state in
             let connections = Self.openConnections(&state)
             let foreign = connections.filter { $0.owner != nil && $0.owner != test }
@@ -202,7 +183,7 @@ package final class ConnectionRegistry: Sendable {
             )
         }
         if tests < 2 { return true }
-        guard let test = observer?.currentTest() else { return false }
+        guard let test = observer?.currentTestID else { return false }
         return connection.owner == test && users.isSubset(of: [test])
     }
 

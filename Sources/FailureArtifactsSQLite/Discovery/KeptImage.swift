@@ -101,6 +101,7 @@ struct KeptImages {
 
     /// Adds an image of a connection in place of the earlier one of the same kind.
     mutating func add(_ image: KeptImage, of serial: UInt64) {
+        isEmpty = false
         var images = open[serial] ?? []
         if let index = images.firstIndex(where: {
             $0.reason == image.reason && $0.schema == image.schema
@@ -129,7 +130,7 @@ struct KeptImages {
     }
 
     /// Whether none was added since this was made.
-    var isEmpty: Bool { open.isEmpty && all.isEmpty }
+    private(set) var isEmpty = true
 
     /// Of a connection that is open.
     subscript(serial: UInt64) -> [KeptImage] { open[serial] ?? [] }
