@@ -153,6 +153,29 @@ import Testing
             ])
     }
 
+    /// What a store held at the start has the name that a test's own copies would else have.
+    @Test func theLabelOfTheStartIsTaken() throws {
+        let world = try World { $0.baseline = true }
+        let test = world.start()
+        world.session.takeSnapshot("start", of: test)
+        world.fail(test, "m")
+        world.finish(test)
+        #expect(try world.bundle().metadata.snapshots?.map(\.label) == ["start-2"])
+    }
+
+    /// Of a test in which nothing happens nothing is made that a failure could be added to.
+    @Test func whatFailsAfterATestInWhichNothingHappenedComesTooLate() throws {
+        let world = try World()
+        let test = world.session.testWillStart(
+            framework: "XCTest", suite: "LedgerTests", name: "testNothing", isAlone: true)
+        world.finish(test)
+        #expect(world.session.currentTest == nil)
+        world.fail(test, "late")
+        world.session.takeSnapshot("late", of: test)
+        world.finish(test)
+        #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
+    }
+
     @Test func snapshotsOfATestThatPassesLeaveNothing() throws {
         let world = try World()
         let test = world.start()

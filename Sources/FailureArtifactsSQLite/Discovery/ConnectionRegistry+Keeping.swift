@@ -133,8 +133,10 @@ extension ConnectionRegistry {
         guard isDue else { return }
         let image = KeptImage(failure_artifacts_image_at_start(record))
         state.withLock { state in
-            let connection = DiscoveredConnection(record, users: [])
-            state.stores[connection.main, default: OpenStore()].baselines[test] = image
+            let main = DiscoveredConnection(record, users: []).main
+            // Another thread may have begun to use it, and have changed it before this image was made.
+            guard state.stores[main]?.baselines[test] == nil else { return }
+            state.stores[main, default: OpenStore()].baselines[test] = image
             if image.isThere { state.baselineBytes += image.size }
         }
     }

@@ -62,8 +62,22 @@ class Baseline(SuiteCase):
     def test_shared_store(self):
         self.starts("testWithTheSharedStore", ["apple"], ["apple", "kiwi"], "shared")
 
+    def test_store_beyond_the_limit(self):
+        bundle = self.leaves("RawSuite.BaselineTests/testStoreBeyondTheLimit", warnings=1)
+        (snapshot,) = bundle.metadata["snapshots"]
+        (start,) = [start for start in snapshot["stores"] if start["name"] == "template"]
+        self.assertNotIn("entry", start)
+        self.assertEqual(start["capture"]["method"], "described")
+        self.assertRegex(
+            start["capture"]["reason"], r"^The store had \d{8} bytes when the test began .* were not kept")
+        (store,) = [store for store in bundle.metadata["stores"] if store["name"] == "template"]
+        self.assertEqual(Store(bundle.contents[store["entry"]]).rows(), ["apple", "pear", "kiwi"])
+
+    def test_store_that_threads_begin_to_use_at_once(self):
+        self.starts("testStoreThatThreadsBeginToUseAtOnce", ["apple", "pear"], ["apple", "pear"] + 8 * ["kiwi"])
+
     def test_shared_store_that_an_earlier_test_has_changed(self):
-        bundles = self.leaves("RawSuite.BaselineTests", count=6)
+        bundles = self.leaves("RawSuite.BaselineTests", count=8, warnings=1)
         (bundle,) = [
             bundle for bundle in bundles if bundle.metadata["test"]["name"] == "testWithTheSharedStore"]
         self.check_start(bundle, ["apple", "pear"], ["apple", "pear", "kiwi"], "shared")

@@ -1,3 +1,4 @@
+import CSuiteSQLite
 import FailureArtifacts
 import Foundation
 import XCTest
@@ -20,9 +21,18 @@ final class BaselineTests: XCTestCase {
     }
 
     /// A file with apple and pear that nobody has open.
-    private func template(journal: String) throws -> String {
+    ///
+    /// - Parameters:
+    ///   - journal: Its journal mode.
+    ///   - ballast: How many bytes there are besides.
+    /// - Returns: Its path.
+    private func template(journal: String, ballast: Int = 0) throws -> String {
         let original = try freshPath("original.sqlite")
         let database = try Database(original, journal: journal, fruit: "apple", "pear")
+        if ballast > 0 {
+            try database.execute(
+                "CREATE TABLE ballast (content); INSERT INTO ballast VALUES (zeroblob(\(ballast)))")
+        }
         try database.close()
         let path = try freshPath("template.sqlite")
         try FileManager.default.copyItem(atPath: original, toPath: path)
@@ -79,6 +89,39 @@ final class BaselineTests: XCTestCase {
             try database.integer("SELECT encoding = 'UTF-16le' FROM pragma_encoding"), 1)
         XCTFail("memory")
         try database.close()
+    }
+
+    /// `template`: larger than what is kept.
+    func testStoreBeyondTheLimit() throws {
+        let limit = Int(CaptureConfiguration.current.maximumKeptBytes)
+        let database = try Database(template(journal: "wal", ballast: limit + 1))
+        try database.add("kiwi")
+        XCTFail("large")
+        try database.close()
+    }
+
+    /// `template`: from apple, pear to eight more, by as many threads that begin at the same time.
+    func testStoreThatThreadsBeginToUseAtOnce() throws {
+        let path = try template(journal: "wal")
+        let databases = try (0..<8).map { _ in try Database(path) }
+        // Not by a statement, which would be the first use.
+        for database in databases { sqlite3_busy_timeout(database.handle, 10_000) }
+        let gate = DispatchSemaphore(value: 0)
+        let done = DispatchGroup()
+        for database in databases {
+            let thread = Thread {
+                gate.wait()
+                // What it did not add is missing from the copy.
+                try? database.add("kiwi")
+                done.leave()
+            }
+            done.enter()
+            thread.start()
+        }
+        for _ in databases { gate.signal() }
+        done.wait()
+        XCTFail("threads")
+        for database in databases { try database.close() }
     }
 
     func testThatUsesTheSharedStoreAndPasses() throws {
