@@ -104,35 +104,71 @@ static int64_t make_room(sqlite3 *handle, const char *schema, int64_t bytes) {
 }
 
 static failure_artifacts_image image_of(
-    failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
-    int64_t limit) {
-    failure_artifacts_image image = {reason, schema, failure_artifacts_path(connection->handle, schema), NULL, 0};
+    sqlite3 *handle, const char *schema, failure_artifacts_keeping_reason reason, int64_t limit) {
+    failure_artifacts_image image = {reason, schema, failure_artifacts_path(handle, schema), NULL, 0};
     sqlite3_int64 size = 0;
-    // With NOCOPY it only measures.
-    sqlite3_serialize(connection->handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
-    // Nothing was ever written.
-    if (size <= 0) return image;
-    if (size <= limit) {
-        bool is_written_to = reason != failure_artifacts_is_ending;
-        int64_t cache = is_written_to ? make_room(connection->handle, schema, size) : 0;
-        image.bytes = sqlite3_serialize(connection->handle, schema, &size, 0);
-        if (cache != 0) set_cache(connection->handle, schema, cache);
-    }
+    // With NOCOPY it only measures; -1 where the database can't be read, 0 where nothing was ever written.
+    sqlite3_serialize(handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
     image.size = size;
+    if (size > 0 && size <= limit) {
+        bool is_written_to = reason != failure_artifacts_is_ending;
+        int64_t cache = is_written_to ? make_room(handle, schema, size) : 0;
+        image.bytes = sqlite3_serialize(handle, schema, &size, 0);
+        if (cache != 0) set_cache(handle, schema, cache);
+    }
     return image;
 }
 
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
-    failure_artifacts_image image = image_of(connection, schema, reason, limit);
+    failure_artifacts_image image = image_of(connection->handle, schema, reason, limit);
     if (image.size > 0) receiver(connection, image);
 }
 
+// Whether nobody else can read the file until the connection ends.
+static bool is_exclusive(sqlite3 *handle) {
+    bool result = false;
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(handle, "PRAGMA main.locking_mode", -1, &statement, NULL) == SQLITE_OK
+        && sqlite3_step(statement) == SQLITE_ROW)
+        result = strcasecmp((const char *)sqlite3_column_text(statement, 0), "exclusive") == 0;
+    sqlite3_finalize(statement);
+    return result;
+}
+
+// Reads the main database by a connection of its own. Gives the error, if it can't be read so.
+static int image_by_another(
+    const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
+    const char *vfs = connection->vfs ? connection->vfs : failure_artifacts_system_vfs();
+    sqlite3 *other = NULL;
+    // One that only reads does not checkpoint when it is closed.
+    int code = sqlite3_open_v2(connection->path, &other, SQLITE_OPEN_READONLY, vfs);
+    if (code == SQLITE_OK) {
+        sqlite3_busy_timeout(other, 100);
+        failure_artifacts_image read = image_of(other, "main", failure_artifacts_is_starting, limit);
+        image->bytes = read.bytes;
+        image->size = read.size;
+        code = read.size < 0 ? sqlite3_errcode(other) : SQLITE_OK;
+    }
+    sqlite3_close(other);
+    return code;
+}
+
+// Not read by the connection itself, unless it is in a transaction already or has no file: what is read inside a
+// statement leaves a read transaction behind until the statement ends, and one that then wants to write does not
+// wait for a lock that somebody else has, whatever busy handler there is. It would fail because it was looked at.
 failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
     failure_artifacts_discovery_pause();
     int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
-    failure_artifacts_image image = image_of(connection, "main", failure_artifacts_is_starting, limit);
+    sqlite3 *handle = connection->handle;
+    failure_artifacts_image image = {failure_artifacts_is_starting, "main", connection->path, NULL, -1};
+    bool is_read = false;
+    if (is_in_place(handle, "main") && sqlite3_txn_state(handle, "main") == SQLITE_TXN_NONE) {
+        int code = image_by_another(connection, limit, &image);
+        is_read = code == SQLITE_OK || (code == SQLITE_BUSY && !is_exclusive(handle));
+    }
+    if (!is_read) image = image_of(handle, "main", failure_artifacts_is_starting, limit);
     failure_artifacts_discovery_resume();
     return image;
 }

@@ -109,6 +109,7 @@ typedef struct failure_artifacts_image {
     const char *path;
     // To be freed with sqlite3_free(); NULL where it was not kept, or need not be: its file is still there.
     void *bytes;
+    // -1 where it could not be read.
     int64_t size;
 } failure_artifacts_image;
 

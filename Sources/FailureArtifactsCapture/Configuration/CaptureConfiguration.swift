@@ -110,8 +110,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// the test fail; by default it is not.
     ///
     /// So one sees what the test has changed, whatever the store's journal mode and in memory too. It costs
-    /// each test one reading of each of its stores, in its first statement, with the locks and the waiting that
-    /// the application's own reading would have there. Stores of more than ``maximumKeptBytes`` are not kept,
+    /// each test one reading of each of its stores, in its first statement. A file is read by a connection that
+    /// is opened for it, which locks writers out of a store with a rollback journal for that moment. Stores of more than ``maximumKeptBytes`` are not kept,
     /// nor is what exceeds 64 MiB over all stores; databases that a connection attaches are not.
     public var baseline = false
     /// Whether a failing test's stores are checkpointed after they have been copied; by default they are left

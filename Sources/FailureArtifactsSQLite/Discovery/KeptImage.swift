@@ -22,7 +22,8 @@ final class KeptImage: Sendable {
     let path: String?
     /// Which file that is.
     let identity: FileStatus.Identity?
-    /// In bytes; 0 where nothing is lost with the connection, because the file is still there.
+    /// In bytes; 0 where nothing is lost with the connection, because the file is still there, and -1 where it
+    /// could not be read.
     let size: Int
     /// Counts the process's statements when it was made.
     let order: UInt64

@@ -118,6 +118,10 @@ struct SnapshotAttempt {
             return .atClose
         case .imageAtStart:
             guard let start = store.start else { return nil }
+            if start.size < 0 {
+                throw SnapshotFailure(
+                    "The store could not be read when the test began to use it: others had locked it.")
+            }
             if start.size == 0 {
                 try writeEmptyStore()
             } else if try !write(start) {

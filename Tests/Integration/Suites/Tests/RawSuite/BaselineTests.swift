@@ -26,6 +26,7 @@ final class BaselineTests: XCTestCase {
     ///   - journal: Its journal mode.
     ///   - ballast: How many bytes there are besides.
     /// - Returns: Its path.
+    /// - Throws: The failure to make it.
     private func template(journal: String, ballast: Int = 0) throws -> String {
         let original = try freshPath("original.sqlite")
         let database = try Database(original, journal: journal, fruit: "apple", "pear")
@@ -111,7 +112,7 @@ final class BaselineTests: XCTestCase {
         for database in databases {
             let thread = Thread {
                 gate.wait()
-                // What it did not add is missing from the copy.
+                // What it could not add is missing from the copy.
                 try? database.add("kiwi")
                 done.leave()
             }
