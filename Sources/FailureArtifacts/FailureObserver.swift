@@ -1,5 +1,4 @@
 @_exported public import FailureArtifactsCapture
-internal import XCTest
 
 #if canImport(ObjectiveC)
 internal import Foundation
@@ -52,7 +51,7 @@ extension FailureObserver {
         guard observation == nil else { return }
         let observation = TestObservation()
         self.observation = observation
-        XCTestObservationCenter.shared.addTestObserver(observation)
+        observation.begin()
     }
 }
 

@@ -21,6 +21,13 @@ final class TestObservation {
 }
 #endif
 
+extension TestObservation {
+    /// On the main thread only, as XCTest asks for.
+    func begin() {
+        XCTestObservationCenter.shared.addTestObserver(self)
+    }
+}
+
 extension TestObservation: XCTestObservation {
     func testBundleWillStart(_ testBundle: Bundle) {
         CaptureSession.shared.testsWillStart()

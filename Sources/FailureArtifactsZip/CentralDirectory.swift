@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Reads the list of entries and checks what can be checked without reading the entries themselves.
 enum CentralDirectory {
     /// The entries of an archive.

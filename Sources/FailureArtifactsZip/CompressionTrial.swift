@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Tells by trying whether content is compressed already, and had better be stored.
 struct CompressionTrial {
     /// After how many bytes that is decided.

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Where the central directory is, from the records at the end of an archive.
 ///
 /// All arithmetic is on 64-bit values with room to spare: an archive is at most `Int64.max` bytes, and what a

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// The rules for names of entries, and their encodings.
 enum EntryName {
     /// Whether a name can be extracted below a directory without leading out of it, on every system.

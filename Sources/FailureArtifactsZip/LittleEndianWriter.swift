@@ -7,18 +7,15 @@ struct LittleEndianWriter {
     }
 
     mutating func append(_ value: UInt16) {
-        bytes.append(UInt8(truncatingIfNeeded: value))
-        bytes.append(UInt8(truncatingIfNeeded: value >> 8))
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ value: UInt32) {
-        append(UInt16(truncatingIfNeeded: value))
-        append(UInt16(truncatingIfNeeded: value >> 16))
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ value: UInt64) {
-        append(UInt32(truncatingIfNeeded: value))
-        append(UInt32(truncatingIfNeeded: value >> 32))
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ value: [UInt8]) {

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// How much content an archive may have.
 ///
 /// Deflate makes at most about 1,030 bytes of one, so that a small download can fill a disk

@@ -1,3 +1,4 @@
+internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
 extension BundleMetadata {

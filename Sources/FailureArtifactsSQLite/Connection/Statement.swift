@@ -1,4 +1,5 @@
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// A compiled statement of a ``Connection``; it must not outlive that connection.
 package struct Statement: ~Copyable {

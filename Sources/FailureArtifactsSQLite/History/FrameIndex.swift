@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Which frames of a WAL hold which page.
 struct FrameIndex {
     /// Every page that a transaction wrote, by the order of its first frame; an index into this is a slot.

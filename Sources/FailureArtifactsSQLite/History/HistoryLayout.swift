@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Where things are in a history file; see the article on the history format.
 ///
 /// All numbers are little-endian and have 32 or 64 bits.

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 // What is recorded.
 extension HistoryPlan {
     /// What a history holds.

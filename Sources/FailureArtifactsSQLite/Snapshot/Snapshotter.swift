@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Copies a store into one stand-alone file, as the test's connection sees it at this moment.
 ///
 /// The original's locks, journal mode, WAL and error state stay as they are, and every wait is bounded. To

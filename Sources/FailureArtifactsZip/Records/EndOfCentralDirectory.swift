@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// The end of central directory record (APPNOTE 4.3.16), the last thing in an archive.
 struct EndOfCentralDirectory: Equatable {
     static let signature: UInt32 = 0x0605_4b50

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// The numbers in headers that say how an entry is stored and what it is.
 enum EntryAttributes {
     /// "Version made by", upper byte: file attributes are unix modes (APPNOTE 4.4.2.2).

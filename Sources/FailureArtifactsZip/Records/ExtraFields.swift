@@ -1,4 +1,5 @@
 internal import CFailureArtifactsZlib
+internal import FailureArtifactsSystem
 
 /// The extra field of a header: blocks of a two-byte identifier, a two-byte length and that many bytes
 /// (APPNOTE 4.5.1).

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// What the 16- and 32-bit fields of the original format hold when the value is in a ZIP64 record
 /// (APPNOTE 4.4.1.4).
 enum Zip64 {
