@@ -200,9 +200,11 @@ extension ArtifactsDirectory {
                 try file.write(account)
                 throw error
             }
+            // From here on there is a bundle, and nothing may say that there is none: whoever believed it would
+            // make another one. Numbers that stay too high are noticed before anything is refused.
             next.remove(capture: claim)
-            if isListed { next.listed = try changed() }
-            try file.write(next)
+            if isListed, let changed = try? changed() { next.listed = changed }
+            try? file.write(next)
         }
     }
 

@@ -53,6 +53,29 @@ import Testing
         #expect(try #require(account).bundleBytes > 9 << 20)
     }
 
+    /// A failure after a bundle has its name is none of the bundle's: a second one would be made of the capture.
+    @Test func aBundleIsThereWhateverBecomesOfItsAccount() throws {
+        let place = try Place()
+        let (directory, root) = (place.directory, place.root)
+        let room = try SpoolRoom(in: directory, within: limits())
+        let (file, target) = (try room.spool.path(ofEntry: "bundle"), Path.join(root, "a.zip"))
+        try FileSystem.write(noise(3000), toNewFile: file)
+        try room.spool.recordBundleName("a.zip")
+        directory.recount()
+        var wasPublished = false
+        try directory.count(room.spool, asBundle: file, within: limits()) { () throws(SystemError) in
+            try FileSystem.renameExclusively(file, to: target)
+            // Now nobody can look at the directory.
+            try FileSystem.rename(root, to: root + "-aside")
+            wasPublished = symlink(root, root) == 0
+        }
+        #expect(wasPublished && unlink(root) == 0)
+        try FileSystem.rename(root + "-aside", to: root)
+        directory.discard(room.spool)
+        #expect(try place.bundles == ["a.zip"])
+        try place.check()
+    }
+
     @Test func whoComesFirstGetsIt() throws {
         let place = try Place()
         let limits = limits(total: 1 << 20)

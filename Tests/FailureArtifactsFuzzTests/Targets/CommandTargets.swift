@@ -1,5 +1,6 @@
 internal import FailureArtifactsBundle
 @testable internal import FailureArtifactsCommands
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
@@ -12,16 +13,22 @@ extension FuzzTarget {
             Tool.run(["list", path])
             return
         }
+        _ = try scratch.write(try Seeds.holder(), to: Seeds.holderName)
         Tool.runAll(path, scratch)
+        guard let locations = try? BundleSource(path: path).locations, locations.count > 1 else {
+            return
+        }
+        try? FileSystem.remove(scratch.path("out"))
+        Tool.runAll(locations[locations.count - 1].description, scratch)
     }
 
-    /// A `metadata.json`, of a bundle whose other entries are good.
+    /// A `metadata.json`, of a bundle whose other entries are good, as is the bundle that it may refer to.
     static let metadata = FuzzTarget("metadata", seeds: Seeds.descriptions) { bytes, scratch in
         let metadata = try BundleMetadata(json: bytes, of: "a.zip")
         let again = try BundleMetadata(json: metadata.json(), of: "a.zip")
         require(again == metadata, "What was read is not what is written.")
-        var entries = try Seeds.entries()
-        entries[0].bytes = bytes
+        _ = try scratch.write(try Seeds.holder(), to: Seeds.holderName)
+        let entries = try Seeds.entries(described: bytes)
         Tool.runAll(try Seeds.write(entries, to: scratch.path("a.zip")), scratch)
     }
 
@@ -40,7 +47,7 @@ extension FuzzTarget {
 
 /// The commands, inside of this process.
 enum Tool {
-    static func run(_ arguments: [String]) {
+    @discardableResult static func run(_ arguments: [String]) -> ExitCode {
         var errors: [UInt8] = []
         let console = Console(
             output: TextOutput(terminal: nil) { (_) throws(SystemError) in },
@@ -55,6 +62,7 @@ enum Tool {
         require(
             !errors.contains { $0 < 0x20 && $0 != 0x0A }, "'\(arguments[0])' printed control characters."
         )
+        return code
     }
 
     static func runAll(_ path: String, _ scratch: Scratch) {
@@ -62,7 +70,7 @@ enum Tool {
         run(["list", path, "--json"])
         run(["show", path])
         run(["show", path, "--json"])
-        run(["verify", path])
+        let isGood = run(["verify", path]) == .done
         run(["history", path])
         run(["diff", path])
         run(["diff", path, "--at", "0", "--sql"])
@@ -70,12 +78,21 @@ enum Tool {
         run(["extract", path, "-o", scratch.path("out/files")])
         run(["extract", path, "--fixture", "--at", "-2", "-o", scratch.path("out/fixture")])
         run(["report", path, "-o", "-"])
+        run(["junit", path])
+        run(["summary", path, "-o", "-", "--annotations"])
+        let merged = scratch.path("out/merged")
+        if run(["merge", path, "-o", merged]) == .done, isGood {
+            require(run(["verify", merged]) == .done, "A good bundle is none after 'merge'.")
+        }
         for name in (try? FileSystem.contents(ofDirectory: scratch.directory)) ?? [] {
-            require(name == "a.zip" || name == "out", "'\(name)' is outside of the output directory.")
+            require(
+                ["a.zip", Seeds.holderName, "out"].contains(name),
+                "'\(name)' is outside of the output directory.")
         }
         for name in (try? FileSystem.contents(ofDirectory: scratch.path("out"))) ?? [] {
             require(
-                name == "files" || name == "fixture", "'\(name)' is outside of the output directory.")
+                ["files", "fixture", "merged"].contains(name),
+                "'\(name)' is outside of the output directory.")
         }
     }
 }

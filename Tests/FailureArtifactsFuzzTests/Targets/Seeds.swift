@@ -139,10 +139,10 @@ enum Seeds {
     }
 
     /// The entries of a bundle, the metadata first.
-    static func entries() throws -> [Entry] {
+    static func entries(described description: [UInt8]? = nil) throws -> [Entry] {
         let store = try store()
         return [
-            Entry(name: "metadata.json", bytes: Array(description.utf8)),
+            Entry(name: "metadata.json", bytes: description ?? Array(Self.description.utf8)),
             Entry(name: "stores/ledger.sqlite", bytes: try databases()[1]),
             Entry(name: "stores/ledger.committed.sqlite", bytes: store.committed),
             Entry(name: "history/ledger.wal-history", bytes: store.history),
@@ -171,11 +171,51 @@ enum Seeds {
     }
 
     static func bundles() throws -> [[UInt8]] {
-        let bundle = try bytes(of: entries(), level: 6)
+        let bundle = try holder()
+        let sharing = try bytes(of: entries(described: try sharingDescription()), level: 6)
         return [
             bundle, try bytes(of: entries(), level: 0),
             try bytes(of: [Entry(name: "inner.zip", bytes: bundle)], level: 0),
+            sharing,
+            try bytes(
+                of: [
+                    Entry(name: holderName, bytes: bundle),
+                    // The last by its name; see ``FuzzTarget/bundle``.
+                    Entry(name: "refers.zip", bytes: sharing),
+                ], level: 0),
         ]
+    }
+
+    // MARK: A bundle that others refer to
+
+    /// The name of the bundle that those with `sharedEntries` refer to.
+    static let holderName = "holder.zip"
+
+    private static let madeHolder = Result { try bytes(of: entries(), level: 6) }
+
+    /// The bundle of that name: a good one.
+    static func holder() throws -> [UInt8] { try madeHolder.get() }
+
+    /// The metadata of a bundle with two stores more, which the other one holds.
+    private static func sharingDescription() throws -> [UInt8] {
+        let shared = try [
+            ("stores/shared.sqlite", "stores/ledger.sqlite", databases()[1]),
+            ("stores/shared.committed.sqlite", "stores/ledger.committed.sqlite", store().committed),
+        ].map { (entry, other, bytes) in
+            var checksum = Checksum()
+            bytes.withUnsafeBytes { checksum.update($0) }
+            return BundleMetadata.SharedEntry(
+                entry: entry, bundle: holderName, bundleEntry: other, bytes: UInt64(bytes.count),
+                crc32: checksum.value)
+        }
+        let json = Array(description.utf8)
+        var metadata = try BundleMetadata(json: json, of: holderName)
+        var store = metadata.stores[0]
+        store.name = "shared"
+        (store.entry, store.committedEntry) = (shared[0].entry, shared[1].entry)
+        metadata.stores.append(store)
+        metadata.sharedEntries = shared
+        return try metadata.json()
     }
 
     static func archives() throws -> [[UInt8]] {
@@ -190,7 +230,9 @@ enum Seeds {
 
     // MARK: Texts
 
-    static func descriptions() throws -> [[UInt8]] { [Array(description.utf8)] }
+    static func descriptions() throws -> [[UInt8]] {
+        [Array(description.utf8), try sharingDescription()]
+    }
 
     static func statements() throws -> [[UInt8]] { [Array(log.utf8)] }
 
