@@ -206,6 +206,8 @@ import Testing
             let statements = try handle.store.statements
             #expect(statements.isReplaced)
             #expect(statements.statements.map(\.sql) == ["CREATE TABLE t(a)"])
+            // The row is not its work.
+            #expect(statements.statements.map(\.changes) == [nil])
         }
     }
 }

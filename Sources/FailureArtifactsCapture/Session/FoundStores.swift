@@ -44,7 +44,15 @@ struct FoundStores {
                 candidates += ranked.filter { $0.1 == relation }.map(\.0)
             }
             candidates += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
-                .filter { $0.hasContent && Relation(of: $0, to: test, isRunning: isRunning) != .foreign }
+                .filter { store in
+                    guard store.hasContent else { return false }
+                    switch Relation(of: store, to: test, isRunning: isRunning) {
+                    case .own, .shared: return true
+                    // An earlier test has deleted it, and let go of it late: there is nothing to say of it.
+                    case .left: return !store.isLost || store.wasUsed(since: test.start)
+                    case .foreign: return false
+                    }
+                }
         }
         for store in discovers ? libraryStores : []
         where !candidates.contains(where: { Self.isSame($0, store.path) }) {

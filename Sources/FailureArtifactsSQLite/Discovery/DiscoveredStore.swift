@@ -139,6 +139,18 @@ package struct DiscoveredStore: Sendable {
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
     package var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
 
+    /// Whether it was closed when its file had been deleted, or replaced, so that nothing of it can be read.
+    package var isLost: Bool {
+        path != nil && files == nil && accesses.isEmpty && last == nil && beforeRollback == nil
+            && baselines.isEmpty
+    }
+
+    /// Whether a statement was run since `moment` on one of its connections that have ended, as far as the
+    /// application lets that be known.
+    package func wasUsed(since moment: ConnectionRegistry.Moment) -> Bool {
+        endedLogs.statements.contains { $0.order > moment.statement }
+    }
+
     /// Whether a statement was run on it after the test that opened it had ended.
     package var isUsedByOthers: Bool {
         accesses.contains { access in

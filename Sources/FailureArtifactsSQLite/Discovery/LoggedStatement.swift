@@ -23,7 +23,7 @@ package struct LoggedStatement: Sendable {
     /// Whether ``sql`` is only the start of it.
     package let isCut: Bool
     /// Rows inserted, updated and deleted; nil where that is not known.
-    package let changes: Int?
+    package fileprivate(set) var changes: Int?
     /// Why it failed; nil where it did not, as far as that is known.
     package let failure: Failure?
     /// In seconds; nil where it was not recorded.
@@ -153,6 +153,10 @@ extension DiscoveredConnection {
             sleep(microseconds: 200)
         }
         result.statements = collection.statements
+        // What the connection has changed since may be the work of statements that are not known.
+        if result.isReplaced == true {
+            result.statements.indices.last.map { result.statements[$0].changes = nil }
+        }
         return result
     }
 }

@@ -36,6 +36,15 @@ class Discovery(SuiteCase):
         self.assertEqual(len(bundle.metadata["stores"]), 26)
         self.assertTrue(all("entry" in store for store in bundle.metadata["stores"]))
 
+    def test_deleted_stores_of_an_earlier_test(self):
+        bundle = self.leaves("RawSuite.LeftStoreTests", warnings=1)
+        self.assertTest(bundle, "LeftStoreTests", "test2FailsAfterTheirEnd", "left by the first test")
+        self.assertEqual({label(store) for store in bundle.metadata["stores"]}, {"own", "used"})
+        self.assertEqual(bundle.store("own").rows(), ["plum"])
+        used = bundle.described("used")
+        self.assertEqual(used["capture"]["method"], "described")
+        self.assertIn(b"SELECT count(*) FROM fruit", bundle.contents[used["statements"]["entry"]])
+
     def test_discovery_off(self):
         bundle = self.leaves(
             "RawSuite.CopyTests/testSeveralStores", variables={"FAILURE_ARTIFACTS_DISCOVERY": "off"})

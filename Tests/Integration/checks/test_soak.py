@@ -60,6 +60,12 @@ private final class FruitTests: PlantedTestCase {
 """
         self.assertEqual(grdb.planted(source), planted)
 
+    def test_profiled_statements_have_fewer_rows(self):
+        source = "VALUES(1) UNION ALL SELECT x+1 FROM cnt WHERE x<{})\n"
+        self.assertEqual(grdb.with_fewer_rows(source.format(10_000_000)), source.format(100_000))
+        with self.assertRaisesRegex(grdb.Failure, "tests have changed"):
+            grdb.with_fewer_rows(source.format(1_000))
+
     def test_the_manifest(self):
         text = ("let dependencies: [Package.Dependency] = []\n    .macOS(.v10_15),\n"
                 + grdb.GRDB_TESTS + "\n            dependencies: [\"GRDB\"]),\n")

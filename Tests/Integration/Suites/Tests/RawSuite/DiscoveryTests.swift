@@ -1,3 +1,4 @@
+import CSuiteSQLite
 import XCTest
 
 /// Nothing fails: no bundle, not even a directory.
@@ -47,6 +48,37 @@ final class SharedStoreTests: XCTestCase {
     func test3FailsAgain() throws {
         try Self.shared?.add("fig")
         XCTFail("shared, third test")
+    }
+}
+
+/// Stores that a test leaves open after it has deleted their files, with a trace of the application's own, so that
+/// nothing is kept of them when they are closed.
+final class LeftStoreTests: XCTestCase {
+    nonisolated(unsafe) private static var untouched: Database?
+    nonisolated(unsafe) private static var used: Database?
+
+    /// Nothing.
+    func test1LeavesThemOpen() throws {
+        Self.untouched = try deletedStore("untouched")
+        Self.used = try deletedStore("used")
+    }
+
+    /// `own`: plum; of `used` what was done to it; nothing of `untouched`.
+    func test2FailsAfterTheirEnd() throws {
+        let own = try Database(try freshPath("own.sqlite"), journal: "delete", fruit: "plum")
+        XCTAssertEqual(try Self.used?.integer("SELECT count(*) FROM fruit"), 1)
+        for database in [Self.untouched, Self.used] {
+            sqlite3_trace_v2(database?.handle, UInt32(SQLITE_TRACE_STMT), { _, _, _, _ in 0 }, nil)
+            try database?.close()
+        }
+        XCTFail("left by the first test")
+        try own.close()
+    }
+
+    private func deletedStore(_ name: String) throws -> Database {
+        let path = try freshPath("\(name).sqlite")
+        defer { XCTAssertNoThrow(try FileManager.default.removeItem(atPath: path)) }
+        return try Database(path, journal: "delete", fruit: "apple")
     }
 }
 
