@@ -196,6 +196,9 @@ void failure_artifacts_restore_error(
 // closed while statements were left (a "zombie"), and whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
+    // Where the application's own trace kept the close from being told.
+    uintptr_t borrower = atomic_load(&connection->lent_to);
+    if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
     if (connection->serial) events.closed(connection);
     failure_artifacts_log_release(connection->log);
     free(connection->path);

@@ -45,25 +45,32 @@ extension DiscoveredConnection {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
         let isPrivate = ConnectionRegistry.shared.isPrivate(self)
+        var hold = ConnectionHold()
         while true {
             // Looking at the mutex, or at the record in place of one, needs the connection to exist, which only
             // the registry's lock grants.
             let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
                 guard let mutex = sqlite3_db_mutex(handle) else {
                     // Another test's connection is not even held up.
-                    return (isPrivate || waitsForRest) && failure_artifacts_lending_begins(record)
-                        ? Attempt.lent : .noMutex
+                    guard isPrivate || waitsForRest, failure_artifacts_lending_begins(record) else {
+                        return Attempt.noMutex
+                    }
+                    if hold?.take(handle) == true { return .lent }
+                    failure_artifacts_lending_ends(record)
+                    return .noMutex
                 }
                 return sqlite3_mutex_try(mutex) == SQLITE_OK ? .entered(mutex) : .busy
             }
             switch attempt {
             case nil: throw .ended
             case .lent, .noMutex:
-                if case .lent = attempt,
+                if case .lent = attempt {
                     let result = useWithoutMutex(
                         isPrivate: isPrivate, mayBeAtRest: waitsForRest, body)
-                {
-                    return result
+                    // The record may end with the hold.
+                    failure_artifacts_lending_ends(record)
+                    hold?.release()
+                    if let result { return result }
                 }
                 // Threads come to rest, but a connection to a file need not be waited for.
                 guard waitsForRest, Instant.now < deadline else { throw .belongsToOtherThread }
@@ -78,11 +85,10 @@ extension DiscoveredConnection {
         }
     }
 
-    /// Uses a connection without a mutex, whose end waits for this, if that is safe at this moment.
+    /// Uses a connection without a mutex, which does not end meanwhile, if that is safe at this moment.
     private func useWithoutMutex<Result>(
         isPrivate: Bool, mayBeAtRest: Bool, _ body: (LentHandle) -> Result
     ) -> Result? {
-        defer { failure_artifacts_lending_ends(record) }
         // Another test may use a connection that both have, at this moment.
         let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }

@@ -215,7 +215,7 @@ enum Seeds {
         (store.entry, store.committedEntry) = (shared[0].entry, shared[1].entry)
         metadata.stores.append(store)
         metadata.sharedEntries = shared
-        return try metadata.json()
+        return metadata.json()
     }
 
     static func archives() throws -> [[UInt8]] {

@@ -1,5 +1,5 @@
 import CFailureArtifactsSQLite
-import FailureArtifactsSQLite
+@testable import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Foundation
 import Testing
@@ -68,6 +68,35 @@ import Testing
             occupant.leave()
             #expect(try application.value("SELECT group_concat(a) FROM t") == "1,2,7")
         }
+    }
+
+    /// Nothing tells of the close where the application has set a trace of its own.
+    @Test(arguments: [true, false])
+    func aLentConnectionThatAnotherThreadClosesEndsAfterwards(isTraced: Bool) throws {
+        let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
+        try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        if !isTraced { sqlite3_trace_v2(application.handle, 0, nil, nil) }
+        let connection = try application.discovered
+        let hasClosed = DispatchSemaphore(value: 0)
+        func isOpen() -> Bool {
+            ConnectionRegistry.shared.openConnections.contains { $0.serial == connection.serial }
+        }
+
+        try connection.lend(until: .now.advanced(bySeconds: 10), waitsForRest: false) { lent in
+            Thread.detachNewThread {
+                application.close()
+                hasClosed.signal()
+            }
+            // With our trace the close waits; without, it is put off.
+            if !isTraced { hasClosed.wait() }
+            #expect(isOpen())
+            // SQLite runs nothing on a connection whose close is put off.
+            let text = connection.text(of: "SELECT a FROM t", on: lent.handle)
+            #expect(text == (isTraced ? "1" : nil))
+        }
+
+        if isTraced { hasClosed.wait() }
+        #expect(!isOpen())
     }
 
     @Test(arguments: [true, false])

@@ -1,0 +1,47 @@
+internal import CFailureArtifactsSQLite
+
+/// Keeps a connection of the application from ending while it is lent.
+///
+/// Where the application has set a trace of its own in place of ours, nothing tells that another thread closes the
+/// connection. But SQLite leaves one that a backup reads open until that is finished: what `sqlite3_close_v2` closes
+/// meanwhile ends here, and `sqlite3_close` says that it is busy
+/// (<https://www.sqlite.org/c3ref/close.html>).
+///
+/// For one thread.
+struct ConnectionHold: ~Copyable {
+    /// What the backup would write to.
+    private let target: OpaquePointer
+    private var backup: OpaquePointer?
+
+    /// Prepares a hold on no connection yet, while discovery pauses; nil where there is no memory.
+    init?() {
+        var target: OpaquePointer?
+        let code = sqlite3_open_v2(
+            ":memory:", &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
+        guard let target, code == SQLITE_OK else {
+            sqlite3_close(target)
+            return nil
+        }
+        self.target = target
+    }
+
+    deinit {
+        sqlite3_backup_finish(backup)
+        sqlite3_close(target)
+    }
+
+    /// Takes hold of a connection, nothing of which is read.
+    ///
+    /// - Parameter handle: The connection, which has not ended.
+    /// - Returns: Whether it is held now; not if it is ending.
+    mutating func take(_ handle: OpaquePointer) -> Bool {
+        backup = sqlite3_backup_init(target, "main", handle, "main")
+        return backup != nil
+    }
+
+    /// Lets go of it, which may end the connection.
+    mutating func release() {
+        sqlite3_backup_finish(backup)
+        backup = nil
+    }
+}
