@@ -18,6 +18,9 @@ sys.path[:0] = [str(HERE), str(HERE / "measurements"), str(HERE.parent / "lib")]
 from bench import Bench  # noqa: E402
 import growth  # noqa: E402
 
+# Measured only where they are named: minutes, most of them to build what is measured.
+LONG = ("grdb_suite",)
+
 
 def main():
     names = sorted(path.stem for path in (HERE / "measurements").glob("*.py"))
@@ -36,7 +39,7 @@ def main():
         growth.measure_and_draw(bench)
         return 0
     start = time.monotonic()
-    for name in arguments.names or names:
+    for name in arguments.names or [name for name in names if name not in LONG]:
         print(f"{name} (after {time.monotonic() - start:.0f} s)", file=sys.stderr, flush=True)
         importlib.import_module(name).measure(bench)
     print(f"\n{bench.mode}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "

@@ -155,7 +155,8 @@ PROFILING_TESTS = "Tests/GRDBTests/DatabaseCursorTests.swift"
 def with_fewer_rows(source):
     """The source whose `Profiling test`s step through ten million rows of one statement: a hundredth of them.
 
-    A sanitizer takes minutes for each. Nothing of the product is called for a row.
+    They are half of what the tests take, and a sanitizer takes minutes for each. Nothing of the product is called for
+    a row.
     """
     rows = "WHERE x<10000000)"
     if source.count(rows) != 1:
@@ -187,14 +188,14 @@ def build(path, scratch, log, configuration="debug", sanitizer=None):
     return pathlib.Path(place) / "GRDBPackageTests.xctest"
 
 
-def build_both(path, scratch, log, failing=False, configuration="debug", sanitizer=None):
+def build_both(path, scratch, log, failing=False, configuration="debug", sanitizer=None, shortened=False):
     """Builds the tests without the product and with it; gives the two programs, by those names.
 
     They lie in the same directory, where the resources of the tests are.
     """
     programs = {}
     for name in ("without", "with"):
-        prepare(path, linked=name == "with", failing=failing, shortened=sanitizer is not None)
+        prepare(path, linked=name == "with", failing=failing, shortened=shortened or sanitizer is not None)
         built = build(path, scratch, f"{log}-{name}.log", configuration, sanitizer)
         programs[name] = built.with_name(f"GRDBPackageTests-{name}.xctest")
         replace(built, programs[name])

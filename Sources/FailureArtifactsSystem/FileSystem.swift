@@ -39,9 +39,7 @@ package enum FileSystem {
     package static func descriptor(
         of identity: FileStatus.Identity, otherThan own: CInt = -1
     ) throws(SystemError) -> CInt? {
-        // /dev/fd is the process's own table on Linux and on Apple's systems.
-        for descriptor in try contents(ofDirectory: "/dev/fd").compactMap({ CInt($0) }) {
-            if descriptor == own { continue }
+        for descriptor in try OpenFiles.descriptors() where descriptor != own {
             var information = stat()
             guard fstat(descriptor, &information) == 0 else {
                 // Closed meanwhile.

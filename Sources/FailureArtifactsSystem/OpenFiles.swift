@@ -16,10 +16,9 @@ package enum OpenFiles {
     /// - Parameter magic: The first bytes.
     /// - Returns: Each such file once, in the order of descriptors. Anything may be closed at any time.
     package static func beginning(with magic: [UInt8]) -> [Entry] {
-        // /dev/fd is the process's own table on Linux and on Apple's systems.
-        guard let names = try? FileSystem.contents(ofDirectory: "/dev/fd") else { return [] }
+        guard let descriptors = try? descriptors() else { return [] }
         var seen: Set<FileStatus.Identity> = []
-        return names.compactMap({ CInt($0) }).sorted().compactMap { descriptor in
+        return descriptors.compactMap { descriptor in
             var information = stat()
             guard fstat(descriptor, &information) == 0 else { return nil }
             let status = FileStatus(information)
@@ -39,14 +38,37 @@ package enum OpenFiles {
     ///     next.
     /// - Returns: A path that names the file as long as its owner has it open; nil where there is none.
     package static func descriptorPath(ofDeleted path: String, openedAfter other: String) -> String? {
-        let names = (try? FileSystem.contents(ofDirectory: "/dev/fd")) ?? []
         let first = CInt(Path.name(of: other)) ?? -1
-        let descriptor = names.compactMap({ CInt($0) }).sorted().first { descriptor in
+        let descriptor = (try? descriptors())?.first { descriptor in
             var information = stat()
             return descriptor > first && fstat(descriptor, &information) == 0
                 && information.st_nlink == 0 && self.path(of: descriptor) == path
         }
         return descriptor.map { "/dev/fd/\($0)" }
+    }
+
+    /// The process's descriptors, the smallest first; among them may be some that are closed by now.
+    ///
+    /// Each capture asks for them several times: a debug build takes long to make strings of their numbers.
+    static func descriptors() throws(SystemError) -> [CInt] {
+        // The process's own table on Linux and on Apple's systems.
+        let table = "/dev/fd"
+        guard let stream = opendir(table) else { throw .last("list", table) }
+        defer { closedir(stream) }
+        var descriptors: [CInt] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            withUnsafePointer(to: &entry.pointee.d_name) { name in
+                let digits = UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self)
+                // Not "." and "..".
+                if isdigit(CInt(digits.pointee)) != 0 {
+                    descriptors.append(CInt(strtol(digits, nil, 10)))
+                }
+            }
+            errno = 0
+        }
+        guard errno == 0 else { throw .last("list", table) }
+        return descriptors.sorted()
     }
 
     /// Whether a process has a file open, as far as the system tells; false where it does not.

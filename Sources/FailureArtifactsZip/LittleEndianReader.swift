@@ -39,24 +39,21 @@ struct LittleEndianReader {
     }
 
     mutating func readUInt16() throws(ZipError.Reason) -> UInt16 {
-        UInt16(littleEndian: try read(UInt16.self))
+        guard remaining >= 2 else { throw .truncated }
+        defer { position += 2 }
+        return UInt16(bytes[position]) | UInt16(bytes[position + 1]) << 8
     }
 
     mutating func readUInt32() throws(ZipError.Reason) -> UInt32 {
-        UInt32(littleEndian: try read(UInt32.self))
+        guard remaining >= 4 else { throw .truncated }
+        let low = UInt32(try readUInt16())
+        return UInt32(try readUInt16()) << 16 | low
     }
 
     mutating func readUInt64() throws(ZipError.Reason) -> UInt64 {
-        UInt64(littleEndian: try read(UInt64.self))
-    }
-
-    /// A number as it lies there.
-    private mutating func read<Number: BitwiseCopyable>(
-        _ type: Number.Type
-    ) throws(ZipError.Reason) -> Number {
-        guard remaining >= MemoryLayout<Number>.size else { throw .truncated }
-        defer { position += MemoryLayout<Number>.size }
-        return bytes.withBytes { $0.loadUnaligned(fromByteOffset: position, as: type) }
+        guard remaining >= 8 else { throw .truncated }
+        let low = UInt64(try readUInt32())
+        return UInt64(try readUInt32()) << 32 | low
     }
 
     /// The next `count` bytes.

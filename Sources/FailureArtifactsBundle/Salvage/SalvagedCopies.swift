@@ -51,8 +51,8 @@ struct SalvagedCopies: Sendable {
         do {
             let targets = Snapshotter.Targets(
                 copy: try spool.path(ofEntry: entries.copy),
-                committed: nil, raw: try spool.path(ofEntry: entries.raw),
-                history: folder == "stores" ? try spool.path(ofEntry: entries.history) : nil)
+                committed: nil, raw: spool.file(ofEntry: entries.raw),
+                history: folder == "stores" ? spool.file(ofEntry: entries.history) : nil)
             let size = { FileSystem.regularFile(path.path + $0)?.size ?? 0 }
             let (database, wal) = (size(""), size("-wal"))
             let isTooLarge = database > limits.storeBytes

@@ -85,9 +85,9 @@ extension Capture {
             let targets = Snapshotter.Targets(
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: try spool.path(ofEntry: entries.committed),
-                raw: try spool.path(ofEntry: entries.raw),
+                raw: spool.file(ofEntry: entries.raw),
                 history: folder == "stores" && configuration.maximumHistoryBytes > 0
-                    ? try spool.path(ofEntry: entries.history) : nil)
+                    ? spool.file(ofEntry: entries.history) : nil)
             let source = copyByLibrary(found) ?? found.store
             var snapshot = snapshotter.capture(source, to: targets)
             // How large a store in memory is, only its copy tells; and a file may have grown.

@@ -33,6 +33,8 @@ final class Capture: Sendable {
         var scratch: [String] = []
         /// Some of what redactions have removed.
         var removed = RemovedValues()
+        /// What the spool says.
+        var recorded: BundleMetadata?
         /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
     }
@@ -51,6 +53,7 @@ final class Capture: Sendable {
     let state = Lock(State())
     /// What must not get into the bundle.
     let rules: RedactionRules
+    private let environment = RunEnvironment.describe(variables: ProcessEnvironment.variables)
     private let start = Instant.now
     private let date = Timestamp.now
 
@@ -163,8 +166,15 @@ final class Capture: Sendable {
         room.settle()
         for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
         state.withLock { $0.scratch = [] }
+        record(describe())
+    }
+
+    private func record(_ metadata: BundleMetadata) {
+        // As at the end of most tests, which add nothing.
+        if state.withLock({ $0.recorded == metadata }) { return }
         // Where there is no room for it there will be none for the bundle, which is said then.
-        try? spool.record(describe())
+        guard (try? spool.record(metadata)) != nil else { return }
+        state.withLock { $0.recorded = metadata }
     }
 
     private func describe() -> BundleMetadata {
@@ -181,7 +191,7 @@ final class Capture: Sendable {
                 failures: failures, stores: state.stores,
                 snapshots: state.snapshots.isEmpty ? nil : state.snapshots,
                 attachments: state.attachments,
-                environment: RunEnvironment.describe(variables: ProcessEnvironment.variables),
+                environment: environment,
                 capture: BundleMetadata.Capture(
                     at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
                 warnings: state.warnings)

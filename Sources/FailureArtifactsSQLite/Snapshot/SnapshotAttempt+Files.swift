@@ -277,6 +277,7 @@ extension SnapshotAttempt {
     private mutating func keepRawFiles() {
         guard let files = store.files else { return }
         do {
+            try FileSystem.createDirectory(Path.directory(of: targets.raw))
             try copyWithJournals(files, to: targets.raw)
             try? FileSystem.remove(targets.raw + "-index")
             snapshot.rawFiles = ["", "-wal", "-journal"].filter {

@@ -39,6 +39,7 @@ extension SnapshotAttempt {
                     HistorySource(
                         database: try File(reading: copy), wal: try File(reading: copy + "-wal"))
                 }
+            try FileSystem.createDirectory(Path.directory(of: target))
             snapshot.history = try recorder.record(source, committedPages: pages, to: target)
         } catch {
             leaveOutHistory("\(error)")
@@ -65,6 +66,7 @@ extension SnapshotAttempt {
             let source = HistorySource(
                 database: try File(sharing: files.database), wal: try File(sharing: files.wal),
                 walIndex: try File(sharing: files.walIndex))
+            try FileSystem.createDirectory(Path.directory(of: target))
             let history = try recorder.record(
                 source, committedPages: UInt64(header.pageCount), to: target)
             guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {

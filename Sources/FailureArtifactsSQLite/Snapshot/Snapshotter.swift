@@ -6,6 +6,9 @@ internal import FailureArtifactsSystem
 /// be used on the thread of the failing test, which is what tells its own connection from the others'.
 package struct Snapshotter: Sendable {
     /// Where the copies of one store go: files that must not exist.
+    ///
+    /// The directories of the copies have to exist; those of ``raw`` and ``history``, which few stores have, are
+    /// created when they are needed.
     package struct Targets: Sendable {
         /// The copy.
         package let copy: String
