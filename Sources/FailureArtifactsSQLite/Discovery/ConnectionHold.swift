@@ -32,11 +32,23 @@ struct ConnectionHold: ~Copyable {
 
     /// Takes hold of a connection, nothing of which is read.
     ///
-    /// - Parameter handle: The connection, which has not ended.
-    /// - Returns: Whether it is held now; not if it is ending.
+    /// - Parameter handle: The connection, whose end has not been told yet.
+    /// - Returns: Whether it is held now; not if a thread is closing it.
     mutating func take(_ handle: OpaquePointer) -> Bool {
+        // Whoever closes it at this moment does not look for backups again, and ends it: to finish one would end it
+        // for a second time.
+        guard !Self.isClosing(handle) else { return false }
         backup = sqlite3_backup_init(target, "main", handle, "main")
-        return backup != nil
+        guard backup != nil else { return false }
+        guard Self.isClosing(handle) else { return true }
+        // Rather some bytes that nobody frees.
+        backup = nil
+        return false
+    }
+
+    /// Whether a connection is being closed: SQLite says then that its handle is misused.
+    private static func isClosing(_ handle: OpaquePointer) -> Bool {
+        sqlite3_errcode(handle) == SQLITE_MISUSE
     }
 
     /// Lets go of it, which may end the connection.
