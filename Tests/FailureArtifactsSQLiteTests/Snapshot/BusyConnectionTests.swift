@@ -99,6 +99,44 @@ import Testing
         #expect(!isOpen())
     }
 
+    /// A thread that is in the middle of a close, which nothing has told of.
+    private final class Closer: Sendable {
+        let isClosing = DispatchSemaphore(value: 0)
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let hasClosed = DispatchSemaphore(value: 0)
+    }
+
+    /// Whoever finished with it would end it for a second time.
+    @Test func aConnectionThatIsBeingClosedIsNotLent() throws {
+        let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
+        try application.run("CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1)")
+        let connection = try application.discovered
+        let closer = Closer()
+        sqlite3_trace_v2(application.handle, 0, nil, nil)
+        // A close rolls back, before anything is freed.
+        sqlite3_rollback_hook(
+            application.handle,
+            { data in
+                guard let data else { return }
+                let closer = Unmanaged<Closer>.fromOpaque(data).takeUnretainedValue()
+                closer.isClosing.signal()
+                closer.mayGoOn.wait()
+            }, Unmanaged.passUnretained(closer).toOpaque())
+        Thread.detachNewThread {
+            application.close()
+            closer.hasClosed.signal()
+        }
+        closer.isClosing.wait()
+
+        #expect(throws: LendingRefusal.belongsToOtherThread) {
+            try connection.lend(until: .now, waitsForRest: false) { _ in }
+        }
+
+        closer.mayGoOn.signal()
+        closer.hasClosed.wait()
+        #expect(!ConnectionRegistry.shared.openConnections.contains { $0.serial == connection.serial })
+    }
+
     @Test(arguments: [true, false])
     func aStoreInMemoryIsDescribed(hasMutex: Bool) throws {
         try withTemporaryDirectory { directory in
