@@ -45,16 +45,18 @@ extension DiscoveredConnection {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
         let isPrivate = ConnectionRegistry.shared.isPrivate(self)
-        var hold = ConnectionHold()
+        // Made when a connection is found to have no mutex, and not where the registry is locked.
+        var hold: ConnectionHold?
+        var isPrepared = false
         while true {
             // Looking at the mutex, or at the record in place of one, needs the connection to exist, which only
             // the registry's lock grants.
             let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
                 guard let mutex = sqlite3_db_mutex(handle) else {
                     // Another test's connection is not even held up.
-                    guard isPrivate || waitsForRest, failure_artifacts_lending_begins(record) else {
-                        return Attempt.noMutex
-                    }
+                    guard isPrivate || waitsForRest else { return Attempt.noMutex }
+                    guard isPrepared else { return .unprepared }
+                    guard failure_artifacts_lending_begins(record) else { return .noMutex }
                     if hold?.take(handle) == true { return .lent }
                     failure_artifacts_lending_ends(record)
                     return .noMutex
@@ -63,6 +65,9 @@ extension DiscoveredConnection {
             }
             switch attempt {
             case nil: throw .ended
+            case .unprepared:
+                hold = ConnectionHold()
+                isPrepared = true
             case .lent, .noMutex:
                 if case .lent = attempt {
                     let result = useWithoutMutex(
@@ -118,7 +123,7 @@ extension DiscoveredConnection {
     }
 
     private enum Attempt {
-        case lent, noMutex, busy
+        case lent, noMutex, unprepared, busy
         case entered(OpaquePointer)
     }
 
