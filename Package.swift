@@ -158,7 +158,7 @@ let package = Package(
             // What a recorder or a redaction writes is read again.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite",
+                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),

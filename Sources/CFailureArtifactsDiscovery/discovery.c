@@ -1,4 +1,5 @@
 #include "discovery.h"
+#include "fence.h"
 #include "keeping.h"
 #include "log.h"
 
@@ -16,18 +17,43 @@
 static failure_artifacts_discovery_events events;
 static atomic_bool installed;
 static _Atomic(uint64_t) opened_connections;
-static _Atomic(uint64_t) traced_statements;
-static _Thread_local int pauses;
 static atomic_bool follows_tasks;
+
+// In place of a thread; neither one nor none.
+enum { not_settled = 1 };
 
 static _Atomic(uint64_t) started_tests;
 
 void failure_artifacts_test_starts(void) { atomic_fetch_add(&started_tests, 1); }
-void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
-void failure_artifacts_discovery_pause(void) { pauses += 1; }
-void failure_artifacts_discovery_resume(void) { pauses -= 1; }
-bool failure_artifacts_is_paused(void) { return pauses > 0; }
+void failure_artifacts_follow_tasks(void) {
+    atomic_store(&follows_tasks, true);
+    // So that no connection is as it was.
+    failure_artifacts_test_starts();
+}
+
+// What is known of this thread.
+static _Thread_local struct {
+    // pthread_self(); 0 before its first statement.
+    uintptr_t handle;
+    // The same, and 0 while what it runs does not count.
+    uintptr_t user;
+    // The number the system shows it under.
+    int number;
+    int pauses;
+} this_thread;
+
+void failure_artifacts_discovery_pause(void) {
+    this_thread.pauses += 1;
+    this_thread.user = 0;
+}
+
+void failure_artifacts_discovery_resume(void) {
+    this_thread.pauses -= 1;
+    if (this_thread.pauses == 0) this_thread.user = this_thread.handle;
+}
+
+bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0; }
 
 uintptr_t failure_artifacts_current_thread(void) { return (uintptr_t)pthread_self(); }
 
@@ -35,14 +61,10 @@ uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *conn
     return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
 }
 
-static _Thread_local struct {
-    uintptr_t handle;
-    int number;
-} this_thread;
-
 // Costs a system call, once per thread.
 static void learn_thread(void) {
     this_thread.handle = failure_artifacts_current_thread();
+    this_thread.user = this_thread.handle;
 #ifdef __linux__
     this_thread.number = (int)syscall(SYS_gettid);
 #endif
@@ -56,21 +78,40 @@ uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connecti
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
 
-uint64_t failure_artifacts_statement_count(void) {
-    return atomic_load_explicit(&traced_statements, memory_order_relaxed);
-}
-
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
     uintptr_t nobody = 0;
     if (!atomic_compare_exchange_strong(&connection->lent_to, &nobody, failure_artifacts_current_thread()))
         return false;
-    if (!atomic_load(&connection->is_closing) && !atomic_load(&connection->is_called)) return true;
+    // Either this thread sees that a callback runs, or that callback sees that the connection is lent.
+    if (failure_artifacts_heavy_fence() && !atomic_load(&connection->is_closing)
+        && !atomic_load(&connection->is_called)) {
+        return true;
+    }
     atomic_store(&connection->lent_to, 0);
     return false;
 }
 
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
     atomic_store(&connection->lent_to, 0);
+}
+
+// MARK: - The order of statements
+
+// Statements are numbered over all connections. A number for each from one counter would have every statement wait
+// for the processor to own it; so a connection takes many at once, and they are its own until somebody takes the
+// next ones.
+enum { numbers_at_once = 1024 };
+static _Atomic(uint64_t) numbers_taken;
+
+uint64_t failure_artifacts_moment(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
+
+static inline __attribute__((always_inline)) uint64_t next_number(failure_artifacts_connection *connection) {
+    if (connection->last_number == connection->last_own_number
+        || connection->last_own_number != atomic_load_explicit(&numbers_taken, memory_order_relaxed)) {
+        connection->last_number = atomic_fetch_add(&numbers_taken, numbers_at_once);
+        connection->last_own_number = connection->last_number + numbers_at_once;
+    }
+    return ++connection->last_number;
 }
 
 // MARK: - One connection
@@ -95,11 +136,13 @@ static void note_task(failure_artifacts_connection *connection) {
 
 // Somebody uses the connection who is not its owner; not for long.
 static void wait_until_given_back(failure_artifacts_connection *connection) {
-    // Meanwhile the owner is not in anybody's way.
-    atomic_store(&connection->is_called, false);
     // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
-    for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) usleep(100);
-    atomic_store(&connection->is_called, true);
+    for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) {
+        // Meanwhile the owner is not in anybody's way.
+        atomic_store(&connection->is_called, false);
+        usleep(100);
+        atomic_store(&connection->is_called, true);
+    }
 }
 
 // A statement starts that may be a ROLLBACK or an ATTACH, or follow one.
@@ -116,33 +159,33 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
         || failure_artifacts_is_unwound(connection);
 }
 
-static inline __attribute__((always_inline)) void statement_starts(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+// A statement starts of which more is to be noted than that it does.
+static void statement_starts(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
     if (!this_thread.handle) learn_thread();
-    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
+    bool is_in_task = atomic_load_explicit(&follows_tasks, memory_order_relaxed);
+    if (is_in_task) note_task(connection);
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
     if (tests != connection->tests) {
         connection->tests = tests;
         events.used_since_start(connection);
     }
-    // Most statements are neither ROLLBACK nor ATTACH, nor do they follow one.
-    char first = *sql | 0x20;
-    if (first < 'd' || first == 'r' || connection->is_watched) follow(connection, sql);
+    if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     uintptr_t thread = this_thread.handle;
-    failure_artifacts_log_statement(connection, statement, sql, order, thread);
-    atomic_store_explicit(&connection->last_use, order, memory_order_relaxed);
-    if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) != thread) {
-        atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
-        atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
-    }
+    bool is_logged = failure_artifacts_log_prepare(connection, thread);
+    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number, false);
+    atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
+    bool is_settled = is_logged && !is_in_task && !connection->is_watched && failure_artifacts_log_repeats()
+        && failure_artifacts_has_heavy_fence();
+    connection->settled_on = is_settled ? thread : not_settled;
+    if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) == thread) return;
+    atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
+    atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
 }
 
-// A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
-// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
-// connection last.
-static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
-    failure_artifacts_connection *connection = context;
-    if (pauses > 0) {
+static int something_is_new(
+    unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
+    if (this_thread.pauses > 0) {
         atomic_store_explicit(&connection->is_traced, true, memory_order_relaxed);
         return 0;
     }
@@ -150,23 +193,44 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         failure_artifacts_log_duration(connection, statement, *(sqlite3_int64 *)argument);
         return 0;
     }
-    atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
     bool is_close = event == SQLITE_TRACE_CLOSE;
     if (atomic_load_explicit(&connection->is_closing, memory_order_relaxed) != is_close) {
         atomic_store(&connection->is_closing, is_close);
     }
-    // A full barrier: either this thread sees that the connection is lent, or the one that wants to lend it sees
-    // that it is being closed or that this callback runs.
-    uint64_t order = atomic_fetch_add(&traced_statements, is_close ? 0 : 1) + 1;
+    atomic_store(&connection->is_called, true);
     if (atomic_load(&connection->lent_to) != 0) wait_until_given_back(connection);
     if (is_close) {
+        connection->settled_on = not_settled;
         failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
-        statement_starts(connection, statement, argument, order);
+        statement_starts(connection, statement, argument, next_number(connection));
     }
     atomic_store_explicit(&connection->is_called, false, memory_order_release);
     return 0;
+}
+
+// A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
+// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
+// connection last.
+static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
+    failure_artifacts_connection *connection = context;
+    // Where all is as it was when the last statement started, which is so most of the time, and this one is known,
+    // there is little to do.
+    if (event == SQLITE_TRACE_STMT && connection->settled_on == this_thread.user
+        && atomic_load_explicit(&started_tests, memory_order_relaxed) == connection->tests) {
+        atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
+        failure_artifacts_light_fence();
+        if (atomic_load_explicit(&connection->lent_to, memory_order_acquire) == 0) {
+            uint64_t number = next_number(connection);
+            if (failure_artifacts_log_statement(connection, statement, argument, number, true)) {
+                atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
+                atomic_store_explicit(&connection->is_called, false, memory_order_release);
+                return 0;
+            }
+        }
+    }
+    return something_is_new(event, connection, statement, argument);
 }
 
 #define MARKER_FUNCTION "failure_artifacts_connection"
@@ -228,10 +292,11 @@ static void learn_file(failure_artifacts_connection *connection) {
 // would fail the application's open.
 static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
     (void)message, (void)api;
-    if (pauses > 0) return 0;
+    if (this_thread.pauses > 0) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
+    connection->settled_on = not_settled;
     int code = sqlite3_create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         marker_function, NULL, NULL, connection_ends);
@@ -318,6 +383,7 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
     static atomic_flag claimed = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&claimed)) return;
     events = handlers;
+    failure_artifacts_fence_prepare();
     atomic_store(&installed, true);
     failure_artifacts_discovery_ensure();
 }

@@ -5,6 +5,12 @@
 
 typedef void (*failure_artifacts_receiver)(failure_artifacts_connection *, failure_artifacts_image);
 
+// Whether a statement may be a ROLLBACK or an ATTACH. Most are not.
+static inline bool failure_artifacts_is_followed(const char *sql) {
+    char first = *sql | 0x20;
+    return first < 'd' || first == 'r';
+}
+
 // Whether a statement attaches a database.
 bool failure_artifacts_attaches(const char *sql);
 

@@ -1,4 +1,5 @@
 #include "log.h"
+#include "keeping.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -12,12 +13,8 @@ enum { maximum_length = 16 << 10 };
 // As much of a statement's start in SQLite's error log makes it that statement.
 enum { minimum_logged = 100 };
 
-// How many texts a log looks for a statement's in before it copies it. A power of two.
-enum { known_texts = 16 };
-
-// For what is called for each statement: a debug build, which is what `swift test` makes of a dependency, would
-// not do it by itself.
-#define IN_PLACE inline __attribute__((always_inline))
+// How many texts a log looks for a statement's in before it copies it: a power of two.
+enum { known_bits = 6, known_texts = 1 << known_bits };
 
 // What a statement says: shared by those that say the same, since most statements are run many times.
 typedef struct text {
@@ -27,15 +24,22 @@ typedef struct text {
     // The entries that have it, and the log itself where it is one of the known ones.
     unsigned uses;
     bool is_cut;
+    // The source again; NULL where it may be a ROLLBACK or an ATTACH, which are never merely remembered.
+    const char *repeated;
+    // How often the statement at `source` had been run when it started the last time. One that SQLite has prepared
+    // in the same place since begins at 0, so that it is told apart without the text being compared.
+    int runs;
+    // How many steps its runs had taken then; only where it may have others inside, see is_inside().
+    int steps;
+    bool may_have_others;
     // Ends in a 0.
     char bytes[];
 } text;
 
-// As large as one line of a processor's cache: this is written for each statement, and the less there is to
-// write, the less of what SQLite works on has to make room.
 typedef struct entry {
     uint64_t order;
-    int64_t time;
+    // Of the wall clock.
+    struct timespec time;
     uintptr_t thread;
     // NULL where there was no memory for it.
     text *text;
@@ -83,11 +87,11 @@ unsigned failure_artifacts_log_events(void) {
 
 // MARK: - Writing
 
-static IN_PLACE void let_go(text *text) {
+static void let_go(text *text) {
     if (text && --text->uses == 0) free(text);
 }
 
-static IN_PLACE void forget(entry *entry) {
+static void forget(entry *entry) {
     let_go(entry->text);
     if (entry->message) free(entry->message);
 }
@@ -116,16 +120,12 @@ static void remember(failure_artifacts_log *log) {
     pthread_setspecific(last_log_key, log);
 }
 
-static IN_PLACE int64_t milliseconds_since_1970(void) {
-    struct timespec time;
+// To some milliseconds, and for a fifth of the price.
 #ifdef CLOCK_REALTIME_COARSE
-    // To some milliseconds, and for a fifth of the price.
-    clock_gettime(CLOCK_REALTIME_COARSE, &time);
+enum { cheapest_clock = CLOCK_REALTIME_COARSE };
 #else
-    clock_gettime(CLOCK_REALTIME, &time);
+enum { cheapest_clock = CLOCK_REALTIME };
 #endif
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
 
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     unsigned wanted = atomic_load_explicit(&capacity, memory_order_relaxed);
@@ -163,15 +163,10 @@ static text *copy(const char *sql) {
     text->length = length;
     text->uses = 1;
     text->is_cut = is_cut;
+    text->repeated = failure_artifacts_is_followed(sql) ? NULL : sql;
     memcpy(text->bytes, sql, length);
     text->bytes[length] = 0;
     return text;
-}
-
-// Of a statement that is not known, at its place among the known ones.
-static text *learn(failure_artifacts_log *log, text **place, const char *sql) {
-    let_go(*place);
-    return *place = copy(sql);
 }
 
 // With the values that are bound to it.
@@ -182,47 +177,93 @@ static text *expanded(sqlite3_stmt *statement) {
     return text;
 }
 
-// Called for each statement.
-void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
-    uintptr_t thread) {
+// Where a statement's text is among the known ones, by where SQLite has it (multiplicative hashing, Knuth 6.4).
+#define PLACE(sql) ((uint64_t)(uintptr_t)(sql) * 0x9E3779B97F4A7C15u >> (64 - known_bits))
+
+// Whether what starts is no statement of its own, but what a foreign key does for one that is being run: SQLite tells
+// of that by the text of the statement, for each row. Nothing is added to a statement's steps before it pauses.
+static bool is_inside(text *text, sqlite3_stmt *statement) {
+    int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    if (steps == text->steps) return true;
+    text->steps = steps;
+    return false;
+}
+
+// Of a statement that is not known, at its place among the known ones.
+static text *learn(text **place, sqlite3_stmt *statement, const char *sql) {
+    let_go(*place);
+    text *text = *place = copy(sql);
+    if (!text) return NULL;
+    int has_foreign_keys = 0;
+    sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
+    text->may_have_others = has_foreign_keys && !sqlite3_stmt_readonly(statement);
+    text->steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    return text;
+}
+
+bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread) {
     failure_artifacts_log *log = connection->log;
-    if (!log && !(log = create(connection))) return;
-    // What a trigger does is told by the name of the trigger, in a comment.
-    if (sql[0] == '-' && sql[1] == '-') return;
-    // Memory that SQLite allocates is aligned to 16 bytes, or to 8.
-    text **place = &log->known[((uintptr_t)sql >> 4 ^ (uintptr_t)sql >> 8) & (known_texts - 1)];
-    text *text = *place;
-    // Another statement may be where that one was.
-    if (!text || text->source != sql || strcmp(text->bytes, sql) != 0) {
-        text = learn(log, place, sql);
-    }
-    if (text) text->uses++;
-    if (atomic_load_explicit(&records_values, memory_order_relaxed)) {
-        let_go(text);
-        text = expanded(statement);
+    if (!log && !(log = create(connection))) return false;
+    if (last_log != log) remember(log);
+    atomic_store_explicit(&log->writer, thread, memory_order_relaxed);
+    return true;
+}
+
+bool failure_artifacts_log_repeats(void) {
+    return !atomic_load_explicit(&records_values, memory_order_relaxed);
+}
+
+// Called for each statement. A debug build, which is what `swift test` makes of a dependency, optimises nothing, so that
+// it is in one piece, and has as few names as it can do with.
+bool failure_artifacts_log_statement(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
+    bool is_repeated) {
+    failure_artifacts_log *log = connection->log;
+    text *text = log->known[PLACE(sql)];
+    int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
+    if (is_repeated) {
+        if (log != last_log || !text || text->repeated != sql || runs <= text->runs || *sql == '-') return false;
+        text->runs = runs;
+        if (text->may_have_others && is_inside(text, statement)) return true;
+        text->uses++;
+    } else {
+        // What a trigger does is told by the name of the trigger, in a comment.
+        if (sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement)) return true;
+        // Another statement may be where that one was.
+        if (!text || text->source != sql || strcmp(text->bytes, sql) != 0) {
+            text = learn(&log->known[PLACE(sql)], statement, sql);
+        } else if (text->may_have_others && is_inside(text, statement) && runs > text->runs) {
+            text->runs = runs;
+            return true;
+        }
+        if (text) text->runs = runs;
+        if (text) text->uses++;
+        if (atomic_load_explicit(&records_values, memory_order_relaxed)) {
+            let_go(text);
+            text = expanded(statement);
+        }
     }
     entry *entry = log->next;
-    log->last = entry;
-    if (log->is_full) forget(entry);
+    if (log->is_full) {
+        if (entry->text && --entry->text->uses == 0) free(entry->text);
+        if (entry->message) free(entry->message);
+    }
     entry->order = order;
-    entry->time = milliseconds_since_1970();
-    entry->thread = thread;
+    clock_gettime(cheapest_clock, &entry->time);
+    entry->thread = atomic_load_explicit(&log->writer, memory_order_relaxed);
     entry->text = text;
     entry->message = NULL;
     entry->handle = statement;
     entry->duration = -1;
-    entry->changes = sqlite3_total_changes(connection->handle);
+    entry->changes = (int)sqlite3_total_changes64(connection->handle);
     entry->error_code = SQLITE_OK;
-    if (++entry == log->end) {
-        entry = log->entries;
+    log->last = entry;
+    log->next = ++entry;
+    if (entry == log->end) {
+        log->next = log->entries;
         log->is_full = true;
     }
-    log->next = entry;
-    if (last_log != log) remember(log);
-    if (atomic_load_explicit(&log->writer, memory_order_relaxed) != thread) {
-        atomic_store_explicit(&log->writer, thread, memory_order_relaxed);
-    }
+    return true;
 }
 
 // The places that are taken, from the last one back: of none NULL.
@@ -307,7 +348,8 @@ static void read_log(
             message = is_present ? sqlite3_errmsg(handle) : sqlite3_errstr(entry->error_code);
         }
         failure_artifacts_logged_statement statement = {
-            .order = entry->order, .time = entry->time, .thread = entry->thread,
+            .order = entry->order, .thread = entry->thread,
+            .time = (int64_t)entry->time.tv_sec * 1000 + entry->time.tv_nsec / 1000000,
             .text = entry->text ? entry->text->bytes : "", .length = entry->text ? entry->text->length : 0,
             .is_cut = !entry->text || entry->text->is_cut, .changes = after < 0 ? -1 : after - entry->changes,
             .error_code = entry->error_code, .error_message = message, .duration = entry->duration,

@@ -10,7 +10,7 @@ import Testing
     init() { ConnectionRegistry.shared.install() }
 
     /// Runs `body` with a connection to a new store that is opened with these options.
-    private func withConnection(
+    func withConnection(
         _ options: ConnectionRegistry.LogOptions, path: String? = nil,
         _ body: (ApplicationHandle) throws -> Void
     ) throws {
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    private func statements(_ handle: ApplicationHandle) throws -> [LoggedStatement] {
+    func statements(_ handle: ApplicationHandle) throws -> [LoggedStatement] {
         try handle.store.statements.statements
     }
 

@@ -22,7 +22,7 @@ typedef struct failure_artifacts_registration {
     uint64_t owner;
     // The test that opened the first of the connections that have its store; 0 as above.
     uint64_t store_owner;
-    // How many statements the process had run when the owner ended; 0 before.
+    // When the owner ended, as failure_artifacts_moment() has it; 0 before.
     uint64_t left_at;
     // A test in whose task a statement was run on it, 0 where none was, or once that test has ended. Mostly it is the
     // only one.
@@ -51,8 +51,13 @@ typedef struct failure_artifacts_connection {
     _Atomic(uintptr_t) last_thread;
     // The same thread, by the number the system shows it under; 0 where that is not known.
     _Atomic(int) last_thread_number;
-    // Counts statements over all connections: which of two was used later.
+    // The number of the last statement, 0 before the first one. Those of all connections are in one order: which of
+    // two was used later.
     _Atomic(uint64_t) last_use;
+    // The last number that was given, and the last of those that are the connection's own, should nobody else have
+    // taken any since; only the thread that uses the connection looks at them.
+    uint64_t last_number;
+    uint64_t last_own_number;
     // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
     _Atomic(uintptr_t) last_task;
     // The tests that had started when the last statement was run, as far as that is of interest.
@@ -63,10 +68,13 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
     atomic_bool is_unwound;
-    // How many statements there had been, over all connections, when that began.
+    // When that began, as failure_artifacts_moment() has it.
     _Atomic(uint64_t) unwound_at;
     // Whether one of these two is so; only the thread that uses the connection looks at it.
     bool is_watched;
+    // The thread that has only to remember the next statement, if it is one that is known; only the thread that uses
+    // the connection looks at it.
+    uintptr_t settled_on;
     // Whether the last statement is an ATTACH, of which nobody has been told yet.
     atomic_bool attaches;
     // The file of the main database, and which one that was at the open; NULL for a store in memory or a temporary
@@ -155,8 +163,9 @@ int failure_artifacts_last_thread_number(const failure_artifacts_connection *con
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
-// The number of statements so far, over all connections.
-uint64_t failure_artifacts_statement_count(void);
+// Now, among the statements: larger than the number of each that has started, on any connection, and smaller than
+// that of each that starts from now on. Another one each time.
+uint64_t failure_artifacts_moment(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
 // connection without a mutex this is what comes closest to one. The first waits for nobody; it gives false, and
@@ -196,7 +205,7 @@ bool failure_artifacts_is_memory_vfs(const char *vfs);
 
 // A statement that was run.
 typedef struct failure_artifacts_logged_statement {
-    // Counts statements over all connections.
+    // Grows from statement to statement, over all connections, though not by 1.
     uint64_t order;
     // When it started, in milliseconds since 1970; precise to some milliseconds.
     int64_t time;

@@ -36,7 +36,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var duration: Double?
     /// Absent where it did not fail, as far as that is known.
     package var error: Failure?
-    /// Counts the process's statements, over all connections.
+    /// Grows from statement to statement, over all connections of the process.
     package var order: UInt64
     package var phase: Phase
     package var sql: String

@@ -16,7 +16,7 @@ extension ConnectionRegistry {
             failure_artifacts_keeping_begins(
                 maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes))
         }
-        let now = Moment(event: state.pointee.event, statement: failure_artifacts_statement_count())
+        let now = Moment(event: state.pointee.event, statement: failure_artifacts_moment())
         self.state.leave()
         return now
     }
@@ -39,7 +39,7 @@ extension ConnectionRegistry {
     package func endKeeping(of test: TestID? = nil) -> [String] {
         let state = self.state.enter()
         var left: [String] = []
-        if let test, failure_artifacts_connections_leave(test, failure_artifacts_statement_count()) {
+        if let test, failure_artifacts_connections_leave(test, failure_artifacts_moment()) {
             left = Self.paths(leftBy: test)
         }
         if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }

@@ -53,7 +53,7 @@ package final class ConnectionRegistry: Sendable {
     package struct Moment: Sendable {
         /// Counts opens and closes.
         let event: UInt64
-        /// Counts statements, over all connections.
+        /// Larger than the order of each statement that has started, on any connection; see failure_artifacts_moment().
         package let statement: UInt64
     }
 
@@ -113,7 +113,7 @@ package final class ConnectionRegistry: Sendable {
     package var now: Moment {
         let event = state.enter().pointee.event
         state.leave()
-        return Moment(event: event, statement: failure_artifacts_statement_count())
+        return Moment(event: event, statement: failure_artifacts_moment())
     }
 
     // MARK: What there is

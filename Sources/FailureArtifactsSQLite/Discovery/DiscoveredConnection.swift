@@ -85,10 +85,10 @@ package struct DiscoveredConnection: Sendable {
     package struct Use: Sendable {
         /// Whether the thread that asks ran the last statement.
         package let isOnThisThread: Bool
-        /// Counts the process's statements: larger is later, 0 is never.
+        /// In the order of the process's statements: larger is later, 0 is never.
         package let order: UInt64
-        /// Where the last statement was a ROLLBACK, or one of several in a row: how many statements there had
-        /// been before, over all connections.
+        /// Where the last statement was a ROLLBACK, or one of several in a row: when the first one was, in the
+        /// order of all connections' statements.
         let unwoundAt: UInt64?
         var isUnwound: Bool { unwoundAt != nil }
     }
@@ -105,8 +105,8 @@ package struct DiscoveredConnection: Sendable {
         }
     }
 
-    /// How many statements there had been when the connection was rolled back; nil where that is not the last
-    /// thing that was done with it.
+    /// When the connection was rolled back, in the order of statements; nil where that is not the last thing that
+    /// was done with it.
     static func unwoundAt(_ record: UnsafeMutablePointer<failure_artifacts_connection>) -> UInt64? {
         failure_artifacts_is_unwound(record) ? failure_artifacts_unwound_at(record) : nil
     }

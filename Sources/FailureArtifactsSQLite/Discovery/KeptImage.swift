@@ -54,7 +54,7 @@ final class KeptImage: Sendable {
         self.init(
             reason: reason, schema: String(cString: image.schema),
             path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
-            order: failure_artifacts_statement_count())
+            order: failure_artifacts_moment())
     }
 
     deinit { drop() }

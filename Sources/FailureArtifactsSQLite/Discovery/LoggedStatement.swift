@@ -11,7 +11,7 @@ package struct LoggedStatement: Sendable {
         package let message: String
     }
 
-    /// Counts the process's statements, over all connections.
+    /// Grows from statement to statement, over all connections of the process.
     package let order: UInt64
     /// Which connection ran it; counts the process's opens, from 1.
     package let connection: UInt64

@@ -11,9 +11,9 @@ struct Remains {
     /// - Parameters:
     ///   - images: What was kept of it.
     ///   - log: Its last statements.
-    ///   - use: Its last statement, counted over all connections.
-    ///   - unwoundAt: Where the last thing that was done with it is a rollback: how many statements there had
-    ///     been before.
+    ///   - use: Its last statement, in the order of those of all connections.
+    ///   - unwoundAt: Where the last thing that was done with it is a rollback: when that began, in the same
+    ///     order.
     mutating func add(
         _ images: [KeptImage], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?
     ) {

@@ -80,4 +80,4 @@ class Baseline(SuiteCase):
         bundles = self.leaves("RawSuite.BaselineTests", count=8, warnings=1)
         (bundle,) = [
             bundle for bundle in bundles if bundle.metadata["test"]["name"] == "testWithTheSharedStore"]
-        self.check_start(bundle, ["apple", "pear"], ["apple", "pear", "kiwi"], "shared")
+        self.check_start(bundle, ["apple", "pear", "plum"], ["apple", "pear", "plum", "kiwi"], "shared")
