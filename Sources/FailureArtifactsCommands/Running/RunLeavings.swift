@@ -37,7 +37,8 @@ struct RunLeavings {
                     page: ReportPage(
                         causes: causes, passed: FailureCause.passed(of: occurrences),
                         problems: problems),
-                    limits: ReportLimits(causes: causes.count), scratch: scratch)
+                    limits: ReportLimits(causes: causes.count), scratch: scratch,
+                    folder: PageFolder(ofPage: path))
                 try WholeFile.write(report, to: path)
             }
             return RunSummary.relative(path, to: workingDirectory)

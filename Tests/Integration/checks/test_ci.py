@@ -176,6 +176,10 @@ class CICase(SuiteCase):
         page = (place.artifacts / "report.html").read_text()
         for stem in FAILING:
             self.assertIn(stem.split("-")[0], page)
+        # They are downloaded together: no command goes by where they were.
+        for path in place.artifacts.glob("*.zip"):
+            self.assertIn(f"failure-artifacts open {path.name}\n", page)
+        self.assertNotIn(str(place.artifacts), page)
 
     def check_results(self, place, file="junit.xml", base=None):
         """The results of all tests of a parallel run; each bundle belongs to its test, and is where that says."""

@@ -70,6 +70,9 @@ class Merge(SuiteCase):
         self.assertEqual(page.count("2 attempts side by side"), 2)
         self.assertIn('<th scope="col">attempt 1</th><th scope="col">attempt 2</th>', page)
         self.assertIn("<td>download.zip", page)
+        # From where the page is, not from here.
+        self.assertIn("In the directory of this page", page)
+        self.assertNotIn(str(self.output), page)
 
     def test_names_that_collide(self):
         """A thousand bundles of one name, each of its own."""

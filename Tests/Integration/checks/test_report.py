@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -327,3 +328,23 @@ class Report(unittest.TestCase):
 
     def test_size(self):
         self.assertLess(self.file.stat().st_size, 1 << 20)
+    def test_the_commands_work_where_page_and_bundles_are_moved_to(self):
+        """As a CI does that serves them together."""
+        there = self.directory / "there"
+        shutil.copytree(self.directory / "bundles", there)
+        subprocess.run([TOOL, "report", there, "-o", there / "report.html"], check=True, capture_output=True)
+        here = there.rename(self.directory / "here")
+        self.addCleanup(shutil.rmtree, here)
+        self.page.open((here / "report.html").as_uri())
+        self.page.events[:] = [event for event in self.page.events if event["method"] != "Network.requestWillBeSent"]
+        store = "document.querySelector('#f2 .store pre[aria-label=Commands]')"
+        self.assertEqual(self.page.run(f"{store}.previousElementSibling.textContent"), "In the directory of this page:")
+        commands = self.page.run(f"{store}.textContent").splitlines()
+        self.assertEqual(commands[0], "failure-artifacts open ReportTests.testHostile-00000000.zip")
+        environment = {**os.environ, "PATH": f"{TOOL.parent}{os.pathsep}{os.environ['PATH']}"}
+        for command in commands:
+            found = subprocess.run(
+                command, shell=True, cwd=here, env=environment, input="SELECT 'rows', count(*) FROM many;\n",
+                capture_output=True, text=True)
+            self.assertEqual(found.returncode, 0, f"{command}: {found.stderr}")
+
