@@ -180,3 +180,24 @@ import Testing
         #expect(outcome.error.contains("open out/T.t-\(hasFailure ? "" : "passed-")0000000"))
     }
 }
+
+    @Test func aRunThatPassesIsBesideItsEarlierAttempts() throws {
+        let fixture = try Fixture()
+        try bundle("b/T.t-00000001.zip", in: fixture, at: 1, kilos: 3)
+        try bundle(
+            "b/T.u-00000001.zip", in: fixture, at: 1, fingerprint: "b", test: "testOther", kilos: 3)
+        try bundle("b/T.t-passed-00000001.zip", in: fixture, passed: true, at: 2, kilos: 4)
+        func run(_ files: String) throws -> String {
+            let outcome = try Program.tool(
+                "run", "--report", "--", "sh", "-c", "mkdir -p out; cp \(files) out",
+                environment: ["FAILURE_ARTIFACTS_DIR": "out"], directory: fixture.directory)
+            #expect(outcome.status == 0)
+            return try page(fixture.path("out/report.html"))
+        }
+        #expect(try run("b/T.t-0* b/T.u-*").contains("<title>2 failed tests</title>"))
+        let now = try run("b/*passed*")
+        // Of the other one this run knows nothing.
+        #expect(now.contains("<title>1 failed test</title>"))
+        #expect(now.contains("<p>Failed on attempt 1, passed on attempt 2.</p>"))
+        #expect(!now.contains("testOther"))
+    }
