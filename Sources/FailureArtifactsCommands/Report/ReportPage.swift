@@ -99,7 +99,10 @@ struct ReportPage {
         let others = passed.filter { !failed.contains($0.identity) }.count
         var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
         text += others < passed.count ? ", beside the failures of the same tests" : ""
-        text += others > 0 ? "; \(others) of tests without a failure here are not shown" : ""
+        text +=
+            others > 0
+            ? "; \(others) of them, of tests without a failure here, \(others == 1 ? "is" : "are") not shown"
+            : ""
         return "<p class=\"dim\">\(text).</p>\n"
     }
 

@@ -93,8 +93,8 @@ import Testing
             "<p>Failed on attempt 1, failed on attempt 2, passed on attempt 3.</p>",
             "attempt 2 → attempt 3, passed",
             "<th scope=\"row\">From</th><td>one</td><td>two</td><td>three</td>",
-            "2 bundles of tests that passed, beside the failures of the same tests; 1 of tests without a "
-                + "failure here are not shown.",
+            "2 bundles of tests that passed, beside the failures of the same tests; 1 of them, of tests "
+                + "without a failure here, is not shown.",
         ] {
             #expect(page.contains(text), "\(text)")
         }
@@ -155,7 +155,8 @@ import Testing
         #expect(page.contains("<title>0 failed tests</title>"))
         #expect(
             page.contains(
-                "1 bundle of tests that passed; 1 of tests without a failure here are not shown."))
+                "1 bundle of tests that passed; 1 of them, of tests without a failure here, is not shown."
+            ))
     }
 
     @Test(arguments: [true, false]) func theEndOfARunTellsThemApart(hasFailure: Bool) throws {
@@ -179,7 +180,6 @@ import Testing
                     : "1 bundle of tests that passed in out"))
         #expect(outcome.error.contains("open out/T.t-\(hasFailure ? "" : "passed-")0000000"))
     }
-}
 
     @Test func aRunThatPassesIsBesideItsEarlierAttempts() throws {
         let fixture = try Fixture()
@@ -201,3 +201,4 @@ import Testing
         #expect(now.contains("<p>Failed on attempt 1, passed on attempt 2.</p>"))
         #expect(!now.contains("testOther"))
     }
+}
