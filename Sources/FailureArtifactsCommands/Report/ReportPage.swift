@@ -131,7 +131,9 @@ struct ReportPage {
         let seconds = (last - first) / 1000
         let span =
             seconds >= 7200
-            ? "\(seconds / 3600) h" : seconds >= 120 ? "\(seconds / 60) min" : "\(seconds) s"
+            ? "\(seconds / 3600) h"
+            : seconds >= 120
+                ? "\(seconds / 60) min" : seconds >= 2 ? "\(seconds) s" : "\(last - first) ms"
         var text =
             "<div class=\"card\"><h2>By time</h2><svg class=\"times\" role=\"img\" viewBox=\"0 0 240 74\" "
             + "aria-label=\"Failures over \(span), most at a time: \(largest)\">"
