@@ -348,3 +348,9 @@ class Report(unittest.TestCase):
                 capture_output=True, text=True)
             self.assertEqual(found.returncode, 0, f"{command}: {found.stderr}")
 
+        # What failed comes before what is counted, and statements have room.
+        top = "document.querySelector('{}').getBoundingClientRect().top"
+        places = [self.page.run(top.format(part)) for part in (".index", ".overview", "#failures")]
+        self.assertEqual(places, sorted(set(places)))
+        self.assertGreater(
+            self.page.run("document.querySelector('.statements td:nth-child(3)').getBoundingClientRect().width"), 180)
