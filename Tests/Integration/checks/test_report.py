@@ -87,7 +87,8 @@ def bundle(path, description, **entries):
 
 def report(directory, *paths):
     output = directory / "report.html"
-    subprocess.run([TOOL, "report", *map(str, paths), "-o", str(output)], check=True, cwd=directory, capture_output=True)
+    process = subprocess.run([TOOL, "report", *map(str, paths), "-o", str(output)], cwd=directory, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     return output
 
 
@@ -329,6 +330,48 @@ class Report(unittest.TestCase):
         self.assertEqual(
             self.page.run("document.querySelector('#f2 .message pre').textContent"),
             '<script>window.broken = 1</script>\n\\u{1b}[31m\\u{202e} "&"')
+
+    def test_every_text_of_the_metadata_is_text(self):
+        mark = "</title></script></style><script>window.broken = 1</script>\"'><img src=x onerror='window.broken = 1'>"
+        # What a reader knows by its value, and what says where something is.
+        known = {"formatVersion", "outcome", "kind", "at", "entry", "committedEntry", "storage", "method", "checkpoint",
+                 "integrity"}
+
+        def hostile(value, name=None):
+            if isinstance(value, dict):
+                return {key: hostile(content, key) for key, content in value.items()}
+            if isinstance(value, list):
+                return [hostile(content, name) for content in value]
+            return mark + value if isinstance(value, str) and name not in known else value
+
+        tables = [{"name": "t", "rows": 1, "exact": True}]
+        schema = [{"type": "table", "name": "t", "table": "t", "sql": "CREATE TABLE t (a)"}]
+        description = hostile(metadata(stores=[
+            described("one", "stores/one.sqlite", tables=tables, schema=schema,
+                      history={"transactions": 1, "bytes": 9, "reason": "r"},
+                      statements={"entry": "statements/one.jsonl", "count": 1, "reason": "r"}),
+            described("two", None, tables=tables)],
+            snapshots=[{"label": "before", "at": "2026-11-21T07:08:09.120Z", "stores": [
+                described("one", "snapshots/one.sqlite")]}]))
+        content = (self.directory / "ledger.sqlite").read_bytes()
+        statement = {"at": mark, "changes": 1, "connection": 1, "order": 1, "phase": "test", "thread": mark, "sql": mark,
+                     "error": {"code": 1, "message": mark}}
+        folder = self.directory / "<script>window.broken = 1<"
+        for shard in ("</script><script>window.broken = 1<", "b"):
+            for number, outcome in enumerate(("failed", "crashed", "passed")):
+                (folder / shard).mkdir(parents=True, exist_ok=True)
+                bundle(
+                    folder / shard / f"T.t<b>-0000000{number}.zip",
+                    {**description, "outcome": outcome, "fingerprint": f"{mark}{number}"},
+                    **{"stores/one.sqlite": content, "snapshots/one.sqlite": content,
+                       "statements/one.jsonl": json.dumps(statement) + "\n"})
+        self.addCleanup(shutil.rmtree, folder)
+        self.page.open(report(folder, folder).as_uri())
+        self.page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
+        self.page.wait("document.querySelectorAll('.grid').length === document.querySelectorAll('details.rows').length")
+        self.assertGreater(self.page.run("document.body.textContent.split('window.broken = 1').length"), 60)
+        self.assertEqual(self.page.run("document.querySelectorAll('body script:not([type]), img').length"), 1)
+        self.page.events[:] = [event for event in self.page.events if event["method"] != "Network.requestWillBeSent"]
 
     def test_attachments(self):
         self.assertEqual(
