@@ -11,7 +11,9 @@ enum FailureText {
         guard message.hasPrefix("XCT"), let end = message.firstRange(of: " failed: ")?.upperBound,
             end < message.endIndex, !message[..<end].contains(" - ")
         else { return message }
-        return String(message[end...])
+        let rest = message[end...]
+        // What XCTest puts before a message of the assertion's own, also where there is none.
+        return String(rest.hasSuffix(" - ") ? rest.dropLast(3) : rest)
     }
 
     /// `Tests/ShopTests.swift:42`; nil where the file is not known.

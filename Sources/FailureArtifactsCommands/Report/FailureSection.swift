@@ -12,6 +12,7 @@ struct FailureSection {
     let problem: String?
     /// Whether the bundles come from several places.
     let hasShards: Bool
+    let folder: PageFolder
     /// Whether it is open from the start.
     let isOpen: Bool
     /// Nil where the test has one attempt only.
@@ -36,7 +37,8 @@ struct FailureSection {
                     StoreSection(
                         id: "f\(number)-\(index)", detail: store,
                         failure: detail.metadata.failures.first,
-                        bundle: detail.location, isFirst: index == 0
+                        bundle: folder.location(of: detail.location),
+                        isBesideThePage: folder.holds(detail.location), isFirst: index == 0
                     ).html
             }
             if detail.omittedStores > 0 {
@@ -101,7 +103,7 @@ struct FailureSection {
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
         for occurrence in shown {
             text +=
-                "<tr><td><code>\(HTMLText.line(occurrence.location.description))</code></td>"
+                "<tr><td><code>\(HTMLText.line(folder.location(of: occurrence.location).description))</code></td>"
                 + "<td>\(HTMLText.line(occurrence.shard(areSeveral: hasShards)))</td>"
                 + "<td>\(occurrence.attempt)</td><td>\(HTMLText.line(occurrence.at))</td>"
                 + "<td class=\"num\">\(Counted.bytes(occurrence.bytes))</td></tr>\n"

@@ -6,6 +6,8 @@ struct Report: WrittenText {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
+    /// Where the page is going to lie.
+    var folder = PageFolder(ofPage: nil)
     var progress: ProgressBar?
     /// How much is unpacked.
     var archive = ZipLimits.standard
@@ -27,6 +29,7 @@ struct Report: WrittenText {
         let isOpen = page.causes.count <= 2
         let step = 4 * Threads.cores
         let (limits, archive, scratch, hasShards) = (limits, archive, scratch, page.hasShards)
+        let folder = folder
         let attempts = AttemptSeries.series(of: page.causes, passed: page.passed)
         defer { progress?.clear() }
         for start in stride(from: 0, to: described.count, by: step) {
@@ -56,7 +59,8 @@ struct Report: WrittenText {
                 }
                 return FailureSection(
                     number: number + 1, cause: cause, detail: detail, problem: problem,
-                    hasShards: hasShards, isOpen: isOpen, attempts: series, comparison: comparison
+                    hasShards: hasShards, folder: folder, isOpen: isOpen, attempts: series,
+                    comparison: comparison
                 ).html
             }
             for text in texts { try append(text) }

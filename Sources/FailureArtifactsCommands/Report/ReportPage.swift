@@ -99,7 +99,10 @@ struct ReportPage {
         let others = passed.filter { !failed.contains($0.identity) }.count
         var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
         text += others < passed.count ? ", beside the failures of the same tests" : ""
-        text += others > 0 ? "; \(others) of tests without a failure here are not shown" : ""
+        text +=
+            others > 0
+            ? "; \(others) of them, of tests without a failure here, \(others == 1 ? "is" : "are") not shown"
+            : ""
         return "<p class=\"dim\">\(text).</p>\n"
     }
 
@@ -128,7 +131,9 @@ struct ReportPage {
         let seconds = (last - first) / 1000
         let span =
             seconds >= 7200
-            ? "\(seconds / 3600) h" : seconds >= 120 ? "\(seconds / 60) min" : "\(seconds) s"
+            ? "\(seconds / 3600) h"
+            : seconds >= 120
+                ? "\(seconds / 60) min" : seconds >= 2 ? "\(seconds) s" : "\(last - first) ms"
         var text =
             "<div class=\"card\"><h2>By time</h2><svg class=\"times\" role=\"img\" viewBox=\"0 0 240 74\" "
             + "aria-label=\"Failures over \(span), most at a time: \(largest)\">"

@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "8ZGVusVGGpH8Usz+laTbw50vBAy12vZObGdZrMaM8mo="
+    static let hash = "ztLvaSJgZX3NnqanGKKbRVfuP9vUXqgz9IuSGlBKQEA="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -89,7 +89,10 @@ enum ReportStyle {
         .erd .name, .erd .key { font-weight: 700; } .erd .link { fill: var(--link); } .erd .type { fill: var(--dim); font-size: 11px; }
         .erd .edge { fill: none; stroke: var(--link); stroke-width: 1.5; } .erd .edge-end { fill: var(--link); }
         .relations { columns: 22rem; padding-left: 1.2rem; }
-        @media (max-width: 40rem) { body { padding: 0 .5rem 2rem; font-size: 14px; } .body, .card, .index { padding: .7rem; } .index ol { padding-left: 1.6rem; } }
+        @media (max-width: 40rem) { main { display: flex; flex-direction: column; } .overview { order: 1; } #failures { order: 2; }
+          .statements th:nth-child(2) { max-width: 3.2rem; overflow: hidden; text-overflow: ellipsis; }
+          .statements td:nth-child(3) { min-width: 12rem; } .statements td:nth-child(-n + 2) { padding-right: .5rem; }
+          body { padding: 0 .5rem 2rem; font-size: 14px; } .body, .card, .index { padding: .7rem; } .index ol { padding-left: 1.6rem; } }
         @media print { .grid, .sql, .statements { max-height: none; } }
 
         """#

@@ -9,7 +9,10 @@ struct StoreSection {
     let detail: StoreDetail
     /// The one the store is the state at.
     let failure: BundleMetadata.Failure?
+    /// As the page names it.
     let bundle: BundleLocation
+    /// Whether that is from the directory of the page.
+    let isBesideThePage: Bool
     /// Whether it is what the commands take where no store is named.
     let isFirst: Bool
 
@@ -243,7 +246,9 @@ struct StoreSection {
                     + ShellWord.quoted("bundle/" + entry))
         }
         return
-            "<h4>Open it</h4>\n<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Commands\">"
+            "<h4>Open it</h4>\n"
+            + (isBesideThePage ? "<p class=\"dim\">In the directory of this page:</p>\n" : "")
+            + "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Commands\">"
             + HTMLText.lines(lines.joined(separator: "\n")) + "</pre>\n"
     }
 }

@@ -40,6 +40,26 @@ struct NewBundles {
         }
     }
 
+    /// The earlier attempts of tests that have passed now: bundles of failures that were there before.
+    ///
+    /// - Parameter bundles: What has come.
+    /// - Returns: Their paths; none where no test that passed has left a bundle.
+    func earlierAttempts(of bundles: [(path: String, metadata: BundleMetadata?)]) -> [String] {
+        func test(_ metadata: BundleMetadata) -> BundleMetadata.Test {
+            var test = metadata.test
+            test.attempt = 1
+            return test
+        }
+        let passed = bundles.compactMap(\.metadata).filter { $0.outcome == .passed }
+        guard !passed.isEmpty else { return [] }
+        let tests = Set(passed.map(test))
+        return before.sorted().prefix(Self.limit).map { Path.join(directory, $0) }.filter { path in
+            let bundle = try? BundleReader(BundleLocation(path: path), scratchDirectory: "")
+            return bundle.map { $0.metadata.outcome != .passed && tests.contains(test($0.metadata)) }
+                ?? false
+        }
+    }
+
     private static func names(in directory: String) -> [String] {
         let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []
         return names.filter { $0.hasSuffix(".zip") && !$0.hasPrefix(".") }

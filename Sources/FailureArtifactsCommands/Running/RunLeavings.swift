@@ -9,6 +9,8 @@ struct RunLeavings {
 
     let console: Console
     let bundles: [(path: String, metadata: BundleMetadata?)]
+    /// Bundles of earlier runs, of tests that have passed now.
+    var earlier: [String] = []
     /// Where the bundles are, absolute.
     let directory: String
     /// That of whoever reads what is written.
@@ -18,12 +20,12 @@ struct RunLeavings {
     ///
     /// - Returns: Its path for people; nil where there are none of failures, or where it could not be written, which is said.
     func writeReport() throws -> String? {
-        guard hasFailures else { return nil }
+        guard hasFailures || !earlier.isEmpty else { return nil }
         let path = Path.join(directory, Self.reportName)
         do {
             try console.withScratchDirectory { scratch in
                 var occurrences: [Occurrence] = []
-                let code = try console.readBundles(at: bundles.map(\.path), scratch: scratch) {
+                let code = try console.readBundles(at: earlier + bundles.map(\.path), scratch: scratch) {
                     location, archive, bytes in
                     let bundle = try BundleReader(location, archive: archive)
                     return Occurrence(bundle.metadata, location: location, bytes: bytes)
@@ -37,7 +39,8 @@ struct RunLeavings {
                     page: ReportPage(
                         causes: causes, passed: FailureCause.passed(of: occurrences),
                         problems: problems),
-                    limits: ReportLimits(causes: causes.count), scratch: scratch)
+                    limits: ReportLimits(causes: causes.count), scratch: scratch,
+                    folder: PageFolder(ofPage: path))
                 try WholeFile.write(report, to: path)
             }
             return RunSummary.relative(path, to: workingDirectory)

@@ -61,7 +61,8 @@ struct MergeCommand: Command {
             let report = Report(
                 page: ReportPage(
                     causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
-                limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress)
+                limits: ReportLimits(causes: causes.count), scratch: scratch,
+                folder: PageFolder(ofPage: counts.report), progress: console.progress)
             try WholeFile.write(report, to: counts.report)
             try console.output.writeLine(isJSON ? JSONText.line(counts) : counts.text)
             return code == .done ? before : code

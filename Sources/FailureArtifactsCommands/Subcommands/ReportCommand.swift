@@ -53,7 +53,8 @@ struct ReportCommand: Command {
             let report = Report(
                 page: ReportPage(
                     causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
-                limits: ReportLimits(causes: causes.count), scratch: scratch, progress: console.progress,
+                limits: ReportLimits(causes: causes.count), scratch: scratch,
+                folder: PageFolder(ofPage: output == "-" ? nil : output), progress: console.progress,
                 archive: console.limits.archive, start: console.startReading)
             if output == "-" {
                 try report.write { try console.output.write($0) }

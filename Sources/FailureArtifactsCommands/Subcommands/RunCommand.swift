@@ -17,7 +17,8 @@ struct RunCommand: Command {
                 "--report",
                 help:
                     "Write report.html beside the new bundles, where there are some: one self-contained page "
-                    + "about them."),
+                    + "about them. A test that has passed now, and left a bundle, is there with its earlier "
+                    + "attempts."),
             Syntax.Option(
                 "--junit", value: "FILE",
                 help:
@@ -133,9 +134,10 @@ struct RunCommand: Command {
         let result = salvage.afterwards(report)
         for warning in result.warnings { try console.warn(warning) }
         let salvaged = result.bundles
+        let new = bundles.bundles(and: salvaged)
         let leavings = RunLeavings(
-            console: console, bundles: bundles.bundles(and: salvaged), directory: directory,
-            workingDirectory: workingDirectory)
+            console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
+            directory: directory, workingDirectory: workingDirectory)
         let page = hasReport ? try leavings.writeReport() : nil
         if let recorder, let junit { try leavings.writeResults(of: recorder, to: junit) }
         try leavings.writeStepSummary(report: page)

@@ -93,8 +93,8 @@ import Testing
             "<p>Failed on attempt 1, failed on attempt 2, passed on attempt 3.</p>",
             "attempt 2 → attempt 3, passed",
             "<th scope=\"row\">From</th><td>one</td><td>two</td><td>three</td>",
-            "2 bundles of tests that passed, beside the failures of the same tests; 1 of tests without a "
-                + "failure here are not shown.",
+            "2 bundles of tests that passed, beside the failures of the same tests; 1 of them, of tests "
+                + "without a failure here, is not shown.",
         ] {
             #expect(page.contains(text), "\(text)")
         }
@@ -155,7 +155,8 @@ import Testing
         #expect(page.contains("<title>0 failed tests</title>"))
         #expect(
             page.contains(
-                "1 bundle of tests that passed; 1 of tests without a failure here are not shown."))
+                "1 bundle of tests that passed; 1 of them, of tests without a failure here, is not shown."
+            ))
     }
 
     @Test(arguments: [true, false]) func theEndOfARunTellsThemApart(hasFailure: Bool) throws {
@@ -178,5 +179,26 @@ import Testing
                     ? "1 bundle in out, besides 1 of tests that passed"
                     : "1 bundle of tests that passed in out"))
         #expect(outcome.error.contains("open out/T.t-\(hasFailure ? "" : "passed-")0000000"))
+    }
+
+    @Test func aRunThatPassesIsBesideItsEarlierAttempts() throws {
+        let fixture = try Fixture()
+        try bundle("b/T.t-00000001.zip", in: fixture, at: 1, kilos: 3)
+        try bundle(
+            "b/T.u-00000001.zip", in: fixture, at: 1, fingerprint: "b", test: "testOther", kilos: 3)
+        try bundle("b/T.t-passed-00000001.zip", in: fixture, passed: true, at: 2, kilos: 4)
+        func run(_ files: String) throws -> String {
+            let outcome = try Program.tool(
+                "run", "--report", "--", "sh", "-c", "mkdir -p out; cp \(files) out",
+                environment: ["FAILURE_ARTIFACTS_DIR": "out"], directory: fixture.directory)
+            #expect(outcome.status == 0)
+            return try page(fixture.path("out/report.html"))
+        }
+        #expect(try run("b/T.t-0* b/T.u-*").contains("<title>2 failed tests</title>"))
+        let now = try run("b/*passed*")
+        // Of the other one this run knows nothing.
+        #expect(now.contains("<title>1 failed test</title>"))
+        #expect(now.contains("<p>Failed on attempt 1, passed on attempt 2.</p>"))
+        #expect(!now.contains("testOther"))
     }
 }

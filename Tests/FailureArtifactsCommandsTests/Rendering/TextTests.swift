@@ -40,7 +40,12 @@ import Testing
 
     @Test(arguments: [
         ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\")", "(\"1\") is not equal to (\"2\")"),
-        ("XCTAssertTrue failed", "XCTAssertTrue failed"), ("boom", "boom"),
+        ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - ", "(\"1\") is not equal to (\"2\")"),
+        (
+            "XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - why",
+            "(\"1\") is not equal to (\"2\") - why"
+        ),
+        ("XCTAssertTrue failed", "XCTAssertTrue failed"), ("boom", "boom"), ("mine - ", "mine - "),
         ("failed: caught error: \"x\"", "\"x\""), ("threw error \"x\"", "\"x\""),
     ])
     func essence(_ message: String, _ expected: String) {

@@ -129,7 +129,36 @@ struct ReportPartsTests {
                     "BITBUCKET_GIT_HTTP_ORIGIN": "https://bitbucket.example/w/app",
                     "BITBUCKET_COMMIT": "0123456789",
                 ]) == "https://bitbucket.example/w/app/src/0123456789/Tests/A.swift")
+        #expect(
+            SourceLink.url(
+                file: "/opt/atlassian/pipelines/agent/build/Tests/A.swift", line: 7,
+                variables: [
+                    "BITBUCKET_GIT_HTTP_ORIGIN": "http://bitbucket.example/w/app",
+                    "BITBUCKET_COMMIT": "0123456789",
+                ]) == "http://bitbucket.example/w/app/src/0123456789/Tests/A.swift#lines-7")
         #expect(SourceLink.url(file: "Tests/A.swift", line: 1, variables: [:]) == nil)
+    }
+
+    @Test(arguments: [
+        (
+            "https://o@azure.example/o/a%20b/_git/app", "/__w/12/s/Tests/A b.swift",
+            "https://azure.example/o/a%20b/_git/app?version=GC0123456789&path=/Tests/A%20b.swift"
+                + "&line=7&lineEnd=8&lineStartColumn=1&lineEndColumn=1"
+        ),
+        (
+            "https://github.com/o/app.git", "/home/s/work/1/s/Sources/s/A.swift",
+            "https://github.com/o/app/blob/0123456789/Sources/s/A.swift#L7"
+        ),
+        ("https://github.com/o/app", "/elsewhere/s/A.swift", nil),
+        ("https://svn.example/app", "/__w/1/s/A.swift", nil),
+        ("javascript://o@azure.example/_git/app", "/__w/1/s/A.swift", nil),
+        ("https://azure.example/_git/app?\"", "/__w/1/s/A.swift", nil),
+    ])
+    func `Azure builds from its own repositories and from others`(
+        repository: String, file: String, expected: String?
+    ) {
+        let variables = ["BUILD_REPOSITORY_URI": repository, "BUILD_SOURCEVERSION": "0123456789"]
+        #expect(SourceLink.url(file: file, line: 7, variables: variables) == expected)
     }
 
     // MARK: - Times

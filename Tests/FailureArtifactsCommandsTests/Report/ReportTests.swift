@@ -55,6 +55,23 @@ struct ReportTests {
         #expect(page[first.upperBound...].hasPrefix("testb"))
     }
 
+    @Test(arguments: [
+        ("07:08:09.500Z", "500 ms later"), ("07:08:11.000Z", "2 s later"),
+        ("07:18:09.000Z", "10 min later"),
+        ("10:08:09.000Z", "3 h later"),
+    ])
+    func `The time between the failures is said in a unit that fits`(end: String, text: String) throws {
+        let fixture = try Fixture()
+        for (number, time) in ["07:08:09.000Z", end].enumerated() {
+            let metadata = Metadata.plain(test: "testA", message: "m")
+                .replacing("2026-11-21T07:08:09.123Z", with: "2026-11-21T" + time)
+            try fixture.zip(
+                "bundles/T.t-0000000\(number).zip", [("metadata.json", Array(metadata.utf8))])
+        }
+        #expect(run("report", fixture.path("bundles"), "-o", fixture.path("page.html")).status == 0)
+        #expect(try page(fixture).contains(">\(text)<"))
+    }
+
     @Test func `The zips of shards are read as they are`() throws {
         let fixture = try Fixture()
         for shard in 1...3 {

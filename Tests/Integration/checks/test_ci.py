@@ -79,6 +79,8 @@ SERVICES = {
         "CI_WORKFLOW": "Tests", "CI_COMMIT": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
     },
 }
+# What the recipes install where they may.
+PREPARATION = ["update", "install -y libsqlite3-dev zlib1g-dev pkg-config"]
 # Those that tell a CI and say nothing of the run.
 MARKERS = ["GITHUB_ACTIONS", "GITLAB_CI", "JENKINS_URL", "BUILDKITE", "CIRCLECI", "TF_BUILD", "BITRISE_IO", "CI_WORKSPACE"]
 
@@ -104,6 +106,8 @@ class Checkout:
             place.mkdir()
         self.tests = tests
         self.stand_in("swift", self.swift())
+        # The machine has what the recipes install first.
+        self.stand_in("apt-get", f"printf '%s\\n' \"$*\" >>{shlex.quote(str(self.bin))}/apt-get.words\n")
         environment = clean_environment(self.bin / "tmp", **SERVICES.get(service, {}), **variables)
         # Secrets are about on every CI.
         environment["SECRET_TOKEN"] = "hunter2"
@@ -138,6 +142,11 @@ class Checkout:
 
     def script(self, text, *shell):
         return self.run(*shell, "-c", text)
+
+    @property
+    def installed(self):
+        """What `apt-get` was asked for."""
+        return (self.bin / "apt-get.words").read_text().splitlines()
 
     @property
     def artifacts(self):
@@ -176,6 +185,10 @@ class CICase(SuiteCase):
         page = (place.artifacts / "report.html").read_text()
         for stem in FAILING:
             self.assertIn(stem.split("-")[0], page)
+        # They are downloaded together: no command goes by where they were.
+        for path in place.artifacts.glob("*.zip"):
+            self.assertIn(f"failure-artifacts open {path.name}\n", page)
+        self.assertNotIn(str(place.artifacts), page)
 
     def check_results(self, place, file="junit.xml", base=None):
         """The results of all tests of a parallel run; each bundle belongs to its test, and is where that says."""
@@ -444,7 +457,11 @@ class GitHub(CICase):
     def test_the_article_gives_what_the_action_takes(self):
         text = section("GitHub Actions", "yaml")
         steps = yaml.safe_load(text)["jobs"]["test"]["steps"]
-        (step,) = [step for step in steps if "failure-artifacts" in step["uses"]]
+        place = self.place()
+        for script in (step["run"] for step in steps if "run" in step):
+            self.assertEqual(place.script(script, "bash", "-e").returncode, 0)
+        self.assertEqual(place.installed, PREPARATION)
+        (step,) = [step for step in steps if "failure-artifacts" in step.get("uses", "")]
         self.assertTrue(step["uses"].split("@")[0].endswith("failure-artifacts/Scripts/github-action"))
         self.assertLessEqual(set(step["with"]), set(yaml.safe_load(ACTION.read_text())["inputs"]))
 
@@ -496,6 +513,10 @@ class GitLab(CICase):
         article = yaml.safe_load(section("GitLab", "yaml"))
         self.assertEqual(ROOT / article["include"][0]["file"], TEMPLATE)
         self.assertIn(article["test"]["extends"], yaml.safe_load(TEMPLATE.read_text()))
+        place = self.checkout("GitLab CI")
+        process = place.script("\n".join(article["test"]["before_script"]), "bash", "-eo", "pipefail")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual(place.installed, PREPARATION)
 
 
 class Recipes(CICase):
@@ -562,6 +583,7 @@ class Recipes(CICase):
         process = place.script(scripts[-1], "bash", "-eo", "pipefail")
         (results,) = [step["store_test_results"]["path"] for step in steps if "store_test_results" in step]
         self.check_leavings(place, "CircleCI", process, junit=f"{results}/swift/junit.xml")
+        self.assertEqual(place.installed, PREPARATION)
         (stored,) = [step["store_artifacts"]["path"] for step in steps if "store_artifacts" in step]
         self.assertEqual(place.directory / stored, place.artifacts)
 
@@ -602,6 +624,7 @@ class Recipes(CICase):
         step = yaml.safe_load(section("Bitbucket Pipelines", "yaml"))["pipelines"]["default"][0]["step"]
         process = place.script("\n".join(step["script"]), "bash", "-e")
         self.check_leavings(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
+        self.assertEqual(place.installed, PREPARATION)
         self.assertEqual(step["artifacts"], ["failure-artifacts/**"])
 
     def test_xcode_cloud(self):

@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, ROOT, SuiteCase, clean_environment, launch, measured
+from harness import BUILD, ROOT, clean_environment, launch, measured
+from test_report import bundle, metadata
 
 TOOL = BUILD / "debug" / "failure-artifacts"
 FLEET = BUILD / "fleet" / "bin"
@@ -224,19 +225,19 @@ class Recipe(unittest.TestCase):
         self.assertEqual({row["test"]: row["times"] for row in self.flaky}, dict(expected))
 
 
-class LongLists(SuiteCase):
+class LongLists(unittest.TestCase):
     """As the recipe needs them: a stream."""
 
     def test_the_memory_of_a_list_does_not_grow_with_it(self):
         with tempfile.TemporaryDirectory(prefix="lists ") as name:
             directory = pathlib.Path(name)
-            launch(FAILURE, directory, {})
-            (bundle,) = (directory / "failure-artifacts").glob("*.zip")
+            # So long that all of the lines are far more than what may stay.
+            one = bundle(directory / "one.zip", metadata(message="word " * 4000))
             many, few = directory / "many", directory / "few"
             for folder, count in ((few, 100), (many, 3000)):
                 folder.mkdir()
                 for number in range(count):
-                    os.link(bundle, folder / f"T.t-{number:08x}.zip")
+                    os.link(one, folder / f"T.t-{number:08x}.zip")
             small = peak(["list", "--json", few])
             for options in ([], ["--sort", "-time"]):
                 with open(directory / "output", "w+") as output:

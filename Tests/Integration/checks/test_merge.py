@@ -70,6 +70,9 @@ class Merge(SuiteCase):
         self.assertEqual(page.count("2 attempts side by side"), 2)
         self.assertIn('<th scope="col">attempt 1</th><th scope="col">attempt 2</th>', page)
         self.assertIn("<td>download.zip", page)
+        # From where the page is, not from here.
+        self.assertIn("In the directory of this page", page)
+        self.assertNotIn(str(self.output), page)
 
     def test_names_that_collide(self):
         """A thousand bundles of one name, each of its own."""
@@ -138,8 +141,10 @@ class Page(unittest.TestCase):
             directory = pathlib.Path(name)
             for attempt, kilos in ((1, 3), (2, 4)):
                 content = store(
-                    directory / f"{attempt}.sqlite", "CREATE TABLE fruit (id INTEGER PRIMARY KEY, name, kilos)",
-                    ("INSERT INTO fruit VALUES (?, ?, ?)", [(1, "<b>apple</b>", kilos), (2, "pear", 1)]))
+                    directory / f"{attempt}.sqlite",
+                    "CREATE TABLE fruit (id INTEGER PRIMARY KEY, name, kilos); CREATE TABLE draw (id INTEGER PRIMARY KEY, n)",
+                    ("INSERT INTO fruit VALUES (?, ?, ?)", [(1, "<b>apple</b>", kilos), (2, "pear", 1)]),
+                    ("INSERT INTO draw VALUES (?, ?)", [(i, i * kilos) for i in range(1, 30)]))
                 description = metadata(
                     message=f"<i>{kilos}</i>", fingerprint=f"f{attempt}",
                     stores=[described("fruits", "stores/fruits.sqlite")])
@@ -161,6 +166,9 @@ class Page(unittest.TestCase):
                 changed = page.run(
                     "[...document.querySelectorAll('[aria-label^=\"Changes of fruit\"] td')].map(c => c.textContent)")
                 self.assertEqual(changed, ["kilos 3 → 4"])
+                # What differs all over, as random values do, is not before the one cell that matters.
+                captions = page.run("[...document.querySelectorAll('#f1 .part > .scroll caption')].map(c => c.textContent)")
+                self.assertEqual(captions, ["fruit 1 updated", "draw 29 updated"])
                 # From the other cause's section a link leads there.
                 page.run("document.querySelector('#f2').open = true")
                 page.run("document.querySelector('#f2 a[href=\"#f1\"]').click()")

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -86,7 +87,8 @@ def bundle(path, description, **entries):
 
 def report(directory, *paths):
     output = directory / "report.html"
-    subprocess.run([TOOL, "report", *map(str, paths), "-o", str(output)], check=True, cwd=directory, capture_output=True)
+    process = subprocess.run([TOOL, "report", *map(str, paths), "-o", str(output)], cwd=directory, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     return output
 
 
@@ -159,7 +161,8 @@ class Report(unittest.TestCase):
                     "LedgerTests", "testMarch", "XCTAssertEqual failed: (\"4368\") is not equal to (\"4367\") - off by a cent",
                     "f1", f"shard-{number}", [described(
                         "ledger", "stores/ledger.sqlite", committedEntry="stores/committed.sqlite", transactionOpen=True,
-                        statements={"entry": "statements/ledger.jsonl", "count": 22})]),
+                        statements={"entry": "statements/ledger.jsonl", "count": 22})],
+                    capture={"at": f"2026-11-21T07:08:{9 + number * 4:02}.123Z", "duration": 0.02, "limitsHit": []}),
                 **{"stores/ledger.sqlite": ledger, "stores/committed.sqlite": committed,
                    "statements/ledger.jsonl": statements})
         cls.file = report(cls.directory, cls.directory / "bundles")
@@ -245,6 +248,79 @@ class Report(unittest.TestCase):
             "[...document.querySelectorAll('#f1 > .body > details.part tbody tr')].map(r => r.cells[1].textContent)")
         self.assertEqual(cells, ["shard-0", "shard-1", "shard-2"])
 
+    def test_the_overview(self):
+        """Of suites, outcomes and shards as many bars as there are, each as long as it says; and of the time."""
+        read = """[...document.querySelectorAll('.overview .card')].map(card => [
+            card.querySelector('h2').textContent, ...[...card.querySelectorAll('tr')].map(row => [
+                row.cells[0].textContent, row.cells[1].textContent, parseFloat(row.querySelector('rect').getAttribute('width'))])])"""
+        *cards, times = self.page.run(read)
+        self.assertEqual(cards, [
+            ["By suite", ["LedgerTests", "3", 100], ["ReportTests", "1", 33.3]],
+            ["By outcome", ["failed", "4", 100]],
+            ["By shard", *([f"shard-{number}", "1", 100] for number in range(3)), ["test", "1", 100]]])
+        self.assertEqual(times, ["By time"])
+        # Two at the start, one in the middle, one at the end.
+        bars = self.page.run("[...document.querySelectorAll('.times rect')].map(r => [r.x.baseVal.value, r.height.baseVal.value])")
+        self.assertEqual(bars, [[0, 56], [120, 28], [230, 28]])
+        self.assertIn("8 s later", self.page.run("document.querySelector('.times').textContent"))
+
+    def test_the_rows_of_tables_as_a_picture(self):
+        with contextlib.closing(sqlite3.connect(self.directory / "ledger.sqlite")) as database:
+            names = [name for name, in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            counts = {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}
+        rows = self.page.run("""[...document.querySelectorAll('#f1 .store .bars tr')].map(row => [
+            row.cells[0].textContent, Number(row.cells[1].textContent), row.querySelector('rect').getBoundingClientRect().width
+                / row.querySelector('svg').getBoundingClientRect().width])""")
+        self.assertEqual({name: count for name, count, _ in rows}, counts)
+        for _, count, share in rows:
+            self.assertAlmostEqual(share, count / max(counts.values()), delta=0.01)
+
+    def test_the_statements_up_to_the_failure(self):
+        self.assertEqual(
+            self.page.run("[...document.querySelectorAll('#f1 .lanes rect')].map(r => r.className.baseVal).sort().join(' ')"),
+            " ".join(["commit"] * 3 + ["failed"] + ["run"] * 18))
+        marks = self.page.run("[...document.querySelectorAll('#f1 .lanes rect')].map(r => [r.y.baseVal.value, r.x.baseVal.value])")
+        self.assertEqual(len({y for y, _ in marks}), 2)  # A lane for each connection.
+        self.assertEqual(marks, sorted(marks))
+        self.assertGreaterEqual(
+            self.page.run("document.querySelector('#f1 .lanes line.end').x1.baseVal.value"), max(x for _, x in marks))
+        rows = self.page.run(
+            "[...document.querySelectorAll('#f1 .statements tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+        *statements, end = rows
+        self.assertEqual([row[1] for row in statements], [str(1 + i % 2) for i in range(22)])
+        for number, row in enumerate(statements):
+            sql = "COMMIT" if number % 6 == 5 else f"INSERT INTO posting VALUES ({number}, '<script>')"
+            error = "UNIQUE constraint failed: <posting> (19)" if number == 13 else ""
+            self.assertEqual(row[2:], [sql + error, str(number % 3), "4 ms"])
+        self.assertEqual(end[0::2], ["07:08:09.120", "/actions/app/app/Tests/Report Tests.swift:42"])
+
+    def test_the_schema_as_a_drawing(self):
+        self.page.run("for (const d of document.querySelectorAll('#f1 details.part')) d.open = true; 0")
+        drawn = self.page.run("[...document.querySelectorAll('#f1 .erd .name')].map(t => t.textContent)")
+        self.assertEqual(sorted(drawn), ["account", "currency", "posting", "setting", "transfer"])
+        self.assertEqual(self.page.run("document.querySelectorAll('#f1 .erd .edge').length"), 4)
+        self.assertEqual(
+            sorted(self.page.run("[...document.querySelectorAll('#f1 .relations li')].map(l => l.textContent)")),
+            ["account.currency → currency.code", "account.parent → account", "posting.accountID → account.id",
+             "posting.transferID → transfer.id"])
+
+    def test_the_warnings(self):
+        self.assertEqual(
+            self.page.run("[...document.querySelectorAll('#f2 .body > .warnings li')].map(l => l.textContent)"),
+            ['<i>A warning</i> with & and "quotes".'])
+
+    def test_light_and_dark(self):
+        colours = []
+        for scheme in ("light", "dark"):
+            self.page.show(1280, 900, scheme)
+            colours.append(self.page.run(
+                "['backgroundColor', 'color'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).reduce((a, b) => a + +b, 0))"))
+        (light, dark_text), (dark, light_text) = colours
+        self.assertGreater(light, 600)
+        self.assertLess(dark, 150)
+        self.assertLess(dark_text, 200)
+        self.assertGreater(light_text, 600)
+
     def test_link_to_the_source(self):
         self.assertEqual(
             self.page.run("document.querySelector('#f1 figcaption a').href"),
@@ -254,6 +330,48 @@ class Report(unittest.TestCase):
         self.assertEqual(
             self.page.run("document.querySelector('#f2 .message pre').textContent"),
             '<script>window.broken = 1</script>\n\\u{1b}[31m\\u{202e} "&"')
+
+    def test_every_text_of_the_metadata_is_text(self):
+        mark = "</title></script></style><script>window.broken = 1</script>\"'><img src=x onerror='window.broken = 1'>"
+        # What a reader knows by its value, and what says where something is.
+        known = {"formatVersion", "outcome", "kind", "at", "entry", "committedEntry", "storage", "method", "checkpoint",
+                 "integrity"}
+
+        def hostile(value, name=None):
+            if isinstance(value, dict):
+                return {key: hostile(content, key) for key, content in value.items()}
+            if isinstance(value, list):
+                return [hostile(content, name) for content in value]
+            return mark + value if isinstance(value, str) and name not in known else value
+
+        tables = [{"name": "t", "rows": 1, "exact": True}]
+        schema = [{"type": "table", "name": "t", "table": "t", "sql": "CREATE TABLE t (a)"}]
+        description = hostile(metadata(stores=[
+            described("one", "stores/one.sqlite", tables=tables, schema=schema,
+                      history={"transactions": 1, "bytes": 9, "reason": "r"},
+                      statements={"entry": "statements/one.jsonl", "count": 1, "reason": "r"}),
+            described("two", None, tables=tables)],
+            snapshots=[{"label": "before", "at": "2026-11-21T07:08:09.120Z", "stores": [
+                described("one", "snapshots/one.sqlite")]}]))
+        content = (self.directory / "ledger.sqlite").read_bytes()
+        statement = {"at": mark, "changes": 1, "connection": 1, "order": 1, "phase": "test", "thread": mark, "sql": mark,
+                     "error": {"code": 1, "message": mark}}
+        folder = self.directory / "<script>window.broken = 1<"
+        for shard in ("</script><script>window.broken = 1<", "b"):
+            for number, outcome in enumerate(("failed", "crashed", "passed")):
+                (folder / shard).mkdir(parents=True, exist_ok=True)
+                bundle(
+                    folder / shard / f"T.t<b>-0000000{number}.zip",
+                    {**description, "outcome": outcome, "fingerprint": f"{mark}{number}"},
+                    **{"stores/one.sqlite": content, "snapshots/one.sqlite": content,
+                       "statements/one.jsonl": json.dumps(statement) + "\n"})
+        self.addCleanup(shutil.rmtree, folder)
+        self.page.open(report(folder, folder).as_uri())
+        self.page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
+        self.page.wait("document.querySelectorAll('.grid').length === document.querySelectorAll('details.rows').length")
+        self.assertGreater(self.page.run("document.body.textContent.split('window.broken = 1').length"), 60)
+        self.assertEqual(self.page.run("document.querySelectorAll('body script:not([type]), img').length"), 1)
+        self.page.events[:] = [event for event in self.page.events if event["method"] != "Network.requestWillBeSent"]
 
     def test_attachments(self):
         self.assertEqual(
@@ -288,6 +406,26 @@ class Report(unittest.TestCase):
             self.assertEqual(found.returncode, 0, f"{command}: {found.stderr}")
             self.assertIn("<b>,&amp;" if " query " in command else "rows|10000", found.stdout, command)
 
+    def test_the_commands_work_where_page_and_bundles_are_moved_to(self):
+        """As a CI does that serves them together."""
+        there = self.directory / "there"
+        shutil.copytree(self.directory / "bundles", there)
+        subprocess.run([TOOL, "report", there, "-o", there / "report.html"], check=True, capture_output=True)
+        here = there.rename(self.directory / "here")
+        self.addCleanup(shutil.rmtree, here)
+        self.page.open((here / "report.html").as_uri())
+        self.page.events[:] = [event for event in self.page.events if event["method"] != "Network.requestWillBeSent"]
+        store = "document.querySelector('#f2 .store pre[aria-label=Commands]')"
+        self.assertEqual(self.page.run(f"{store}.previousElementSibling.textContent"), "In the directory of this page:")
+        commands = self.page.run(f"{store}.textContent").splitlines()
+        self.assertEqual(commands[0], "failure-artifacts open ReportTests.testHostile-00000000.zip")
+        environment = {**os.environ, "PATH": f"{TOOL.parent}{os.pathsep}{os.environ['PATH']}"}
+        for command in commands:
+            found = subprocess.run(
+                command, shell=True, cwd=here, env=environment, input="SELECT 'rows', count(*) FROM many;\n",
+                capture_output=True, text=True)
+            self.assertEqual(found.returncode, 0, f"{command}: {found.stderr}")
+
     def test_readable_without_script(self):
         self.page.call("Emulation.setScriptExecutionDisabled", value=True)
         try:
@@ -315,6 +453,17 @@ class Report(unittest.TestCase):
         self.page.open(self.file.as_uri())
         self.page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
         self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 360)
+        # What failed comes before what is counted, and statements have room.
+        top = "document.querySelector('{}').getBoundingClientRect().top"
+        places = [self.page.run(top.format(part)) for part in (".index", ".overview", "#failures")]
+        self.assertEqual(places, sorted(set(places)))
+        left, right, edge = self.page.run("""(() => {
+            const box = document.querySelector('.statements'), cell = box.querySelector('td:nth-child(3)');
+            box.scrollLeft = 0;
+            const place = cell.getBoundingClientRect();
+            return [place.left, place.right, box.getBoundingClientRect().right]; })()""")
+        self.assertGreater(right - left, 160)
+        self.assertGreater(edge - left, 140)
 
     def test_screenshots(self):
         for scheme in ("light", "dark"):

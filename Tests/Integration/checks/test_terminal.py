@@ -336,6 +336,26 @@ class Installation(unittest.TestCase):
             self.assertEqual(self.install("--uninstall", place).returncode, 0)
             self.assertEqual(self.files(place), [])
 
+    def test_the_tool_is_built_where_none_is_given(self):
+        with tempfile.TemporaryDirectory(prefix="build ") as name:
+            place = pathlib.Path(name)
+            (place / "built").mkdir()
+            shutil.copy(TOOL, place / "built")
+            # What it is asked for is kept; for the last option it says where the product is.
+            (place / "swift").write_text(
+                f"#!/bin/sh\nprintf '%s\\n' \"$*\" >>'{place}/words'\n"
+                f"case $* in *--show-bin-path) echo '{place}/built' ;; esac\n")
+            (place / "swift").chmod(0o755)
+            # Without a prefix, where whoever runs it can write to.
+            found = self.install(TOOL="", DESTDIR=str(place / "package"), HOME="/home/nobody",
+                                 PATH=f"{place}:{os.environ['PATH']}")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            prefix = "usr/local" if os.access("/usr/local/bin", os.W_OK) else "home/nobody/.local"
+            self.assertEqual(self.files(place / "package" / prefix), self.FILES)
+            build, asked = (place / "words").read_text().splitlines()
+            self.assertEqual(build, f"build --package-path {ROOT} -c release --product failure-artifacts")
+            self.assertEqual(asked, f"build --package-path {ROOT} -c release --show-bin-path")
+
     def test_prefixes(self):
         with tempfile.TemporaryDirectory(prefix="prefix ") as name:
             place = pathlib.Path(name)
