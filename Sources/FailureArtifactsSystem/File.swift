@@ -10,7 +10,7 @@ package struct File: ~Copyable, Sendable {
     /// The path the file was opened at, for error messages.
     package let path: String
     // −1 once closed. (`discard self` cannot do this: it takes trivial members only.)
-    private var descriptor: CInt
+    private(set) var descriptor: CInt
     private let ownership: Ownership
 
     private enum Ownership {

@@ -86,7 +86,9 @@ import Testing
         var isTidy: Bool {
             get throws {
                 try FileSystem.contents(ofDirectory: directory + "/artifacts")
-                    .allSatisfy { [".gitignore", ".budget"].contains($0) || $0.hasSuffix(".zip") }
+                    .allSatisfy {
+                        [".gitignore", ".budget", ".budget-line"].contains($0) || $0.hasSuffix(".zip")
+                    }
             }
         }
     }

@@ -120,6 +120,7 @@ package struct ArtifactsDirectory: Sendable {
                 guard try isEmptyButForOurs else { return }
                 try FileSystem.remove(ignoreFile)
                 try FileSystem.remove(Path.join(path, SharedStores.folder))
+                try FileSystem.remove(Path.join(path, AccountLine.name))
             }
             try FileSystem.removeEmptyDirectory(path)
         } catch {}
@@ -127,7 +128,9 @@ package struct ArtifactsDirectory: Sendable {
 
     private var isEmptyButForOurs: Bool {
         get throws(SystemError) {
-            let ours = [Path.name(of: ignoreFile), AccountFile.name, SharedStores.folder]
+            let ours = [
+                Path.name(of: ignoreFile), AccountFile.name, AccountLine.name, SharedStores.folder,
+            ]
             return try FileSystem.contents(ofDirectory: path).allSatisfy { ours.contains($0) }
         }
     }

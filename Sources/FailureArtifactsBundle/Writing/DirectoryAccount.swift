@@ -79,8 +79,8 @@ struct AccountFile: ~Copyable {
     static let name = ".budget"
     /// Seconds until it is given up.
     ///
-    /// Whoever has the lock needs it for microseconds, unless somebody has stopped the process; but a hundred
-    /// processes on two processors may keep one of them waiting for more than two.
+    /// Whoever has the lock needs it for microseconds, unless somebody has stopped the process; but of a hundred
+    /// processes on two processors, each may have to wait until the others get one.
     private static let patience = 10.0
 
     private let file: File
@@ -90,13 +90,17 @@ struct AccountFile: ~Copyable {
     /// - Parameters:
     ///   - directory: The artifacts directory.
     ///   - creating: Whether the directory and the file are created where they are missing.
+    ///   - linePatience: How long those who wait do what.
     /// - Throws: The failure of a system call; `ETIMEDOUT` where somebody else has the lock all the time.
-    init(in directory: String, creating: Bool) throws(SystemError) {
+    init(
+        in directory: String, creating: Bool, _ linePatience: AccountLine.Patience = .init()
+    ) throws(SystemError) {
         let path = Path.join(directory, Self.name)
         let deadline = Instant.now.advanced(bySeconds: Self.patience)
         while true {
             let file = try Self.open(path, creating: creating, until: deadline)
-            try Self.lock(file, until: deadline)
+            let line = AccountLine(in: directory, creating: creating, linePatience)
+            try Self.lock(file, line, until: deadline)
             // It may have been removed while this waited for it, and then it is another one that counts.
             if try FileSystem.status(of: path)?.identity == file.status().identity {
                 self.file = file
@@ -131,16 +135,16 @@ struct AccountFile: ~Copyable {
         }
     }
 
-    private static func lock(_ file: borrowing File, until deadline: Instant) throws(SystemError) {
+    private static func lock(
+        _ file: borrowing File, _ line: consuming AccountLine, until deadline: Instant
+    ) throws(SystemError) {
         do throws(SystemError) {
-            // Where many wait, they are not to keep the processors from the one that has it.
-            var pause: UInt32 = 100
-            while try !file.tryLock() {
+            while true {
+                if line.isNext(), try file.tryLock() { return }
                 guard Instant.now < deadline else {
                     throw SystemError("lock", file.path, code: ETIMEDOUT)
                 }
-                sleep(microseconds: pause)
-                pause = min(pause * 2, 3200)
+                line.wait()
             }
         } catch  where error.code == ENOTSUP || error.code == ENOLCK || error.code == ENOSYS {
             // A volume that knows no such locks: there processes may exceed a limit together.

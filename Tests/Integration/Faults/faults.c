@@ -263,7 +263,7 @@ int fstat(int descriptor, struct stat *result) {
     return at_descriptor("fstat", none, descriptor) ? -1 : real(descriptor, result);
 }
 
-// Only taking a lock, as SQLite does it; giving one back fails nowhere.
+// Only taking a lock, as SQLite and the line before the account do it; giving one back fails nowhere.
 #define CONTROL(name) \
     int name(int descriptor, int command, ...) { \
         REAL(int, name, int, int, ...); \
@@ -271,7 +271,8 @@ int fstat(int descriptor, struct stat *result) {
         va_start(arguments, command); \
         void *argument = va_arg(arguments, void *); \
         va_end(arguments); \
-        bool takes_lock = command == F_SETLK && ((struct flock *)argument)->l_type != F_UNLCK; \
+        bool takes_lock = (command == F_SETLK || command == F_OFD_SETLK) \
+            && ((struct flock *)argument)->l_type != F_UNLCK; \
         if (takes_lock && at_descriptor("lock", none, descriptor)) return -1; \
         return real(descriptor, command, argument); \
     }

@@ -301,7 +301,8 @@ class SuiteCase(unittest.TestCase):
             self.assertIsNone(found.left)
             return
         self.assertIsNotNone(found.left, "no artifacts directory: " + found.errors)
-        names = [name for name in found.left if name not in (".gitignore", ".in-flight", ".budget", ".stores")]
+        hidden = (".gitignore", ".in-flight", ".budget", ".budget-line", ".stores")
+        names = [name for name in found.left if name not in hidden]
         self.assertEqual(names, [bundle.path.name for bundle in found.bundles])
         self.assertEqual(len(names), count, names)
         self.assertEqual(found.ignored.split(), ["*"])

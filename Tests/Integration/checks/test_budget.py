@@ -149,7 +149,7 @@ class BudgetCase(SuiteCase):
         self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
         self.assertEqual(len(result.stdout.splitlines()), len(list(crowd.artifacts.glob("*.zip"))))
         left = {entry.name for entry in crowd.artifacts.iterdir() if not entry.name.endswith(".zip")}
-        self.assertLessEqual(left, {".gitignore", ".budget", ".stores"})
+        self.assertLessEqual(left, {".gitignore", ".budget", ".budget-line", ".stores"})
         for metadata, names, _ in crowd.bundles().values():
             errors = [f"{e.json_path}: {e.message}" for e in harness.validator().iter_errors(metadata)]
             self.assertEqual(errors, [])

@@ -414,6 +414,127 @@ class DyingAnywhere(Capturing):
             lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
 
 
+class Sharing(Capturing):
+    """Stores that an earlier bundle holds are not stored again: what is read, written and locked for that."""
+
+    variables = {"FAILURE_ARTIFACTS_SHARE_STORES": "on"}
+    # Each has several stores. The copies of the one before are the same byte for byte, but for what is random.
+    tests = TESTS[1:3]
+
+    def prepare(self, place, selection):
+        """Leaves the bundle of an earlier run of the test, and a note of its stores."""
+        result = place.run([EXECUTABLE, selection], **self.variables)
+        assert len(place.bundles) == 1, result.stderr
+        return place.bundles[0]
+
+    def calls(self, selection):
+        with tempfile.TemporaryDirectory(prefix="faults ") as name:
+            place = Place(name)
+            first = self.prepare(place, selection)
+            place.run([EXECUTABLE, selection], watched=self.watched(place), **self.variables)
+            (second,) = set(place.bundles) - {first}
+            shared = content(second)[1].get("sharedEntries", [])
+            assert [entry["bundle"] for entry in shared] == [first.name] * len(shared) and shared, shared
+            return place.calls
+
+    def problems(self, selection, point):
+        with tempfile.TemporaryDirectory(prefix="faults ") as name:
+            place = Place(name)
+            before = self.prepare(place, selection)
+            bytes_before = before.read_bytes()
+            try:
+                result = place.run([EXECUTABLE, selection], point, self.watched(place), **self.variables)
+            except subprocess.TimeoutExpired:
+                return place.faults, ["hangs"]
+            faults = place.faults
+            return faults, list(self.what_is_wrong_beside(place, before, bytes_before, selection, point, result))
+
+    def what_is_wrong_beside(self, place, before, bytes_before, selection, point, result):
+        yardstick = harness.without(selection)
+        if result.returncode != yardstick.status:
+            yield f"status {result.returncode}: {result.stderr[-300:]}"
+        if timeless(result.stdout) != timeless(yardstick.output):
+            yield f"output: {result.stdout[-1000:]}"
+        others = [line for line in result.stderr.splitlines() if not line.startswith(harness.OURS)]
+        if others != yardstick.others:
+            yield f"standard error: {others}"
+        # `verify` follows the references.
+        yield from archive_problems(place)
+        test = selection.rpartition("/")[2]
+        said = [line for line in result.stderr.splitlines() if line.startswith(harness.WARNING)]
+        new = [path for path in place.bundles if path != before]
+        yield from self.losses(test, self.clean()[test], new, said)
+        in_flight = place.in_flight
+        swept = place.run([TOOL, "sweep", place.artifacts])
+        if swept.returncode != 0:
+            yield f"sweep: {swept.returncode} {swept.stdout} {swept.stderr} {in_flight}"
+        count = len(place.bundles)
+        if count > 2:
+            yield f"{count} bundles after sweep; left were {in_flight}"
+        if not before.is_file() or before.read_bytes() != bytes_before:
+            yield "the earlier bundle has changed"
+        # A third one finds what it can refer to, and nothing that stands in its way.
+        if in_flight or place.in_flight or point.number % 10 == 0:
+            again = place.run([EXECUTABLE, selection], **self.variables)
+            if len(place.bundles) != count + 1 or harness.WARNING in again.stderr:
+                yield f"the next run leaves {len(place.bundles) - count} bundles: {again.stderr}; left were {in_flight}"
+        if place.in_flight:
+            yield f"{place.in_flight} is left for ever; before sweep {in_flight}"
+        for problem in archive_problems(place):
+            yield f"after sweep: {problem}"
+
+    def losses(self, test, clean, paths, said):
+        # What is shared is an entry too.
+        yield from super().losses(test, (clean[0] - self.shared(paths), clean[1]), paths, said)
+
+    def shared(self, paths):
+        try:
+            return {entry["entry"] for path in paths for entry in content(path)[1].get("sharedEntries", [])}
+        except (OSError, zipfile.BadZipFile, KeyError, EOFError):
+            return set()
+
+    def test_faults(self):
+        self.run_all()
+
+
+class SharingAndDying(Sharing):
+    """The process is killed before each of its calls, where it would refer to an earlier bundle."""
+
+    def points(self, calls):
+        return [Point("any", number, "kill") for number in range(1, len(calls) + 1)]
+
+    def what_is_wrong_beside(self, place, before, bytes_before, selection, point, result):
+        if result.returncode != -signal.SIGKILL:
+            yield f"status {result.returncode}"
+        yield from archive_problems(place)
+        hidden = place.artifacts / ".in-flight"
+        known = len(place.bundles) > 1 or any(hidden.glob("spool-*/metadata.json"))
+        in_flight = place.in_flight
+        swept = place.run([TOOL, "sweep", place.artifacts])
+        if swept.returncode != 0 or swept.stderr.replace(str(TOOL), ""):
+            yield f"sweep: {swept.returncode} {swept.stderr}"
+        count = len(place.bundles)
+        if count > 2 or (known and count == 1):
+            yield f"{count} bundles after sweep; left were {in_flight}"
+        if not before.is_file() or before.read_bytes() != bytes_before:
+            yield "the earlier bundle has changed"
+        # Nobody waits for the dead one's lock on a note.
+        again = place.run([EXECUTABLE, selection], **self.variables)
+        if len(place.bundles) != count + 1 or harness.WARNING in again.stderr:
+            yield f"the next run leaves {len(place.bundles) - count} bundles: {again.stderr}; left were {in_flight}"
+        elif place.in_flight:
+            yield f"{place.in_flight} is left for ever; before sweep {in_flight}"
+        yield from archive_problems(place)
+
+    def test_faults(self):
+        found = [(test, point) for test in self.tests for point in self.points(self.calls(f"{SUITE}/{test}"))]
+        if LIMIT != "all":
+            found = random.Random(SEED).sample(found, min(int(LIMIT), len(found)))
+        self.check_all(
+            [Task(test, point) for test, point in found],
+            lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
+
+
 class Redacting(Capturing):
     """What is written to the private directory in which copies are redacted."""
 
