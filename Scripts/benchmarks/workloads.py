@@ -91,3 +91,33 @@ def store(size, free=False):
             free_a_third(partial)
         os.replace(partial, path)
     return path
+
+
+def pair(rows, changed):
+    """The paths of two databases with a table of so many rows each, of which `changed` differ: some in a column, some
+    in being there."""
+    os.makedirs(STORES, exist_ok=True)
+    paths = [STORES / f"v{VERSION}-rows-{rows}-{name}.sqlite" for name in ("before", "after")]
+    for path in paths:
+        if path.exists():
+            continue
+        partial = path.with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as database:
+            database.executescript("""
+                PRAGMA journal_mode = off; PRAGMA synchronous = off;
+                CREATE TABLE note (id INTEGER PRIMARY KEY, uuid TEXT NOT NULL, changed INTEGER NOT NULL,
+                    title TEXT NOT NULL, score REAL);
+                BEGIN;
+                """)
+            database.executemany("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (
+                (number, uuid, date, title, score)
+                for number, (uuid, date, title, _, _, score, _) in zip(range(1, rows + 1), Rows(rows))))
+            if path == paths[1]:
+                picked = random.Random(changed).sample(range(1, rows + 1), changed)
+                database.executemany(
+                    "UPDATE note SET score = -1 WHERE id = ?", ((number,) for number in picked[changed // 5:]))
+                database.executemany("DELETE FROM note WHERE id = ?", ((number,) for number in picked[:changed // 5]))
+            database.execute("COMMIT")
+        os.replace(partial, path)
+    return paths

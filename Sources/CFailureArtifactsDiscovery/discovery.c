@@ -380,10 +380,14 @@ void failure_artifacts_discovery_ensure(void) {
 }
 
 void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers) {
-    static atomic_flag claimed = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&claimed)) return;
-    events = handlers;
-    failure_artifacts_fence_prepare();
-    atomic_store(&installed, true);
-    failure_artifacts_discovery_ensure();
+    // Whoever comes second finds it done.
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&installed)) {
+        events = handlers;
+        failure_artifacts_fence_prepare();
+        atomic_store(&installed, true);
+        failure_artifacts_discovery_ensure();
+    }
+    pthread_mutex_unlock(&lock);
 }

@@ -318,6 +318,20 @@ package enum FileSystem {
     ) throws(SystemError) {
         let identity = try input.status().identity
         let output = try File(creating: target)
+        do throws(SystemError) {
+            try copyBytes(of: input, to: output)
+        } catch {
+            // What is there in its place by now may be a directory, or a pipe.
+            try expect(identity, of: input)
+            throw error
+        }
+        try expect(identity, of: input)
+        try output.close()
+    }
+
+    private static func copyBytes(
+        of input: borrowing File, to output: borrowing File
+    ) throws(SystemError) {
         var block = [UInt8](repeating: 0, count: 1 << 20)
         var offset: UInt64 = 0
         while true {
@@ -327,12 +341,17 @@ package enum FileSystem {
                 return count
             }
             offset += UInt64(count)
-            if count < block.count { break }
+            if count < block.count { return }
         }
+    }
+
+    /// Fails with `EBADF` where a borrowed descriptor has become that of another file.
+    private static func expect(
+        _ identity: FileStatus.Identity, of input: borrowing File
+    ) throws(SystemError) {
         guard try input.status().identity == identity else {
             throw SystemError("read", input.path, code: EBADF)
         }
-        try output.close()
     }
 
     /// Whether two open files have the same bytes.

@@ -97,17 +97,6 @@ extension StatementLogTests {
         }
     }
 
-    @Test func thatFailAreToldOf() throws {
-        try withConnection(.init(statements: 10)) { handle in
-            try handle.run("CREATE TABLE t(a UNIQUE)")
-            let insert = try Statement(handle, "INSERT INTO t VALUES (1)")
-            #expect((0..<3).map { _ in insert.run() } == [0, 19, 19])
-            // SQLITE_CONSTRAINT and SQLITE_CONSTRAINT_UNIQUE.
-            let codes = try statements(handle).map(\.failure?.code)
-            #expect(codes == [nil, nil, 2067, 2067])
-        }
-    }
-
     @Test func ofSeveralConnectionsAreMergedByOrder() throws {
         try withConnection(.init(statements: 100)) { first in
             try first.run("CREATE TABLE t(a)")

@@ -57,6 +57,13 @@ class Statements(SuiteCase):
             [r["connection"] == first for r in records], [True] * 4 + [False] + [True] * 4)
         self.assertEqual(len({r["thread"] for r in records}), 1)
 
+    def test_a_repeated_one_that_fails(self):
+        bundle = self.leaves("RawSuite.StatementTests/testARepeatedStatementThatFails")
+        records = [json.loads(line) for line in
+                   bundle.contents[bundle.described("repeated")["statements"]["entry"]].decode().splitlines()]
+        failed = {"code": 2067, "message": "UNIQUE constraint failed: fruit.name"}
+        self.assertEqual([r.get("error") for r in records[-4:]], [None, failed, None, failed])
+
     def test_a_pool(self):
         bundle = self.leaves(POOL)
         self.assertStores(bundle, statements=["apple", "pear", "plum"])

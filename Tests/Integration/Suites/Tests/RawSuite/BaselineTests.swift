@@ -127,7 +127,7 @@ final class BaselineTests: XCTestCase {
     }
 
     /// A statement that is prepared once for all tests, as libraries do that keep theirs.
-    private static let addition: OpaquePointer? = {
+    private nonisolated(unsafe) static let addition: OpaquePointer? = {
         var statement: OpaquePointer?
         let sql = "INSERT INTO fruit (name) VALUES (?)"
         XCTAssertEqual(sqlite3_prepare_v2(shared?.handle, sql, -1, &statement, nil), SQLITE_OK)

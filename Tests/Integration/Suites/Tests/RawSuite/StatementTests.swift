@@ -28,4 +28,21 @@ final class StatementTests: XCTestCase {
         XCTAssertThrowsError(try database.execute(long))
         XCTFail("after some statements")
     }
+
+    /// `repeated`: apple. One statement, prepared once; two of its four runs fail.
+    func testARepeatedStatementThatFails() throws {
+        let database = try Database(try freshPath("repeated.sqlite"), journal: "wal", fruit: "apple")
+        try database.execute("CREATE UNIQUE INDEX by_name ON fruit (name)")
+        var insert: OpaquePointer?
+        let sql = "INSERT INTO fruit SELECT 'apple' WHERE ?"
+        XCTAssertEqual(sqlite3_prepare_v2(database.handle, sql, -1, &insert, nil), SQLITE_OK)
+        for isFilled: Int32 in [0, 1, 0, 1] {
+            sqlite3_bind_int(insert, 1, isFilled)
+            XCTAssertEqual(sqlite3_step(insert), isFilled == 1 ? SQLITE_CONSTRAINT : SQLITE_DONE)
+            sqlite3_reset(insert)
+        }
+        sqlite3_finalize(insert)
+        XCTFail("repeated")
+        try database.close()
+    }
 }
