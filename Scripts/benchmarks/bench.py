@@ -27,6 +27,15 @@ class Row:
     met: bool | None  # None where nothing was promised, or the sizes are not those of the goal.
 
 
+class Median(float):
+    """The median of what several rounds gave, which are in `rounds`."""
+
+    def __new__(cls, rounds):
+        median = super().__new__(cls, statistics.median(rounds))
+        median.rounds = rounds
+        return median
+
+
 class Bench:
     """One run. A measurement is a function that gets this, and calls `compare` and `absolute`.
 
@@ -48,8 +57,15 @@ class Bench:
     # Rows
 
     def compare(self, what, ours, peer, other, goal=None, unit="s"):
-        """A row with a ratio that is to be at most `goal`."""
-        ratio = ours / other if other else float("inf")
+        """A row with a ratio that is to be at most `goal`.
+
+        Of two medians of the same rounds it is the median of the rounds' ratios, should the machine have been slower in
+        some than in others.
+        """
+        if isinstance(ours, Median) and isinstance(other, Median):
+            ratio = statistics.median(a / b for a, b in zip(ours.rounds, other.rounds, strict=True))
+        else:
+            ratio = ours / other if other else float("inf")
         met = ratio <= goal if goal is not None and self.counts else None
         self.add(Row(what, self.number(ours, unit), f"{self.number(other, unit)} ({peer})", f"{ratio:.2f}",
                      f"≤ {goal}" if goal is not None else "", met))
@@ -96,7 +112,7 @@ class Bench:
                 value = way()
                 if number > 0 or rounds == 0:
                     values[name].append(value)
-        return {name: statistics.median(found) for name, found in values.items()}
+        return {name: Median(found) for name, found in values.items()}
 
 
 # Processes

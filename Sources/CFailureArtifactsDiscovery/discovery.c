@@ -26,11 +26,7 @@ static _Atomic(uint64_t) started_tests;
 
 void failure_artifacts_test_starts(void) { atomic_fetch_add(&started_tests, 1); }
 
-void failure_artifacts_follow_tasks(void) {
-    atomic_store(&follows_tasks, true);
-    // So that no connection is as it was.
-    failure_artifacts_test_starts();
-}
+void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
 // What is known of this thread.
 static _Thread_local struct {
@@ -163,8 +159,7 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
 static void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
     if (!this_thread.handle) learn_thread();
-    bool is_in_task = atomic_load_explicit(&follows_tasks, memory_order_relaxed);
-    if (is_in_task) note_task(connection);
+    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
     if (tests != connection->tests) {
         connection->tests = tests;
@@ -175,7 +170,7 @@ static void statement_starts(
     bool is_logged = failure_artifacts_log_prepare(connection, thread);
     if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number, false);
     atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
-    bool is_settled = is_logged && !is_in_task && !connection->is_watched && failure_artifacts_log_repeats()
+    bool is_settled = is_logged && !connection->is_watched && failure_artifacts_log_repeats()
         && failure_artifacts_has_heavy_fence();
     connection->settled_on = is_settled ? thread : not_settled;
     if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) == thread) return;
@@ -223,6 +218,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
         failure_artifacts_light_fence();
         if (atomic_load_explicit(&connection->lent_to, memory_order_acquire) == 0) {
             uint64_t number = next_number(connection);
+            if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
             if (failure_artifacts_log_statement(connection, statement, argument, number, true)) {
                 atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
                 atomic_store_explicit(&connection->is_called, false, memory_order_release);

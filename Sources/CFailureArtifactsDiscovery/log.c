@@ -14,7 +14,7 @@ enum { maximum_length = 16 << 10 };
 enum { minimum_logged = 100 };
 
 // How many texts a log looks for a statement's in before it copies it: a power of two.
-enum { known_bits = 6, known_texts = 1 << known_bits };
+enum { known_bits = 5, known_texts = 1 << known_bits };
 
 // What a statement says: shared by those that say the same, since most statements are run many times.
 typedef struct text {
@@ -99,7 +99,9 @@ static void forget(entry *entry) {
 static void release(failure_artifacts_log *log) {
     if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
     for (entry *entry = log->entries; entry < (log->is_full ? log->end : log->next); entry++) forget(entry);
-    for (int place = 0; place < known_texts; place++) let_go(log->known[place]);
+    for (text **place = log->known; place < log->known + known_texts; place++) {
+        if (*place) let_go(*place);
+    }
     free(log);
 }
 
@@ -177,8 +179,10 @@ static text *expanded(sqlite3_stmt *statement) {
     return text;
 }
 
-// Where a statement's text is among the known ones, by where SQLite has it (multiplicative hashing, Knuth 6.4).
+// Where a statement's text is among the known ones, by where SQLite has it (multiplicative hashing, Knuth 6.4): there,
+// or beside it, where the one is that another has taken the place of.
 #define PLACE(sql) ((uint64_t)(uintptr_t)(sql) * 0x9E3779B97F4A7C15u >> (64 - known_bits))
+#define BESIDE(place) ((place) ^ 1)
 
 // Whether what starts is no statement of its own, but what a foreign key does for one that is being run: SQLite tells
 // of that by the text of the statement, for each row. Nothing is added to a statement's steps before it pauses.
@@ -189,9 +193,22 @@ static bool is_inside(text *text, sqlite3_stmt *statement) {
     return false;
 }
 
-// Of a statement that is not known, at its place among the known ones.
-static text *learn(text **place, sqlite3_stmt *statement, const char *sql) {
-    let_go(*place);
+// A text that is known; NULL where it is not, or another statement's is where that one was.
+static text *known(failure_artifacts_log *log, const char *sql) {
+    text *text = log->known[PLACE(sql)];
+    if (!text || text->source != sql) text = log->known[BESIDE(PLACE(sql))];
+    return text && text->source == sql && strcmp(text->bytes, sql) == 0 ? text : NULL;
+}
+
+static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
+    text **place = &log->known[PLACE(sql)], **beside = &log->known[BESIDE(PLACE(sql))];
+    // What was at this very place of SQLite's is nobody's any more.
+    if (!*place || (*place)->source != sql) {
+        let_go(*beside);
+        *beside = *place;
+    } else {
+        let_go(*place);
+    }
     text *text = *place = copy(sql);
     if (!text) return NULL;
     int has_foreign_keys = 0;
@@ -219,9 +236,11 @@ bool failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
     bool is_repeated) {
     failure_artifacts_log *log = connection->log;
-    text *text = log->known[PLACE(sql)];
+    text *text;
     int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
     if (is_repeated) {
+        text = log->known[PLACE(sql)];
+        if (!text || text->repeated != sql) text = log->known[BESIDE(PLACE(sql))];
         if (log != last_log || !text || text->repeated != sql || runs <= text->runs || *sql == '-') return false;
         text->runs = runs;
         if (text->may_have_others && is_inside(text, statement)) return true;
@@ -229,9 +248,9 @@ bool failure_artifacts_log_statement(
     } else {
         // What a trigger does is told by the name of the trigger, in a comment.
         if (sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement)) return true;
-        // Another statement may be where that one was.
-        if (!text || text->source != sql || strcmp(text->bytes, sql) != 0) {
-            text = learn(&log->known[PLACE(sql)], statement, sql);
+        text = known(log, sql);
+        if (!text) {
+            text = learn(log, statement, sql);
         } else if (text->may_have_others && is_inside(text, statement) && runs > text->runs) {
             text->runs = runs;
             return true;

@@ -53,6 +53,23 @@ extension StatementLogTests {
         }
     }
 
+    /// More than can be known at a time, so that each takes the place of another.
+    @Test func ofManyEachHasItsText() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            let texts = (0..<100).map { "SELECT \($0)" }
+            let prepared = try texts.map { try Statement(handle, $0) }
+            var (seed, expected): (UInt64, [String]) = (1, [])
+            for _ in 0..<5000 {
+                seed = seed &* 6_364_136_223_846_793_005 &+ 1
+                // Some are run often.
+                let index = Int(seed >> 33) % (seed >> 60 < 12 ? 4 : 100)
+                prepared[index].run()
+                expected.append(texts[index])
+            }
+            #expect(try statements(handle).map(\.sql) == expected.suffix(200))
+        }
+    }
+
     /// SQLite frees a statement's text with it, and another one's is where it was.
     @Test func othersInTheSamePlaceAreToldApart() throws {
         try withConnection(.init(statements: 200)) { handle in
