@@ -28,12 +28,20 @@ class Row:
 
 
 class Median(float):
-    """The median of what several rounds gave, which are in `rounds`."""
+    """The median of what one of several ways gave in some rounds: `rounds` has all of each way's, by its name."""
 
-    def __new__(cls, rounds):
-        median = super().__new__(cls, statistics.median(rounds))
+    def __new__(cls, name, rounds):
+        median = super().__new__(cls, statistics.median(rounds[name]))
+        median.name = name
         median.rounds = rounds
         return median
+
+    def ratio(self, other):
+        """Of what was measured in the same rounds the median of their ratios, should the machine have been slower in
+        some than in others."""
+        if isinstance(other, Median) and other.rounds is self.rounds:
+            return statistics.median(a / b for a, b in zip(self.rounds[self.name], self.rounds[other.name]))
+        return self / other
 
 
 class Bench:
@@ -57,15 +65,8 @@ class Bench:
     # Rows
 
     def compare(self, what, ours, peer, other, goal=None, unit="s"):
-        """A row with a ratio that is to be at most `goal`.
-
-        Of two medians of the same rounds it is the median of the rounds' ratios, should the machine have been slower in
-        some than in others.
-        """
-        if isinstance(ours, Median) and isinstance(other, Median):
-            ratio = statistics.median(a / b for a, b in zip(ours.rounds, other.rounds, strict=True))
-        else:
-            ratio = ours / other if other else float("inf")
+        """A row with a ratio that is to be at most `goal`."""
+        ratio = ours.ratio(other) if isinstance(ours, Median) else ours / other
         met = ratio <= goal if goal is not None and self.counts else None
         self.add(Row(what, self.number(ours, unit), f"{self.number(other, unit)} ({peer})", f"{ratio:.2f}",
                      f"≤ {goal}" if goal is not None else "", met))
@@ -112,7 +113,7 @@ class Bench:
                 value = way()
                 if number > 0 or rounds == 0:
                     values[name].append(value)
-        return {name: Median(found) for name, found in values.items()}
+        return {name: Median(name, values) for name in values}
 
 
 # Processes

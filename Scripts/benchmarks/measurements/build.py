@@ -15,9 +15,9 @@ def measure(bench):
     with scratch() as directory:
         user = directory / "user"
         write(user)
-        # Once each: minutes do not vary as milliseconds do.
+        # The first of both reads the compiler from the disk.
         found = bench.interleave(
-            0, ours=lambda: clean_build(user, directory / "ours", "User"),
+            1, ours=lambda: clean_build(user, directory / "ours", "User"),
             grdb=lambda: clean_build(GRDB, directory / "grdb", "GRDB"))
     bench.compare("clean debug build in a user's package", found["ours"], "GRDB's", found["grdb"], goal=0.3)
 

@@ -29,7 +29,9 @@ final class StatementTests: XCTestCase {
         XCTFail("after some statements")
     }
 
-    /// `repeated`: apple. One statement, prepared once; two of its four runs fail.
+    /// `repeated`: apple.
+    ///
+    /// One statement, prepared once; two of its four runs fail.
     func testARepeatedStatementThatFails() throws {
         let database = try Database(try freshPath("repeated.sqlite"), journal: "wal", fruit: "apple")
         try database.execute("CREATE UNIQUE INDEX by_name ON fruit (name)")
