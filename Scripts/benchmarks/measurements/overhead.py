@@ -17,7 +17,7 @@ def thread_time(test, count, mode):
 
 
 def measure(bench):
-    count, rounds = bench.pick(1_000, 500_000, 1_000_000), bench.pick(0, 5, 15)
+    count, rounds = bench.pick(1_000, 500_000, 1_000_000), bench.pick(0, 5, 9)
     for where, test in (("in memory", "testStatementsInMemory"), ("in a file in WAL mode", "testStatementsInWALMode")):
         times = bench.interleave(
             rounds,
