@@ -79,45 +79,47 @@ def free_a_third(path):
             first += last // 40 + 1
 
 
-def store(size, free=False):
-    """The path of a database of about `size` bytes, where `free`, a third of its pages free but not empty."""
+def kept(name, make):
+    """The path of the database of this name, which `make` makes at the path that it gets where there is none."""
     os.makedirs(STORES, exist_ok=True)
-    path = STORES / f"v{VERSION}-{size}{'-free' if free else ''}.sqlite"
+    path = STORES / f"v{VERSION}-{name}.sqlite"
     if not path.exists():
         partial = path.with_suffix(".partial")
         partial.unlink(missing_ok=True)
-        fill(partial, size, seed=size)
-        if free:
-            free_a_third(partial)
+        make(partial)
         os.replace(partial, path)
     return path
 
 
+def store(size, free=False):
+    """The path of a database of about `size` bytes, where `free`, a third of its pages free but not empty."""
+    def make(path):
+        fill(path, size, seed=size)
+        if free:
+            free_a_third(path)
+    return kept(f"{size}{'-free' if free else ''}", make)
+
+
+def fill_with_rows(path, rows, changed=0):
+    """A table of so many rows, of which a seeded `changed` have another value, or are not there: a fifth of them."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript("""
+            PRAGMA journal_mode = off; PRAGMA synchronous = off;
+            CREATE TABLE note (id INTEGER PRIMARY KEY, uuid TEXT NOT NULL, changed INTEGER NOT NULL,
+                title TEXT NOT NULL, score REAL);
+            BEGIN;
+            """)
+        database.executemany("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (
+            (number, uuid, date, title, score)
+            for number, (uuid, date, title, _, _, score, _) in zip(range(1, rows + 1), Rows(rows))))
+        picked = [(number,) for number in random.Random(changed).sample(range(1, rows + 1), changed)]
+        database.executemany("DELETE FROM note WHERE id = ?", picked[:changed // 5])
+        database.executemany("UPDATE note SET score = -1 WHERE id = ?", picked[changed // 5:])
+        database.execute("COMMIT")
+
+
 def pair(rows, changed):
-    """The paths of two databases with a table of so many rows each, of which `changed` differ: some in a column, some
-    in being there."""
-    os.makedirs(STORES, exist_ok=True)
-    paths = [STORES / f"v{VERSION}-rows-{rows}-{name}.sqlite" for name in ("before", "after")]
-    for path in paths:
-        if path.exists():
-            continue
-        partial = path.with_suffix(".partial")
-        partial.unlink(missing_ok=True)
-        with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as database:
-            database.executescript("""
-                PRAGMA journal_mode = off; PRAGMA synchronous = off;
-                CREATE TABLE note (id INTEGER PRIMARY KEY, uuid TEXT NOT NULL, changed INTEGER NOT NULL,
-                    title TEXT NOT NULL, score REAL);
-                BEGIN;
-                """)
-            database.executemany("INSERT INTO note VALUES (?, ?, ?, ?, ?)", (
-                (number, uuid, date, title, score)
-                for number, (uuid, date, title, _, _, score, _) in zip(range(1, rows + 1), Rows(rows))))
-            if path == paths[1]:
-                picked = random.Random(changed).sample(range(1, rows + 1), changed)
-                database.executemany(
-                    "UPDATE note SET score = -1 WHERE id = ?", ((number,) for number in picked[changed // 5:]))
-                database.executemany("DELETE FROM note WHERE id = ?", ((number,) for number in picked[:changed // 5]))
-            database.execute("COMMIT")
-        os.replace(partial, path)
-    return paths
+    """The paths of two databases with a table of so many rows each, of which `changed` differ."""
+    return [
+        kept(f"rows-{rows}-before", lambda path: fill_with_rows(path, rows)),
+        kept(f"rows-{rows}-after", lambda path: fill_with_rows(path, rows, changed))]

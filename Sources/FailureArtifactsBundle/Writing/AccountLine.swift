@@ -84,15 +84,4 @@ struct AccountLine: ~Copyable {
     private static func other(in file: borrowing File?, before end: UInt64) -> UInt64? {
         (try? file?.byteLocked(in: 0..<end)) ?? nil
     }
-
-    /// How many wait in a directory, in line.
-    static func length(in directory: String) -> Int {
-        let line = AccountLine(in: directory, creating: false)
-        // The system tells of one of them, whichever it comes across first.
-        func count(_ range: Range<UInt64>) -> Int {
-            guard let byte = (try? line.file?.byteLocked(in: range)) ?? nil else { return 0 }
-            return count(range.lowerBound..<byte) + 1 + count(byte + 1..<range.upperBound)
-        }
-        return count(0..<UInt64(Int64.max))
-    }
 }

@@ -146,7 +146,7 @@ struct ReportPartsTests {
                 + "&line=7&lineEnd=8&lineStartColumn=1&lineEndColumn=1"
         ),
         (
-            "https://github.com/o/app.git", "/home/s/work/1/s/Sources/s/A.swift",
+            "https://github.com/o/app.git", "/azp/s/agent/1/s/Sources/s/A.swift",
             "https://github.com/o/app/blob/0123456789/Sources/s/A.swift#L7"
         ),
         ("https://github.com/o/app", "/elsewhere/s/A.swift", nil),

@@ -245,6 +245,18 @@ def by_test(place):
     return found
 
 
+def changes(selection, result):
+    """What differs from a run of the tests without us."""
+    yardstick = harness.without(selection)
+    if result.returncode != yardstick.status:
+        yield f"status {result.returncode}: {result.stderr[-300:]}"
+    if timeless(result.stdout) != timeless(yardstick.output):
+        yield f"output: {result.stdout[-1000:]}"
+    others = [line for line in result.stderr.splitlines() if not line.startswith(harness.OURS)]
+    if others != yardstick.others:
+        yield f"standard error: {others}"
+
+
 class Capturing(FaultCase):
     """Faults in the process of the tests."""
 
@@ -281,14 +293,7 @@ class Capturing(FaultCase):
             return faults, list(self.what_is_wrong(place, selection, point, result))
 
     def what_is_wrong(self, place, selection, point, result):
-        yardstick = harness.without(selection)
-        if result.returncode != yardstick.status:
-            yield f"status {result.returncode}: {result.stderr[-300:]}"
-        if timeless(result.stdout) != timeless(yardstick.output):
-            yield f"output: {result.stdout[-1000:]}"
-        others = [line for line in result.stderr.splitlines() if not line.startswith(harness.OURS)]
-        if others != yardstick.others:
-            yield f"standard error: {others}"
+        yield from changes(selection, result)
         yield from archive_problems(place)
         said = [line for line in result.stderr.splitlines() if line.startswith(harness.WARNING)]
         found = by_test(place)
@@ -354,6 +359,15 @@ class Capturing(FaultCase):
             [Task(test, point) for test, point in found],
             lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
 
+    def run_kills(self, tests):
+        """Kills the process before each of its calls."""
+        found = [
+            Task(test, Point("any", number, "kill")) for test in tests
+            for number in range(1, len(self.calls(f"{SUITE}/{test}")) + 1)]
+        if LIMIT != "all":
+            found = random.Random(SEED).sample(found, min(int(LIMIT), len(found)))
+        self.check_all(found, lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
+
 
 @dataclasses.dataclass(frozen=True)
 class Task:
@@ -373,9 +387,6 @@ class CapturingIntoTheDirectory(Capturing):
 
 class DyingAnywhere(Capturing):
     """The process is killed before each of its calls on the artifacts directory: a sweep finds one bundle's worth."""
-
-    def points(self, calls):
-        return [Point("any", number, "kill") for number in range(1, len(calls) + 1)]
 
     def problems(self, selection, point):
         with tempfile.TemporaryDirectory(prefix="faults ") as name:
@@ -406,12 +417,7 @@ class DyingAnywhere(Capturing):
             yield f"{place.in_flight} is left for ever"
 
     def test_kills(self):
-        found = [(test, point) for test in TESTS[:2] for point in self.points(self.calls(f"{SUITE}/{test}"))]
-        if LIMIT != "all":
-            found = random.Random(SEED).sample(found, min(int(LIMIT), len(found)))
-        self.check_all(
-            [Task(test, point) for test, point in found],
-            lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
+        self.run_kills(TESTS[:2])
 
 
 class Sharing(Capturing):
@@ -450,14 +456,7 @@ class Sharing(Capturing):
             return faults, list(self.what_is_wrong_beside(place, before, bytes_before, selection, point, result))
 
     def what_is_wrong_beside(self, place, before, bytes_before, selection, point, result):
-        yardstick = harness.without(selection)
-        if result.returncode != yardstick.status:
-            yield f"status {result.returncode}: {result.stderr[-300:]}"
-        if timeless(result.stdout) != timeless(yardstick.output):
-            yield f"output: {result.stdout[-1000:]}"
-        others = [line for line in result.stderr.splitlines() if not line.startswith(harness.OURS)]
-        if others != yardstick.others:
-            yield f"standard error: {others}"
+        yield from changes(selection, result)
         # `verify` follows the references.
         yield from archive_problems(place)
         test = selection.rpartition("/")[2]
@@ -500,9 +499,6 @@ class Sharing(Capturing):
 class SharingAndDying(Sharing):
     """The process is killed before each of its calls, where it would refer to an earlier bundle."""
 
-    def points(self, calls):
-        return [Point("any", number, "kill") for number in range(1, len(calls) + 1)]
-
     def what_is_wrong_beside(self, place, before, bytes_before, selection, point, result):
         if result.returncode != -signal.SIGKILL:
             yield f"status {result.returncode}"
@@ -527,12 +523,7 @@ class SharingAndDying(Sharing):
         yield from archive_problems(place)
 
     def test_faults(self):
-        found = [(test, point) for test in self.tests for point in self.points(self.calls(f"{SUITE}/{test}"))]
-        if LIMIT != "all":
-            found = random.Random(SEED).sample(found, min(int(LIMIT), len(found)))
-        self.check_all(
-            [Task(test, point) for test, point in found],
-            lambda task: self.problems(f"{SUITE}/{task.test}", task.point))
+        self.run_kills(self.tests)
 
 
 class Redacting(Capturing):
