@@ -2,6 +2,7 @@
 #include "fence.h"
 #include "keeping.h"
 #include "log.h"
+#include "trace.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -180,10 +181,7 @@ static void statement_starts(
 
 static int something_is_new(
     unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
-    if (this_thread.pauses > 0) {
-        atomic_store_explicit(&connection->is_traced, true, memory_order_relaxed);
-        return 0;
-    }
+    if (this_thread.pauses > 0) return 0;
     if (event == SQLITE_TRACE_PROFILE) {
         failure_artifacts_log_duration(connection, statement, *(sqlite3_int64 *)argument);
         return 0;
@@ -305,8 +303,8 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
     }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | failure_artifacts_log_events(),
-        connection_is_used, connection);
+    unsigned logged = failure_artifacts_log_events();
+    failure_artifacts_trace_set(connection, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | logged, connection_is_used);
     events.opened(connection);
     return 0;
 }

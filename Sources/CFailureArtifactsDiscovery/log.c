@@ -400,11 +400,3 @@ void failure_artifacts_log_read_taken(
 void failure_artifacts_log_retain(failure_artifacts_log *log) { atomic_fetch_add(&log->references, 1); }
 
 void failure_artifacts_log_release(failure_artifacts_log *log) { release(log); }
-
-void failure_artifacts_forget_trace(failure_artifacts_connection *connection) {
-    atomic_store_explicit(&connection->is_traced, false, memory_order_relaxed);
-}
-
-bool failure_artifacts_is_traced(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->is_traced, memory_order_relaxed);
-}

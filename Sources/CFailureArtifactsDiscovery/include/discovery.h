@@ -89,8 +89,6 @@ typedef struct failure_artifacts_connection {
     failure_artifacts_log *log;
     // Whether a thread is inside the callback for a statement of this connection.
     atomic_bool is_called;
-    // Whether a statement of ours was seen, so that the application has not replaced our trace.
-    atomic_bool is_traced;
     // What the registry knows of it; see connections.h.
     failure_artifacts_registration registration;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
@@ -174,6 +172,10 @@ uint64_t failure_artifacts_moment(void);
 bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
 void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
 
+// Whether the application has set a trace of its own in place of the one that tells of statements and of the close,
+// as far as that is known. It must be certain that the connection has not ended.
+bool failure_artifacts_trace_is_replaced(const failure_artifacts_connection *connection);
+
 // From now on, what is about to be lost for good is kept: the content of a store in a transaction that is
 // rolled back, and at its close that of a store in memory or of one whose file is gone.
 //
@@ -227,11 +229,6 @@ typedef struct failure_artifacts_logged_statement {
 
 typedef void (*failure_artifacts_log_reader)(
     void *context, const failure_artifacts_logged_statement *statement);
-
-// Whether a statement of ours was seen since it was asked to forget that: if not, the application has set a trace
-// of its own. The caller must own the connection.
-void failure_artifacts_forget_trace(failure_artifacts_connection *connection);
-bool failure_artifacts_is_traced(const failure_artifacts_connection *connection);
 
 // How many statements are remembered of each connection that is opened from now on, whether with the values bound
 // to them, and whether with how long they took.

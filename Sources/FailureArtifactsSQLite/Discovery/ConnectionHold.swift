@@ -1,4 +1,5 @@
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// Keeps a connection of the application from ending while it is lent.
 ///
@@ -12,6 +13,7 @@ struct ConnectionHold: ~Copyable {
     /// What the backup would write to.
     private let target: OpaquePointer
     private var backup: OpaquePointer?
+    private var source: OpaquePointer?
 
     /// Prepares a hold on no connection yet, while discovery pauses; nil where there is no memory.
     init?() {
@@ -40,7 +42,10 @@ struct ConnectionHold: ~Copyable {
         guard !Self.isClosing(handle) else { return false }
         backup = sqlite3_backup_init(target, "main", handle, "main")
         guard backup != nil else { return false }
-        guard Self.isClosing(handle) else { return true }
+        guard Self.isClosing(handle) else {
+            source = handle
+            return true
+        }
         // Rather some bytes that nobody frees.
         backup = nil
         return false
@@ -52,8 +57,13 @@ struct ConnectionHold: ~Copyable {
     }
 
     /// Lets go of it, which may end the connection.
+    ///
+    /// Where the close is not told of, and another thread is between the two steps of it, both would end the
+    /// connection: it calls it closed, and then looks for backups. It gets the time to have done both.
     mutating func release() {
+        if let source, Self.isClosing(source) { sleep(microseconds: 5000) }
         sqlite3_backup_finish(backup)
         backup = nil
+        source = nil
     }
 }

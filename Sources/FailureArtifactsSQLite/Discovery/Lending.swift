@@ -15,11 +15,34 @@ enum LendingRefusal: Error {
 /// A connection of the application, for the time it may be used.
 struct LentHandle {
     let handle: OpaquePointer
-    /// Whether statements may be run on it.
+    /// What keeps other threads from using it meanwhile.
+    fileprivate let protection: Protection
+    fileprivate let record: UnsafeMutablePointer<failure_artifacts_connection>
+
+    fileprivate enum Protection {
+        /// Its mutex.
+        case mutex
+        /// That this thread is the one that uses it.
+        case thread
+        /// That all threads slept when they were looked at.
+        case rest
+    }
+
+    /// Whether statements may be run on it: where no other thread can come in between, and no trace of the
+    /// application hears them.
     ///
-    /// Where another thread might come in between, only those calls are made that touch nothing that
-    /// compiling a statement does: the backup API.
-    let mayRunStatements: Bool
+    /// Else only those calls are made that touch nothing that compiling a statement does: the backup API.
+    var mayRunStatements: Bool {
+        if failure_artifacts_trace_is_replaced(record) { return false }
+        switch protection {
+        case .mutex: return true
+        case .thread:
+            // Where the application has handed the connection on, the next thread compiles a statement before
+            // it starts, and nothing tells of that. Inside a transaction nobody hands it on.
+            return sqlite3_get_autocommit(handle) == 0 || Threads.othersSleep()
+        case .rest: return false
+        }
+    }
 }
 
 extension DiscoveredConnection {
@@ -72,9 +95,12 @@ extension DiscoveredConnection {
                 if case .lent = attempt {
                     let result = useWithoutMutex(
                         isPrivate: isPrivate, mayBeAtRest: waitsForRest, body)
-                    // The record may end with the hold.
-                    failure_artifacts_lending_ends(record)
+                    // While it is lent: whoever closes it would end it as well once it is given back.
                     hold?.release()
+                    // Where the close was not told of, the connection has ended with the hold.
+                    _ = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+                        failure_artifacts_lending_ends(record)
+                    }
                     if let result { return result }
                 }
                 // Threads come to rest, but a connection to a file need not be waited for.
@@ -82,7 +108,7 @@ extension DiscoveredConnection {
                 sleep(microseconds: 500)
             case .entered(let mutex):
                 defer { sqlite3_mutex_leave(mutex) }
-                return body(LentHandle(handle: handle, mayRunStatements: true))
+                return body(LentHandle(handle: handle, protection: .mutex, record: record))
             case .busy:
                 guard Instant.now < deadline else { throw .busy }
                 sleep(microseconds: 200)
@@ -97,7 +123,8 @@ extension DiscoveredConnection {
         // Another test may use a connection that both have, at this moment.
         let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }
-        return body(LentHandle(handle: handle, mayRunStatements: isOnThisThread))
+        return body(
+            LentHandle(handle: handle, protection: isOnThisThread ? .thread : .rest, record: record))
     }
 
     /// Whether nobody is using the connection: over a while the threads that might sleep, none has run a

@@ -119,9 +119,8 @@ struct KeptLogs: Sendable {
 /// What is known of a connection's statements.
 struct StatementLog {
     var statements: [LoggedStatement] = []
-    /// Whether the application has set a trace of its own, so that ours is not called; nil where that could not
-    /// be tried.
-    var isReplaced: Bool?
+    /// Whether the application has set a trace of its own, so that ours is not called.
+    var isReplaced = false
     /// Whether nobody could read them, because a thread was at it all the time.
     var isUnread = false
 }
@@ -133,18 +132,16 @@ extension DiscoveredConnection {
         let context = Unmanaged.passUnretained(collection).toOpaque()
         var result = StatementLog()
         // With the connection in hand, what its last statement has changed is known too.
-        let isRead: Void? = try? lend(until: .now, waitsForRest: false) { lent in
+        let isRead: Void? = try? lend(until: .now, waitsForRest: false) { _ in
             failure_artifacts_log_read(record, true, context, Collection.read)
-            guard lent.mayRunStatements, !hasError else { return }
-            failure_artifacts_forget_trace(record)
-            _ = text(of: "SELECT 1", on: handle)
-            result.isReplaced = !failure_artifacts_is_traced(record)
+            result.isReplaced = failure_artifacts_trace_is_replaced(record)
         }
         result.isUnread = isRead == nil
         for _ in 0..<20 where result.isUnread {
             let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
                 guard failure_artifacts_lending_begins(record) else { return false }
                 failure_artifacts_log_read(record, false, context, Collection.read)
+                result.isReplaced = failure_artifacts_trace_is_replaced(record)
                 failure_artifacts_lending_ends(record)
                 return true
             }
@@ -154,7 +151,7 @@ extension DiscoveredConnection {
         }
         result.statements = collection.statements
         // What the connection has changed since may be the work of statements that are not known.
-        if result.isReplaced == true {
+        if result.isReplaced {
             result.statements.indices.last.map { result.statements[$0].changes = nil }
         }
         return result
@@ -180,7 +177,7 @@ extension DiscoveredStore {
         for connection in connections {
             let log = connection.log
             result.statements += log.statements
-            if log.isReplaced == true { result.isReplaced = true }
+            if log.isReplaced { result.isReplaced = true }
             if log.isUnread { result.isCut = true }
         }
         result.statements.sort { $0.order < $1.order }

@@ -99,6 +99,26 @@ import Testing
         #expect(!isOpen())
     }
 
+    /// Whoever waits to close it goes on when it is given back, and nobody else ends it at that moment.
+    @Test func aLentConnectionIsEndedOnce() throws {
+        for round in 0..<400 {
+            let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
+            try application.run("CREATE TABLE t(a)")
+            let hasClosed = DispatchSemaphore(value: 0)
+            try application.discovered.lend(
+                until: .now.advanced(bySeconds: 10), waitsForRest: false
+            ) { _ in
+                Thread.detachNewThread {
+                    application.close()
+                    hasClosed.signal()
+                }
+                // It looks every 100 µs, or a little later, whether it may go on.
+                usleep(200 + UInt32(round % 20) * 10)
+            }
+            hasClosed.wait()
+        }
+    }
+
     /// A thread that is in the middle of a close, which nothing has told of.
     private final class Closer: Sendable {
         let isClosing = DispatchSemaphore(value: 0)

@@ -33,7 +33,9 @@ import Testing
             }
             #expect(outside.method == (hasMutex ? .ownConnection : .secondConnection))
             #expect(outside.isConsistent && outside.warnings.isEmpty)
-            #expect(outside.vfs == ScramblingFileSystem.name && outside.journalMode == mode)
+            #expect(outside.vfs == ScramblingFileSystem.name)
+            // A connection without a mutex is not asked while other threads run, as those of other tests do.
+            #expect(outside.journalMode == mode || (!hasMutex && outside.journalMode == "delete"))
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory) == "1")
             try FileSystem.remove(directory + "/copy.sqlite")

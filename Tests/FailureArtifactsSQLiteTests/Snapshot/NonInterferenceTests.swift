@@ -54,6 +54,34 @@ import Testing
         #expect(traced == 2)
     }
 
+    /// Tests compare what they have traced.
+    @Test(arguments: [true, false], ["shop.sqlite", ":memory:", ""])
+    func anApplicationsTraceHearsNothingOfACapture(hasMutex: Bool, file: String) throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(
+                file.hasSuffix(".sqlite") ? directory + "/" + file : file,
+                flags: hasMutex
+                    ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : ApplicationHandle.withoutMutex)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            nonisolated(unsafe) var traced = 0
+            try withUnsafeMutablePointer(to: &traced) { counter in
+                sqlite3_trace_v2(
+                    application.handle, UInt32(SQLITE_TRACE_STMT),
+                    { _, context, _, _ in
+                        context?.assumingMemoryBound(to: Int.self).pointee += 1
+                        return 0
+                    }, counter)
+                let store = try application.store
+                let snapshot = Snapshotter(maximumBytes: 1 << 30).capture(
+                    store, to: .copies(in: directory))
+                #expect(snapshot.method != .described)
+                #expect(store.statements.isReplaced)
+                sqlite3_trace_v2(application.handle, 0, nil, nil)
+            }
+            #expect(traced == 0)
+        }
+    }
+
     @Test func ourOwnConnectionsAreNotDiscovered() throws {
         try withTemporaryDirectory { directory in
             let connection = try Connection(path: directory + "/own.sqlite", mode: .create)

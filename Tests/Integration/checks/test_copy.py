@@ -28,6 +28,12 @@ class CopyOfRaw(Copying):
             "RawSuite.CopyTests/testRollbackJournal", "one row, rollback journal", rollback=["apple"])
         self.assertEqual(bundle.described("rollback")["journalMode"], "delete")
 
+    def test_journal_in_memory_without_a_mutex(self):
+        bundle = self.copied(
+            "RawSuite.CopyTests/testJournalInMemoryWithoutAMutex",
+            "a journal in memory, without a mutex", **{"memory-journal": []})
+        self.assertEqual(bundle.described("memory-journal")["journalMode"], "memory")
+
     def test_in_memory(self):
         bundle = self.copied(
             "RawSuite.CopyTests/testInMemory", "two rows in memory", memory=["apple", "kiwi"])

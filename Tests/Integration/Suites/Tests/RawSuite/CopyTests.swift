@@ -21,6 +21,16 @@ final class CopyTests: XCTestCase {
         XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 2)
     }
 
+    /// `memory-journal`: one empty table, and a journal mode that only the connection knows.
+    func testJournalInMemoryWithoutAMutex() throws {
+        let database = try Database(try freshPath("memory-journal.sqlite"), hasMutex: false)
+        try database.execute("PRAGMA journal_mode = memory; CREATE TABLE fruit (name TEXT NOT NULL)")
+
+        XCTFail("a journal in memory, without a mutex")
+
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 0)
+    }
+
     /// `rollback`: apple.
     func testRollbackJournal() throws {
         let path = try freshPath("rollback.sqlite")

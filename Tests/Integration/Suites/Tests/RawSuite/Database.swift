@@ -12,8 +12,9 @@ final class Database: @unchecked Sendable {
     private(set) var handle: OpaquePointer?
 
     /// Opens `path`, which may be `:memory:`.
-    init(_ path: String) throws {
-        let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
+    init(_ path: String, hasMutex: Bool = true) throws {
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | (hasMutex ? 0 : SQLITE_OPEN_NOMUTEX)
+        let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK else {
             let failure = Failure(description: "Cannot open \(path): \(code)")
             sqlite3_close_v2(handle)
