@@ -9,6 +9,10 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// Callbacks that SQLite calls for each statement of the application: optimised also in its debug build, which is what
+// `swift test` makes. Since 6.2 a dependency may say so.
+let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+
 // Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Reading →
 // Bundle. Only the adapters import a test framework, and the command-line tool links none.
 let package = Package(
@@ -44,7 +48,9 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
+        .target(
+            name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"],
+            cSettings: optimized),
         .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "CFailureArtifactsJSON",

@@ -20,12 +20,8 @@ static atomic_bool installed;
 static _Atomic(uint64_t) opened_connections;
 static atomic_bool follows_tasks;
 
-// In place of a thread; neither one nor none.
-enum { not_settled = 1 };
-
-static _Atomic(uint64_t) started_tests;
-
-void failure_artifacts_test_starts(void) { atomic_fetch_add(&started_tests, 1); }
+// What no thread has in its place.
+static const uint64_t not_settled = UINT64_MAX;
 
 void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
@@ -33,8 +29,9 @@ void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); 
 static _Thread_local struct {
     // pthread_self(); 0 before its first statement.
     uintptr_t handle;
-    // The same, and 0 while what it runs does not count.
-    uintptr_t user;
+    // What the connection has as well that it used last, if that has only to remember the next statement; 0 where
+    // there is none, and while what the thread runs does not count.
+    uint64_t settled;
     // The number the system shows it under.
     int number;
     int pauses;
@@ -42,13 +39,10 @@ static _Thread_local struct {
 
 void failure_artifacts_discovery_pause(void) {
     this_thread.pauses += 1;
-    this_thread.user = 0;
+    this_thread.settled = 0;
 }
 
-void failure_artifacts_discovery_resume(void) {
-    this_thread.pauses -= 1;
-    if (this_thread.pauses == 0) this_thread.user = this_thread.handle;
-}
+void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
 
 bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0; }
 
@@ -61,7 +55,6 @@ uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *conn
 // Costs a system call, once per thread.
 static void learn_thread(void) {
     this_thread.handle = failure_artifacts_current_thread();
-    this_thread.user = this_thread.handle;
 #ifdef __linux__
     this_thread.number = (int)syscall(SYS_gettid);
 #endif
@@ -102,13 +95,37 @@ static _Atomic(uint64_t) numbers_taken;
 
 uint64_t failure_artifacts_moment(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
 
-static inline __attribute__((always_inline)) uint64_t next_number(failure_artifacts_connection *connection) {
-    if (connection->last_number == connection->last_own_number
-        || connection->last_own_number != atomic_load_explicit(&numbers_taken, memory_order_relaxed)) {
-        connection->last_number = atomic_fetch_add(&numbers_taken, numbers_at_once);
-        connection->last_own_number = connection->last_number + numbers_at_once;
-    }
-    return ++connection->last_number;
+static inline bool has_number(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_use, memory_order_relaxed) != connection->last_own_number
+        && connection->last_own_number == atomic_load_explicit(&numbers_taken, memory_order_relaxed);
+}
+
+static void take_numbers(failure_artifacts_connection *connection) {
+    uint64_t last = atomic_fetch_add(&numbers_taken, numbers_at_once);
+    connection->last_own_number = last + numbers_at_once;
+    atomic_store_explicit(&connection->last_use, last, memory_order_relaxed);
+}
+
+// The number of a statement that starts, of those that its connection has.
+static inline uint64_t next_number(failure_artifacts_connection *connection) {
+    uint64_t number = atomic_load_explicit(&connection->last_use, memory_order_relaxed) + 1;
+    atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
+    return number;
+}
+
+static _Atomic(uint64_t) started_tests;
+
+void failure_artifacts_test_starts(void) {
+    atomic_fetch_add(&started_tests, 1);
+    // Whoever finds that nobody has taken a number knows that no test has started either.
+    failure_artifacts_moment();
+}
+
+// Takes numbers for the next statements, unless a test has started since the last one.
+static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connection *connection) {
+    if (atomic_load_explicit(&started_tests, memory_order_relaxed) != connection->tests) return false;
+    take_numbers(connection);
+    return true;
 }
 
 // MARK: - One connection
@@ -124,7 +141,7 @@ static void *(*const swift_task_getCurrent)(void) = NULL;
 
 // Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
 // longer than many a statement, so that it is only asked when it is another one.
-static void note_task(failure_artifacts_connection *connection) {
+static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection) {
     uintptr_t task = swift_task_getCurrent ? (uintptr_t)swift_task_getCurrent() : 0;
     if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
     atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
@@ -169,21 +186,23 @@ static void statement_starts(
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     uintptr_t thread = this_thread.handle;
     bool is_logged = failure_artifacts_log_prepare(connection, thread);
-    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number, false);
-    atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
+    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number);
     bool is_settled = is_logged && !connection->is_watched && failure_artifacts_log_repeats()
         && failure_artifacts_has_heavy_fence();
-    connection->settled_on = is_settled ? thread : not_settled;
+    // A number that nobody else has.
+    connection->settled = this_thread.settled = number;
+    if (!is_settled) this_thread.settled = 0;
     if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) == thread) return;
     atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
     atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
 }
 
-static int something_is_new(
+// Not in line: what it needs room for, who has little to do would make room for as well.
+static __attribute__((noinline)) int something_is_new(
     unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
     if (this_thread.pauses > 0) return 0;
     if (event == SQLITE_TRACE_PROFILE) {
-        failure_artifacts_log_duration(connection, statement, *(sqlite3_int64 *)argument);
+        failure_artifacts_log_ended(connection, statement, *(sqlite3_int64 *)argument);
         return 0;
     }
     bool is_close = event == SQLITE_TRACE_CLOSE;
@@ -193,10 +212,11 @@ static int something_is_new(
     atomic_store(&connection->is_called, true);
     if (atomic_load(&connection->lent_to) != 0) wait_until_given_back(connection);
     if (is_close) {
-        connection->settled_on = not_settled;
+        connection->settled = not_settled;
         failure_artifacts_log_close(connection);
         failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
     } else {
+        if (!has_number(connection)) take_numbers(connection);
         statement_starts(connection, statement, argument, next_number(connection));
     }
     atomic_store_explicit(&connection->is_called, false, memory_order_release);
@@ -208,23 +228,22 @@ static int something_is_new(
 // connection last.
 static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
+    if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument);
     // Where all is as it was when the last statement started, which is so most of the time, and this one is known,
     // there is little to do.
-    if (event == SQLITE_TRACE_STMT && connection->settled_on == this_thread.user
-        && atomic_load_explicit(&started_tests, memory_order_relaxed) == connection->tests) {
+    if (connection->settled == this_thread.settled) {
         atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
         failure_artifacts_light_fence();
-        if (atomic_load_explicit(&connection->lent_to, memory_order_acquire) == 0) {
-            uint64_t number = next_number(connection);
+        if (atomic_load_explicit(&connection->lent_to, memory_order_acquire) == 0
+            && (has_number(connection) || renews_numbers(connection))) {
             if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
-            if (failure_artifacts_log_statement(connection, statement, argument, number, true)) {
-                atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
+            if (failure_artifacts_log_repeated(connection, statement, argument, next_number(connection))) {
                 atomic_store_explicit(&connection->is_called, false, memory_order_release);
                 return 0;
             }
         }
     }
-    return something_is_new(event, connection, statement, argument);
+    return something_is_new(SQLITE_TRACE_STMT, connection, statement, argument);
 }
 
 #define MARKER_FUNCTION "failure_artifacts_connection"
@@ -290,7 +309,7 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
-    connection->settled_on = not_settled;
+    connection->settled = not_settled;
     int code = sqlite3_create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         marker_function, NULL, NULL, connection_ends);

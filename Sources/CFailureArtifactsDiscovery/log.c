@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // Longer statements are cut.
 enum { maximum_length = 16 << 10 };
@@ -13,63 +12,26 @@ enum { maximum_length = 16 << 10 };
 // As much of a statement's start in SQLite's error log makes it that statement.
 enum { minimum_logged = 100 };
 
-// How many texts a log looks for a statement's in before it copies it: a power of two.
-enum { known_bits = 5, known_texts = 1 << known_bits };
+typedef failure_artifacts_log_text text;
+typedef failure_artifacts_log_entry entry;
 
-// What a statement says: shared by those that say the same, since most statements are run many times.
-typedef struct text {
-    // Where SQLite has it. Perhaps another text by now.
-    const char *source;
-    size_t length;
-    // The entries that have it, and the log itself where it is one of the known ones.
-    unsigned uses;
-    bool is_cut;
-    // The source again; NULL where it may be a ROLLBACK or an ATTACH, which are never merely remembered.
-    const char *repeated;
-    // How often the statement at `source` had been run when it started the last time. One that SQLite has prepared
-    // in the same place since begins at 0, so that it is told apart without the text being compared.
-    int runs;
-    // How many steps its runs had taken then; only where it may have others inside, see is_inside().
-    int steps;
-    bool may_have_others;
-    // Ends in a 0.
-    char bytes[];
-} text;
-
-typedef struct entry {
+// Why a statement failed.
+typedef struct failure_artifacts_log_error {
+    struct failure_artifacts_log_error *next;
+    // The statement, which is still in the log if this is the order of what is in its place.
+    const entry *entry;
     uint64_t order;
-    // Of the wall clock.
-    struct timespec time;
-    uintptr_t thread;
-    // NULL where there was no memory for it.
-    text *text;
+    int code;
+    // NULL where there is none.
     char *message;
-    sqlite3_stmt *handle;
-    int64_t duration;
-    // sqlite3_total_changes() at its start.
-    int changes;
-    int error_code;
-} entry;
+} error;
 
-// The last statements of one connection. Written by the thread that uses the connection; see
-// failure_artifacts_log_read() for what keeps others from it meanwhile.
-struct failure_artifacts_log {
-    // The connection, whoever has taken the log when that ended, and each thread whose last statement is in it.
-    _Atomic(int) references;
-    // The thread that wrote last.
-    _Atomic(uintptr_t) writer;
-    // Where the last statement is, NULL before the first one; where the next one will be; and where places end.
-    entry *last;
-    entry *next;
-    entry *end;
-    // sqlite3_total_changes() when the connection was closed; -1 before that.
-    int final_changes;
-    // Whether all places are taken.
-    bool is_full;
-    // By where SQLite has them.
-    text *known[known_texts];
-    entry entries[];
-};
+// How long the statement at the same place of the log took.
+typedef struct failure_artifacts_log_duration {
+    sqlite3_stmt *statement;
+    // -1 before its end.
+    int64_t nanoseconds;
+} duration;
 
 static _Atomic(unsigned) capacity;
 static atomic_bool records_values;
@@ -87,21 +49,49 @@ unsigned failure_artifacts_log_events(void) {
 
 // MARK: - Writing
 
-static void let_go(text *text) {
-    if (text && --text->uses == 0) free(text);
+// In place of a text that is known.
+static text none;
+
+// Frees the texts that are not known any more and have no entry: it is enough to look at the last one that each had,
+// and at the texts in the order in which they were given up.
+static void free_unused(failure_artifacts_log *log) {
+    text *first = log->first_retired;
+    while (first && (!first->last || first->last->text != first)) {
+        log->first_retired = first->next;
+        free(first);
+        first = log->first_retired;
+    }
+    if (!first) log->last_retired = NULL;
 }
 
-static void forget(entry *entry) {
-    let_go(entry->text);
-    if (entry->message) free(entry->message);
+// No statement that starts will be found to have this text.
+static void retire(failure_artifacts_log *log, text *text) {
+    if (text == &none) return;
+    text->next = NULL;
+    *(log->last_retired ? &log->last_retired->next : &log->first_retired) = text;
+    log->last_retired = text;
+    free_unused(log);
+}
+
+static void free_error(error *error) {
+    free(error->message);
+    free(error);
 }
 
 static void release(failure_artifacts_log *log) {
     if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
-    for (entry *entry = log->entries; entry < (log->is_full ? log->end : log->next); entry++) forget(entry);
-    for (text **place = log->known; place < log->known + known_texts; place++) {
-        if (*place) let_go(*place);
+    for (text *text = log->first_retired, *next; text; text = next) {
+        next = text->next;
+        free(text);
     }
+    for (text **place = log->known; place < log->known + failure_artifacts_known_texts; place++) {
+        if (*place != &none) free(*place);
+    }
+    for (error *error = log->errors, *next; error; error = next) {
+        next = error->next;
+        free_error(error);
+    }
+    free(log->durations);
     free(log);
 }
 
@@ -122,27 +112,19 @@ static void remember(failure_artifacts_log *log) {
     pthread_setspecific(last_log_key, log);
 }
 
-// To some milliseconds, and for a fifth of the price.
-#ifdef CLOCK_REALTIME_COARSE
-enum { cheapest_clock = CLOCK_REALTIME_COARSE };
-#else
-enum { cheapest_clock = CLOCK_REALTIME };
-#endif
-
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     unsigned wanted = atomic_load_explicit(&capacity, memory_order_relaxed);
     if (wanted == 0) return NULL;
     // Not cleared: what is never written is never touched.
     failure_artifacts_log *log = malloc(sizeof *log + wanted * sizeof(entry));
     if (!log) return NULL;
+    memset(log, 0, sizeof *log);
     atomic_init(&log->references, 1);
-    atomic_init(&log->writer, 0);
-    log->last = NULL;
     log->next = log->entries;
     log->end = log->entries + wanted;
     log->final_changes = -1;
-    log->is_full = false;
-    memset(log->known, 0, sizeof log->known);
+    for (int place = 0; place < failure_artifacts_known_texts; place++) log->known[place] = &none;
+    if (atomic_load(&records_durations)) log->durations = malloc(wanted * sizeof(duration));
     connection->log = log;
     return log;
 }
@@ -161,11 +143,11 @@ static text *copy(const char *sql) {
     if (is_cut) length = length_of_characters(sql, maximum_length);
     text *text = malloc(sizeof *text + length + 1);
     if (!text) return NULL;
+    memset(text, 0, sizeof *text);
     text->source = sql;
-    text->length = length;
-    text->uses = 1;
-    text->is_cut = is_cut;
     text->repeated = failure_artifacts_is_followed(sql) ? NULL : sql;
+    text->length = length;
+    text->is_cut = is_cut;
     memcpy(text->bytes, sql, length);
     text->bytes[length] = 0;
     return text;
@@ -179,43 +161,33 @@ static text *expanded(sqlite3_stmt *statement) {
     return text;
 }
 
-// Where a statement's text is among the known ones, by where SQLite has it (multiplicative hashing, Knuth 6.4): there,
-// or beside it, where the one is that another has taken the place of.
-#define PLACE(sql) ((uint64_t)(uintptr_t)(sql) * 0x9E3779B97F4A7C15u >> (64 - known_bits))
-#define BESIDE(place) ((place) ^ 1)
-
-// Whether what starts is no statement of its own, but what a foreign key does for one that is being run: SQLite tells
-// of that by the text of the statement, for each row. Nothing is added to a statement's steps before it pauses.
-static bool is_inside(text *text, sqlite3_stmt *statement) {
-    int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
-    if (steps == text->steps) return true;
-    text->steps = steps;
-    return false;
-}
-
 // A text that is known; NULL where it is not, or another statement's is where that one was.
 static text *known(failure_artifacts_log *log, const char *sql) {
-    text *text = log->known[PLACE(sql)];
-    if (!text || text->source != sql) text = log->known[BESIDE(PLACE(sql))];
-    return text && text->source == sql && strcmp(text->bytes, sql) == 0 ? text : NULL;
+    size_t place = failure_artifacts_known_place(sql);
+    text *text = log->known[place];
+    if (text->source != sql) text = log->known[failure_artifacts_place_beside(place)];
+    return text->source == sql && strcmp(text->bytes, sql) == 0 ? text : NULL;
 }
 
+// Makes a text one that is known; NULL where there is no memory for it.
 static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
-    text **place = &log->known[PLACE(sql)], **beside = &log->known[BESIDE(PLACE(sql))];
+    text *learned = copy(sql);
+    if (!learned) return NULL;
+    size_t number = failure_artifacts_known_place(sql);
+    text **place = &log->known[number], **beside = &log->known[failure_artifacts_place_beside(number)];
     // What was at this very place of SQLite's is nobody's any more.
-    if (!*place || (*place)->source != sql) {
-        let_go(*beside);
+    if ((*place)->source != sql) {
+        retire(log, *beside);
         *beside = *place;
     } else {
-        let_go(*place);
+        retire(log, *place);
     }
-    text *text = *place = copy(sql);
-    if (!text) return NULL;
+    *place = learned;
     int has_foreign_keys = 0;
     sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
-    text->may_have_others = has_foreign_keys && !sqlite3_stmt_readonly(statement);
-    text->steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
-    return text;
+    learned->may_have_others = has_foreign_keys && !sqlite3_stmt_readonly(statement);
+    learned->steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    return learned;
 }
 
 bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread) {
@@ -227,88 +199,86 @@ bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uin
 }
 
 bool failure_artifacts_log_repeats(void) {
-    return !atomic_load_explicit(&records_values, memory_order_relaxed);
+    return !atomic_load_explicit(&records_values, memory_order_relaxed)
+        && !atomic_load_explicit(&records_durations, memory_order_relaxed);
 }
 
-// Called for each statement. A debug build, which is what `swift test` makes of a dependency, optimises nothing, so that
-// it is in one piece, and has as few names as it can do with.
-bool failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order,
-    bool is_repeated) {
+void failure_artifacts_log_statement(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    // What a trigger does is told by the name of the trigger, in a comment.
+    if (sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement)) return;
     failure_artifacts_log *log = connection->log;
-    text *text;
     int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
-    if (is_repeated) {
-        text = log->known[PLACE(sql)];
-        if (!text || text->repeated != sql) text = log->known[BESIDE(PLACE(sql))];
-        if (log != last_log || !text || text->repeated != sql || runs <= text->runs || *sql == '-') return false;
+    text *text = known(log, sql);
+    if (!text) {
+        text = learn(log, statement, sql);
+    } else if (text->may_have_others && failure_artifacts_is_inside(text, statement) && runs > text->runs) {
         text->runs = runs;
-        if (text->may_have_others && is_inside(text, statement)) return true;
-        text->uses++;
-    } else {
-        // What a trigger does is told by the name of the trigger, in a comment.
-        if (sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement)) return true;
-        text = known(log, sql);
-        if (!text) {
-            text = learn(log, statement, sql);
-        } else if (text->may_have_others && is_inside(text, statement) && runs > text->runs) {
-            text->runs = runs;
-            return true;
-        }
-        if (text) text->runs = runs;
-        if (text) text->uses++;
-        if (atomic_load_explicit(&records_values, memory_order_relaxed)) {
-            let_go(text);
-            text = expanded(statement);
-        }
+        return;
     }
-    entry *entry = log->next;
-    if (log->is_full) {
-        if (entry->text && --entry->text->uses == 0) free(entry->text);
-        if (entry->message) free(entry->message);
-    }
-    entry->order = order;
-    clock_gettime(cheapest_clock, &entry->time);
-    entry->thread = atomic_load_explicit(&log->writer, memory_order_relaxed);
-    entry->text = text;
-    entry->message = NULL;
-    entry->handle = statement;
-    entry->duration = -1;
-    entry->changes = (int)sqlite3_total_changes64(connection->handle);
-    entry->error_code = SQLITE_OK;
-    log->last = entry;
-    log->next = ++entry;
-    if (entry == log->end) {
-        log->next = log->entries;
-        log->is_full = true;
-    }
-    return true;
+    if (text) text->runs = runs;
+    bool has_values = atomic_load_explicit(&records_values, memory_order_relaxed);
+    if (has_values) text = expanded(statement);
+    // Without memory it is forgotten.
+    if (!text) return;
+    if (log->durations) log->durations[log->next - log->entries] = (duration){statement, -1};
+    failure_artifacts_log_add(log, connection->handle, text, order);
+    if (has_values) retire(log, text);
 }
 
-// The places that are taken, from the last one back: of none NULL.
+// The entry before another one, be that also the one that is written next; NULL where there is none.
 static entry *before(failure_artifacts_log *log, entry *current) {
-    if (current == log->next && log->is_full) return NULL;
-    if (current > log->entries) return current - 1;
-    return log->is_full && log->next != log->entries ? log->end - 1 : NULL;
+    entry *previous = current > log->entries ? current - 1 : log->is_full ? log->end - 1 : NULL;
+    // All round.
+    return previous == log->next ? NULL : previous;
 }
 
-void failure_artifacts_log_duration(
+static entry *last(failure_artifacts_log *log) {
+    return log->next > log->entries ? log->next - 1 : log->is_full ? log->end - 1 : NULL;
+}
+
+void failure_artifacts_log_ended(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, int64_t nanoseconds) {
     failure_artifacts_log *log = connection->log;
-    if (!log) return;
-    for (entry *entry = log->last; entry; entry = before(log, entry)) {
-        if (entry->handle != statement || entry->duration >= 0) continue;
-        entry->duration = nanoseconds;
+    if (!log || !log->durations) return;
+    for (entry *entry = last(log); entry; entry = before(log, entry)) {
+        duration *duration = &log->durations[entry - log->entries];
+        if (duration->statement != statement || duration->nanoseconds >= 0) continue;
+        duration->nanoseconds = nanoseconds;
         return;
     }
 }
 
 void failure_artifacts_log_close(failure_artifacts_connection *connection) {
     failure_artifacts_log *log = connection->log;
-    if (log) log->final_changes = sqlite3_total_changes(connection->handle);
+    if (log) log->final_changes = sqlite3_total_changes64(connection->handle);
 }
 
 // MARK: - Errors
+
+static const error *error_of(const failure_artifacts_log *log, const entry *entry) {
+    for (const error *error = log->errors; error; error = error->next) {
+        if (error->entry == entry && error->order == entry->order) return error;
+    }
+    return NULL;
+}
+
+// Adds one, and frees those of statements that are not in the log any more.
+static void add_error(failure_artifacts_log *log, const entry *entry, int code, const char *message) {
+    error **place = &log->errors;
+    while (*place) {
+        error *error = *place;
+        if (error->entry->order == error->order) {
+            place = &error->next;
+        } else {
+            *place = error->next;
+            free_error(error);
+        }
+    }
+    *place = malloc(sizeof **place);
+    if (!*place) return;
+    **place = (error){NULL, entry, entry->order, code, message ? strdup(message) : NULL};
+}
 
 // SQLite tells its error log why a statement failed, on the thread that runs it, and of nothing else that is of
 // interest here. There is no other way to learn of it that costs nothing where there is no error: the code that
@@ -317,18 +287,17 @@ static void error_is_logged(void *context, int code, const char *message) {
     (void)context;
     failure_artifacts_log *log = last_log;
     int primary = code & 0xff;
-    if (!log || !log->last || failure_artifacts_is_paused() || primary == SQLITE_NOTICE
-        || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA
+    if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA
+        || failure_artifacts_is_paused() || !log
         || atomic_load_explicit(&log->writer, memory_order_relaxed) != failure_artifacts_current_thread()) {
         return;
     }
-    entry *entry = log->last;
-    if (entry->error_code != SQLITE_OK) return;
+    entry *entry = last(log);
+    if (!entry || error_of(log, entry)) return;
     // It is that of the last statement only if it has its text, which may have brackets of its own.
     const char *text = strchr(message, '[');
     if (!text) return;
     text++;
-    if (!entry->text) return;
     size_t length = entry->text->length;
     const char *known = entry->text->bytes;
     size_t logged = strlen(text);
@@ -336,14 +305,13 @@ static void error_is_logged(void *context, int code, const char *message) {
         // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
         size_t compared = logged < length ? logged : length;
         if (compared < minimum_logged || memcmp(text, known, compared) != 0) return;
-        entry->error_code = code;
+        add_error(log, entry, code, NULL);
         return;
     }
     if (memcmp(text, known, length) != 0 || text[length] != ']') return;
     message = text + length + 1;
     while (*message == ' ' || *message == ':') message++;
-    entry->error_code = code;
-    entry->message = strdup(message);
+    add_error(log, entry, code, message);
 }
 
 void failure_artifacts_log_errors(void) {
@@ -354,24 +322,28 @@ void failure_artifacts_log_errors(void) {
 
 static void read_log(
     failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
-    if (!log->last) return;
-    int final_changes = handle && log->final_changes < 0 ? sqlite3_total_changes(handle) : log->final_changes;
+    entry *newest = last(log);
+    if (!newest) return;
+    int64_t final_changes =
+        handle && log->final_changes < 0 ? sqlite3_total_changes64(handle) : log->final_changes;
     entry *entry = log->is_full ? log->next : log->entries;
     for (;;) {
-        bool is_last = entry == log->last;
-        struct entry *next = entry + 1 == log->end ? log->entries : entry + 1;
-        int after = is_last ? final_changes : next->changes;
-        const char *message = entry->message;
-        if (entry->error_code != SQLITE_OK && !message) {
-            bool is_present = is_last && handle && sqlite3_extended_errcode(handle) == entry->error_code;
-            message = is_present ? sqlite3_errmsg(handle) : sqlite3_errstr(entry->error_code);
+        bool is_last = entry == newest;
+        struct failure_artifacts_log_entry *next = entry + 1 == log->end ? log->entries : entry + 1;
+        int64_t after = is_last ? final_changes : next->changes;
+        const error *error = error_of(log, entry);
+        const char *message = error ? error->message : NULL;
+        if (error && !message) {
+            bool is_present = is_last && handle && sqlite3_extended_errcode(handle) == error->code;
+            message = is_present ? sqlite3_errmsg(handle) : sqlite3_errstr(error->code);
         }
         failure_artifacts_logged_statement statement = {
             .order = entry->order, .thread = entry->thread,
             .time = (int64_t)entry->time.tv_sec * 1000 + entry->time.tv_nsec / 1000000,
-            .text = entry->text ? entry->text->bytes : "", .length = entry->text ? entry->text->length : 0,
-            .is_cut = !entry->text || entry->text->is_cut, .changes = after < 0 ? -1 : after - entry->changes,
-            .error_code = entry->error_code, .error_message = message, .duration = entry->duration,
+            .text = entry->text->bytes, .length = entry->text->length, .is_cut = entry->text->is_cut,
+            .changes = after < 0 ? -1 : (int)(after - entry->changes),
+            .error_code = error ? error->code : SQLITE_OK, .error_message = message,
+            .duration = log->durations ? log->durations[entry - log->entries].nanoseconds : -1,
         };
         reader(context, &statement);
         if (is_last) return;

@@ -165,6 +165,15 @@ package struct File: ~Copyable, Sendable {
         return done
     }
 
+    /// Room to read the file with: for all of a small one, so that the first read tells of its end, and for
+    /// 1 MiB of others.
+    ///
+    /// - Throws: The failure of `fstat`.
+    package func readingBlock() throws(SystemError) -> [UInt8] {
+        // To clear a MiB takes longer than to read a small file.
+        [UInt8](repeating: 0, count: Int(min(max(try size() + 1, 4096), 1 << 20)))
+    }
+
     /// Has `body` see all bytes of the file, which are read as it touches them.
     ///
     /// - Parameter body: Gets the bytes. Nobody may shorten the file meanwhile.

@@ -332,7 +332,7 @@ package enum FileSystem {
     private static func copyBytes(
         of input: borrowing File, to output: borrowing File
     ) throws(SystemError) {
-        var block = [UInt8](repeating: 0, count: 1 << 20)
+        var block = try input.readingBlock()
         var offset: UInt64 = 0
         while true {
             let count = try block.withMutableBytes { (buffer) throws(SystemError) in
@@ -358,26 +358,19 @@ package enum FileSystem {
     package static func hasSameContent(
         _ left: borrowing File, _ right: borrowing File
     ) throws(SystemError) -> Bool {
-        var blocks = [UInt8](repeating: 0, count: 2 << 20)
+        var one = try left.readingBlock()
+        var two = one
         var offset: UInt64 = 0
         while true {
-            let counts = try blocks.withMutableBytes { (buffer) throws(SystemError) in
-                let half = buffer.count / 2
-                let (one, two) = (
-                    UnsafeMutableRawBufferPointer(rebasing: buffer[..<half]),
-                    UnsafeMutableRawBufferPointer(rebasing: buffer[half...])
-                )
-                let (a, b) = (
-                    try left.read(into: one, at: offset), try right.read(into: two, at: offset)
-                )
-                guard a == b, let first = one.baseAddress, let second = two.baseAddress,
-                    memcmp(first, second, a) == 0
-                else { return -1 }
-                return a
+            let count = try one.withMutableBytes { (buffer) throws(SystemError) in
+                try left.read(into: buffer, at: offset)
             }
-            if counts < 0 { return false }
-            if counts < blocks.count / 2 { return true }
-            offset += UInt64(counts)
+            let other = try two.withMutableBytes { (buffer) throws(SystemError) in
+                try right.read(into: buffer, at: offset)
+            }
+            guard count == other, memcmp(one, two, count) == 0 else { return false }
+            if count < one.count { return true }
+            offset += UInt64(count)
         }
     }
 

@@ -27,13 +27,14 @@ package struct ProcessEntry: Sendable {
         }
         // The second field is a name in parentheses and may hold anything.
         guard let close = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
-        let fields = String(decoding: bytes[(close + 1)...], as: UTF8.self).split(separator: " ")
-        guard fields.count > 19, let parent = Int32(fields[1]), let start = UInt64(fields[19]) else {
+        let fields = bytes[(close + 1)...].split(separator: UInt8(ascii: " "))
+        func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
+        guard fields.count > 19, let parent = Int32(text(1)), let start = UInt64(text(19)) else {
             return nil
         }
         identity = ProcessIdentity(number: number, start: start)
         self.parent = parent
-        hasEnded = fields[0] == "Z" || fields[0] == "X"
+        hasEnded = text(0) == "Z" || text(0) == "X"
         #elseif canImport(Darwin)
         var information = kinfo_proc()
         var size = MemoryLayout<kinfo_proc>.stride

@@ -5,9 +5,10 @@ package enum ProcessEnvironment {
         var result: [String: String] = [:]
         var entry = environ
         while let text = entry.pointee {
-            let parts = String(cString: text).split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2 { result[String(parts[0])] = String(parts[1]) }
+            if let sign = strchr(text, CInt(UInt8(ascii: "="))) {
+                let name = UnsafeRawBufferPointer(start: text, count: sign - text)
+                result[String(decoding: name, as: UTF8.self)] = String(cString: sign + 1)
+            }
             entry += 1
         }
         return result

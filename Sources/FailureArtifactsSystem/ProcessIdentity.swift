@@ -13,8 +13,17 @@ package struct ProcessIdentity: Hashable, Sendable {
     /// This process.
     package static var current: ProcessIdentity {
         let number = getpid()
-        return ProcessIdentity(number: number, start: startTime(of: number) ?? 0)
+        return known.withLock { known in
+            // A child that was forked finds its parent's.
+            if let known, known.number == number { return known }
+            let current = ProcessIdentity(number: number, start: startTime(of: number) ?? 0)
+            known = current.start == 0 ? nil : current
+            return current
+        }
     }
+
+    /// What the system has told of this process.
+    private static let known = Lock<ProcessIdentity?>(nil)
 
     /// Whether the process still runs; one that has ended but was not waited for does not.
     package var isAlive: Bool {

@@ -5,7 +5,7 @@ extension Checksum {
     package static func value(ofFile path: String) throws(SystemError) -> UInt32 {
         let file = try File(reading: path)
         var checksum = Checksum()
-        var block = [UInt8](repeating: 0, count: 1 << 20)
+        var block = try file.readingBlock()
         var offset: UInt64 = 0
         while true {
             let count = try block.withMutableBytes { (buffer) throws(SystemError) in

@@ -54,9 +54,8 @@ typedef struct failure_artifacts_connection {
     // The number of the last statement, 0 before the first one. Those of all connections are in one order: which of
     // two was used later.
     _Atomic(uint64_t) last_use;
-    // The last number that was given, and the last of those that are the connection's own, should nobody else have
-    // taken any since; only the thread that uses the connection looks at them.
-    uint64_t last_number;
+    // The last of the numbers that are the connection's own, should nobody else have taken any since; only the thread
+    // that uses the connection looks at it.
     uint64_t last_own_number;
     // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
     _Atomic(uintptr_t) last_task;
@@ -72,9 +71,9 @@ typedef struct failure_artifacts_connection {
     _Atomic(uint64_t) unwound_at;
     // Whether one of these two is so; only the thread that uses the connection looks at it.
     bool is_watched;
-    // The thread that has only to remember the next statement, if it is one that is known; only the thread that uses
-    // the connection looks at it.
-    uintptr_t settled_on;
+    // What its thread has as well if that has only to remember the next statement, and has used no other connection
+    // since the last one; only the thread that uses the connection looks at it.
+    uint64_t settled;
     // Whether the last statement is an ATTACH, of which nobody has been told yet.
     atomic_bool attaches;
     // The file of the main database, and which one that was at the open; NULL for a store in memory or a temporary

@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Recognises one failure across retries, shards and runs.
 ///
 /// It hashes suite, name, outcome, the file's name and the first message, in which what differs from run to
@@ -11,9 +13,9 @@ package enum Fingerprint {
         first failure: BundleMetadata.Failure?
     ) -> String {
         // The directory of a source file differs between machines.
-        let file = failure?.file.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+        let file = Path.name(of: failure?.file ?? "")
         let parts = [
-            test.suite, test.name, outcome.rawValue, file ?? "", normalize(failure?.message ?? ""),
+            test.suite, test.name, outcome.rawValue, file, normalize(failure?.message ?? ""),
         ]
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in parts.joined(separator: "\u{0}").utf8 {

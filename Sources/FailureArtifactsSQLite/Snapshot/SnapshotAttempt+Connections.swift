@@ -127,15 +127,15 @@ extension SnapshotAttempt {
     /// Reads all that the pages of a store are read from, to learn whether that can be done.
     private func readFiles() throws(SystemError) {
         guard let files = store.files else { return }
-        var block = [UInt8](repeating: 0, count: 1 << 20)
         for path in [files.database, files.wal] where try FileSystem.regularFile(at: path) != nil {
             let file = try File(sharing: path)
+            var block = try file.readingBlock()
             var offset: UInt64 = 0
             while true {
                 let count = try block.withMutableBytes { (buffer) throws(SystemError) in
                     try file.read(into: buffer, at: offset)
                 }
-                if count == 0 { break }
+                if count < block.count { break }
                 offset += UInt64(count)
             }
         }
