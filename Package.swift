@@ -7,10 +7,12 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    // An eighth of a clean debug build would be an index of the standard library, which whoever uses it makes as well.
+    .unsafeFlags(["-index-ignore-system-modules"], .when(configuration: .debug)),
 ]
 
 // Callbacks that SQLite calls for each statement of the application: optimised also in its debug build, which is what
-// `swift test` makes. Since 6.2 a dependency may say so.
+// `swift test` makes. Since 6.2 a dependency may have such flags.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 // Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Reading →
