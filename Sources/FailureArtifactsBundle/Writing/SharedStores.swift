@@ -18,8 +18,6 @@ package final class SharedStores {
     }
 
     static let folder = ".stores"
-    /// Seconds for the bundle of somebody else, which is being packed.
-    private static let patience = 5.0
 
     private final class Note {
         let file: File
@@ -35,11 +33,18 @@ package final class SharedStores {
     }
 
     private let directory: ArtifactsDirectory
+    private let patience: Double
     /// The stores that the new bundle will be the first to hold.
     private var notes: [Note] = []
 
-    init(in directory: ArtifactsDirectory) {
+    /// Shares the stores of one bundle.
+    ///
+    /// - Parameters:
+    ///   - directory: Where it goes.
+    ///   - patience: Seconds for the bundles of others that are being packed, over all of its stores.
+    init(in directory: ArtifactsDirectory, patience: Double = 5) {
         self.directory = directory
+        self.patience = patience
     }
 
     /// Has a bundle that is about to be packed refer to what others hold.
@@ -61,12 +66,13 @@ package final class SharedStores {
         contents.sort { ($0.name, $0.entry) < ($1.name, $1.entry) }
         var shared: [BundleMetadata.SharedEntry] = []
         var previous = ""
+        let deadline = Instant.now.advanced(bySeconds: patience)
         for content in contents {
             // Of two stores of one bundle, or what is taken for that, the second is stored.
             if content.name == previous { continue }
             if shared.count >= BundleMetadata.SharedEntry.maximumCount { break }
             previous = content.name
-            guard let note = try? lockedNote(content.name) else { continue }
+            guard let note = try? lockedNote(content.name, until: deadline) else { continue }
             if let holder = reference(in: note),
                 let found = confirmed(
                     holder, entry: content.entry, size: content.size, crc32: content.crc32,
@@ -95,7 +101,7 @@ package final class SharedStores {
         notes = []
     }
 
-    private func lockedNote(_ name: String) throws(SystemError) -> File? {
+    private func lockedNote(_ name: String, until deadline: Instant) throws(SystemError) -> File? {
         let folder = Path.join(directory.path, Self.folder)
         try FileSystem.createDirectory(folder)
         let path = Path.join(folder, name)
@@ -105,7 +111,6 @@ package final class SharedStores {
         } catch  where error.isAlreadyExists {
             file = try File(updating: path)
         }
-        let deadline = Instant.now.advanced(bySeconds: Self.patience)
         while try !file.tryLock() {
             guard Instant.now < deadline else { return nil }
             sleep(microseconds: 1000)

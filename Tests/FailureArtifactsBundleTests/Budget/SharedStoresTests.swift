@@ -75,6 +75,28 @@ import Testing
     }
 
     /// Size and checksum find it; what counts is the bytes.
+    /// Whoever packs them may have died in a way that leaves its locks to a child.
+    @Test func aBundleWaitsOnceAndNotForEachStore() throws {
+        let place = try Place()
+        let metadata = place.metadata((0..<40).map { "stores/\($0).sqlite" })
+        let room = try SpoolRoom(in: place.directory, within: limits)
+        for (seed, entry) in metadata.entries.enumerated() {
+            try FileSystem.write(
+                noise(1000, seed: UInt64(seed)), toNewFile: room.spool.path(ofEntry: entry))
+        }
+        var (first, second) = (metadata, metadata)
+        let others = SharedStores(in: place.directory)
+        others.share(&first, in: room.spool)
+
+        let start = Instant.now
+        SharedStores(in: place.directory, patience: 0.5).share(&second, in: room.spool)
+
+        #expect((0.5..<10).contains(start.elapsed))
+        #expect(second.sharedEntries == nil)
+        withExtendedLifetime(others) {}
+        place.directory.discard(room.spool)
+    }
+
     @Test func whatOnlyLooksTheSameIsStored() throws {
         let place = try Place()
         let first = noise(5000)
