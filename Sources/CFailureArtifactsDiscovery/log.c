@@ -226,11 +226,10 @@ void failure_artifacts_log_statement(
     if (has_values) retire(log, text);
 }
 
-// The entry before another one, be that also the one that is written next; NULL where there is none.
+// The entry before another one; NULL for the oldest.
 static entry *before(failure_artifacts_log *log, entry *current) {
-    entry *previous = current > log->entries ? current - 1 : log->is_full ? log->end - 1 : NULL;
-    // All round.
-    return previous == log->next ? NULL : previous;
+    if (current == log->next) return NULL;
+    return current > log->entries ? current - 1 : log->is_full ? log->end - 1 : NULL;
 }
 
 static entry *last(failure_artifacts_log *log) {

@@ -121,6 +121,23 @@ import Testing
         }
     }
 
+    /// A cursor that others are run beside ends later than they do.
+    @Test(arguments: [1, 2, 3, 4])
+    func theDurationIsThatOfWhatEnded(capacity: Int) throws {
+        try withConnection(.init(statements: capacity, durations: true)) { handle in
+            var cursor: OpaquePointer?
+            let sql = "SELECT 1 UNION ALL SELECT 2"
+            #expect(sqlite3_prepare_v2(handle.handle, sql, -1, &cursor, nil) == SQLITE_OK)
+            #expect(sqlite3_step(cursor) == SQLITE_ROW)
+            for number in 0..<2 { try handle.run("SELECT \(number)") }
+            let before = try statements(handle).filter { $0.duration == nil }
+            sqlite3_finalize(cursor)
+            let after = try statements(handle).filter { $0.duration == nil }
+            #expect(before.map(\.sql) == (capacity > 2 ? [sql] : []))
+            #expect(after.isEmpty)
+        }
+    }
+
     @Test func withoutALogThereIsNone() throws {
         try withConnection(.init(statements: 0)) { handle in
             try handle.run("CREATE TABLE t(a)")
