@@ -96,6 +96,24 @@ package struct WriteAheadLog: Sendable {
             + UInt64(Self.frameHeaderSize)
     }
 
+    /// Cuts off what was written to a copy of a WAL since its index was read.
+    ///
+    /// - Parameters:
+    ///   - path: The copy.
+    ///   - index: What the index said, at a moment when the copy's frames before its last one were written.
+    /// - Throws: A failure of the system.
+    static func cut(_ path: String, after index: WriteAheadLogIndex) throws(SystemError) {
+        let file = try File(updating: path)
+        var bytes = [UInt8](repeating: 0, count: headerSize)
+        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        guard count == headerSize, let (header, _) = bytes.withBytes(header) else { return }
+        let end = offset(ofFrame: index.lastFrame, header)
+        if try file.size() > end { try file.resize(to: end) }
+        try file.close()
+    }
+
     private static func offset(ofFrame frame: Int, _ header: Header) -> UInt64 {
         UInt64(headerSize) + UInt64(frame) * UInt64(frameHeaderSize + header.pageSize)
     }

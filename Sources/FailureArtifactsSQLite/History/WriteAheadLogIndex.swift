@@ -55,4 +55,14 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     func describes(_ log: WriteAheadLog) -> Bool {
         log.header?.salts == salts
     }
+
+    /// Whether nothing has happened since but commits: no frame that was there has changed, nor a page of the
+    /// database.
+    ///
+    /// - Parameter earlier: What the index said before.
+    /// - Returns: Whether that is so; at the same moment it is.
+    func onlyAdds(to earlier: WriteAheadLogIndex) -> Bool {
+        salts == earlier.salts && lastFrame >= earlier.lastFrame && backfilled == earlier.backfilled
+            && backfillAttempted == earlier.backfillAttempted
+    }
 }

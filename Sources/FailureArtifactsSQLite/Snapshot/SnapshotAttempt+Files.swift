@@ -19,7 +19,7 @@ extension SnapshotAttempt {
     /// refused, and the test would see what it does not see otherwise.
     ///
     /// - Returns: How the copy was made; nil where a connection is better: inside a transaction, and for a
-    ///   WAL that is written to all the time, in which a reader is in hardly anybody's way.
+    ///   WAL that is checkpointed all the time, in which a reader is in hardly anybody's way.
     /// - Throws: Why it could not be made.
     mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let files = store.files, fileIsInPlace, snapshot.isTransactionOpen != true else {
@@ -93,7 +93,8 @@ extension SnapshotAttempt {
     /// - Parameters:
     ///   - files: The files.
     ///   - deadline: After which one more attempt is made, whatever comes of it.
-    /// - Returns: Whether they had not changed; there is a copy in either case.
+    /// - Returns: Whether they had not, or only by transactions that were added to a WAL, which are not in the copy;
+    ///   there is a copy in either case.
     /// - Throws: Why there is no copy.
     private mutating func copyConsistently(
         _ files: StoreFiles, until deadline: Instant
@@ -104,7 +105,11 @@ extension SnapshotAttempt {
                 let before = try Self.fingerprint(of: files)
                 let isHalfWritten = holdsHalfTransaction(files)
                 try copyWithJournals(files, to: targets.copy)
-                snapshot.isConsistent = try Self.fingerprint(of: files) == before
+                let after = try Self.fingerprint(of: files)
+                snapshot.isConsistent = after == before
+                if !snapshot.isConsistent {
+                    snapshot.isConsistent = try cutGrownCopy(after, since: before)
+                }
                 // An index that has not changed has seen neither a commit nor a checkpoint.
                 if snapshot.isConsistent && before.walIndex == nil && !before.isSettled {
                     snapshot.isConsistent = try isStillTheSame(files)
@@ -124,11 +129,35 @@ extension SnapshotAttempt {
         return snapshot.isConsistent
     }
 
+    /// Cuts the copy of a WAL to which transactions were only added while it was copied.
+    ///
+    /// - Returns: Whether that is all that has happened; then the copy is of the moment of its index's copy.
+    private func cutGrownCopy(
+        _ after: Fingerprint, since before: Fingerprint
+    ) throws(SystemError) -> Bool {
+        let wal = targets.copy + "-wal"
+        guard after.onlyAdds(to: before), FileSystem.regularFile(wal) != nil,
+            let index = WriteAheadLogIndex(ofFile: targets.copy + "-index"),
+            let first = before.walIndex, let last = after.walIndex,
+            index.onlyAdds(to: first), last.onlyAdds(to: index)
+        else { return false }
+        try WriteAheadLog.cut(wal, after: index)
+        return true
+    }
+
     /// What changes when somebody writes to a store.
     private struct Fingerprint: Equatable {
         var files: [FileStatus?] = []
         var header: Header?
         var walIndex: WriteAheadLogIndex?
+
+        /// Whether nothing but its WAL has changed since, and that by commits.
+        func onlyAdds(to earlier: Fingerprint) -> Bool {
+            var files = files
+            files[1] = earlier.files[1]
+            guard let index = walIndex, let before = earlier.walIndex else { return false }
+            return files == earlier.files && header == earlier.header && index.onlyAdds(to: before)
+        }
 
         /// Whether the next change would have another time: many systems have file times of some
         /// milliseconds' precision only.
@@ -189,14 +218,15 @@ extension SnapshotAttempt {
     }
 
     private func copyWithJournals(_ files: StoreFiles, to path: String) throws(SystemError) {
-        for (original, suffix) in try inCopyOrder(files) {
-            try FileSystem.copy(original, toNewFile: path + suffix)
-        }
-        // Under a name by which SQLite does not find it: it belongs to those who have the original open.
+        // Under a name by which SQLite does not find it: it belongs to those who have the original open. First: what
+        // it says is in the WAL is there when that is copied.
         if try FileSystem.regularFile(at: files.wal) != nil,
             try FileSystem.regularFile(at: files.walIndex) != nil
         {
             try FileSystem.copy(files.walIndex, toNewFile: path + "-index")
+        }
+        for (original, suffix) in try inCopyOrder(files) {
+            try FileSystem.copy(original, toNewFile: path + suffix)
         }
     }
 

@@ -1,5 +1,6 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import Foundation
 import Testing
@@ -243,6 +244,66 @@ import Testing
             #expect(String(decoding: said, as: UTF8.self).contains("done"))
             #expect(copies > 0)
             #expect(try application.value("SELECT count(*) FROM t") == "1500")
+        }
+    }
+
+    /// What is added to a WAL while its files are copied is no reason to copy them again, nor to take a lock.
+    @Test func aCopyIsMadeBesideAWriterThatNeverStops() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path, flags: ApplicationHandle.withoutMutex)
+            try application.run(
+                """
+                PRAGMA journal_mode = wal; PRAGMA synchronous = off; PRAGMA wal_autocheckpoint = 0;
+                CREATE TABLE t(a); CREATE TABLE mirror(a)
+                """)
+            let mayEnd = Lock(false)
+            let hasEnded = DispatchSemaphore(value: 0)
+            let hasBegun = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                var number = 0
+                while !mayEnd.withLock(\.self) {
+                    #expect(
+                        application.failure(
+                            of: "BEGIN; INSERT INTO t VALUES (1); INSERT INTO mirror VALUES (1); COMMIT")
+                            == nil)
+                    number += 1
+                    if number == 10 { hasBegun.signal() }
+                    // Some MiB a second: enough that each copy meets some.
+                    usleep(500)
+                }
+                hasEnded.signal()
+            }
+            hasBegun.wait()
+            let store = DiscoveredStore.grouping(
+                ConnectionRegistry.shared.openConnections.filter { $0.path == path })
+            var grown = 0
+            for number in 0..<20 {
+                let name = "\(directory)/copy-\(number)"
+                let before = FileSystem.regularFile(path + "-wal")?.size ?? 0
+                let snapshot = Snapshotter(timeLimit: 30, maximumBytes: 1 << 30).capture(
+                    try #require(store.first),
+                    to: .init(copy: name, committed: nil, raw: name + ".raw", history: name + ".history")
+                )
+                if (FileSystem.regularFile(path + "-wal")?.size ?? 0) > before { grown += 1 }
+
+                #expect(
+                    snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.rawFiles.isEmpty)
+                let copy = try Connection(path: name, mode: .immutable)
+                let count = "SELECT count(*) FROM "
+                let rows = try copy.value(of: count + "t")
+                #expect(try copy.value(of: count + "mirror") == rows)
+                #expect(try copy.value(of: "PRAGMA integrity_check") == .text("ok"))
+                // The history leads to the copy.
+                #expect(snapshot.history?.reason == nil)
+                let reader = try HistoryReader(path: name + ".history")
+                try reader.rebuild(at: reader.transactions.count, from: name, to: name + ".last")
+                #expect(
+                    try FileSystem.contents(ofFile: name + ".last") == FileSystem.contents(ofFile: name))
+            }
+            mayEnd.withLock { $0 = true }
+            hasEnded.wait()
+            #expect(grown > 0)
         }
     }
 }
