@@ -71,6 +71,7 @@ struct PruneScan {
     ///   - names: The others.
     ///   - directory: Where all are.
     ///   - limits: How much is read.
+    /// - Returns: Their names.
     static func holders(of names: [String], in directory: String, limits: ZipLimits) -> Set<String> {
         names.reduce(into: []) { holders, name in
             // What can't be read refers to nothing that could be read.

@@ -55,12 +55,12 @@ import Testing
     @Test(arguments: [
         (["--max-bundles", "3"], "012"), (["--max-bundles=0"], ""), (["--max-bundles", "9"], "01234"),
         (["--max-age", "3d"], "0123"), (["--max-age", "48h"], "012"), (["--max-age", "90m"], "0"),
-        (["--max-age=1m"], ""), (["--max-total-bytes", "26KB"], "012"),
+        (["--max-age=1m"], ""), (["--max-total-bytes", "22KB"], "012"),
         (["--max-total-bytes", "50000"], "01234"), (["--max-total-bytes", "100"], ""),
         (["--max-total-bytes", "9KB"], ""),
         (["--max-bundles", "2", "--max-age", "3d"], "01"),
         (["--max-bundles", "4", "--max-age", "31h"], "012"),
-        (["--max-bundles", "4", "--max-age", "31h", "--max-total-bytes", "22KB"], "01"),
+        (["--max-bundles", "4", "--max-age", "31h", "--max-total-bytes", "21KB"], "01"),
     ])
     func `The newest stay that are within all limits`(options: [String], expected: String) throws {
         let fixture = try Fixture()
