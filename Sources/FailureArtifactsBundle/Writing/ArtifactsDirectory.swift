@@ -170,8 +170,9 @@ package struct ArtifactsDirectory: Sendable {
             do {
                 try count(spool, asBundle: file, within: limits) { () throws(SystemError) in
                     // Whoever removes bundles does so in such a call too: what is here stays.
+                    // One that can't be seen counts as gone.
                     for holder in holders.map({ Path.join(path, $0) })
-                    where try FileSystem.status(of: holder) == nil {
+                    where FileSystem.regularFile(holder) == nil {
                         isHolderGone = true
                         throw SystemError("find", holder, code: ENOENT)
                     }

@@ -126,14 +126,20 @@ import Testing
         let place = try Place()
         let (directory, root) = (place.directory, place.root)
         let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 1 << 30, bundles: 1000)
-        let (metadata, content) = (place.metadata(["stores/a.sqlite"]), noise(300_000))
+        let (metadata, content) = (
+            place.metadata(["stores/a.sqlite", "stores/b.sqlite"]), noise(30_000)
+        )
         let removed = Lock(0)
-        DispatchQueue.concurrentPerform(iterations: 4) { _ in
+        DispatchQueue.concurrentPerform(iterations: 4) { thread in
             do {
-                for _ in 0..<25 {
+                for turn in 0..<25 {
                     let room = try SpoolRoom(in: directory, within: limits)
                     try FileSystem.write(
                         content, toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
+                    // It takes its time to pack one that nobody else has.
+                    try FileSystem.write(
+                        noise(300_000, seed: UInt64(thread * 100 + turn + 2)),
+                        toNewFile: room.spool.path(ofEntry: "stores/b.sqlite"))
                     _ = try directory.publish(
                         metadata, from: room.spool, within: limits, sharing: true)
                     directory.discard(room.spool)
