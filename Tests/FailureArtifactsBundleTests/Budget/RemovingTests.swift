@@ -126,32 +126,34 @@ import Testing
         let place = try Place()
         let (directory, root) = (place.directory, place.root)
         let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 1 << 30, bundles: 1000)
-        let (metadata, content) = (
-            place.metadata(["stores/a.sqlite", "stores/b.sqlite"]), noise(30_000)
-        )
+        let metadata = place.metadata(["stores/a.sqlite", "stores/b.sqlite"])
+        let (content, other) = (noise(30_000), noise(300_000, seed: 2))
         let removed = Lock(0)
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             do {
-                for turn in 0..<25 {
+                for turn in 0..<40 {
                     let room = try SpoolRoom(in: directory, within: limits)
                     try FileSystem.write(
                         content, toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
                     // It takes its time to pack one that nobody else has.
                     try FileSystem.write(
-                        noise(300_000, seed: UInt64(thread * 100 + turn + 2)),
+                        other + [UInt8(thread), UInt8(turn)],
                         toNewFile: room.spool.path(ofEntry: "stores/b.sqlite"))
                     _ = try directory.publish(
                         metadata, from: room.spool, within: limits, sharing: true)
                     directory.discard(room.spool)
-                    // All that nobody refers to, if nobody does by then: others are packing.
-                    let names = try FileSystem.contents(ofDirectory: root)
-                    let (all, holders) = try Self.references(names, in: root)
-                    let files = all.filter { !holders.contains($0.name) }
-                    let removals = try directory.removeBundles(files) { names in
-                        (try? Self.references(names, in: root).holders) ?? Set(names)
+                    // First those that nobody refers to, then what they referred to: unless others do by then, or
+                    // are packing what will.
+                    for _ in 0..<2 {
+                        let names = try FileSystem.contents(ofDirectory: root)
+                        let (all, holders) = try Self.references(names, in: root)
+                        let files = all.filter { !holders.contains($0.name) }
+                        let removals = try directory.removeBundles(files) { names in
+                            (try? Self.references(names, in: root).holders) ?? Set(names)
+                        }
+                        let count = removals.count { if case .removed = $0 { true } else { false } }
+                        removed.withLock { $0 += count }
                     }
-                    let count = removals.count { if case .removed = $0 { true } else { false } }
-                    removed.withLock { $0 += count }
                     let dangling = try Self.dangling(in: root)
                     #expect(dangling.isEmpty)
                 }
