@@ -41,13 +41,17 @@ extension ArtifactsDirectory {
         guard try isCounted else {
             return try remove(files, except: needed)
         }
-        return try withAccount { (account, file) throws(SystemError) in
+        return try withAccount { (account, accountFile) throws(SystemError) in
             let isListed = try changed() == account.listed
             let removals = try remove(files, except: needed)
-            for case .removed(let bytes) in removals { account.remove(bundle: bytes) }
+            // Others, such as A.ZIP, were never counted.
+            for case (let file, .removed(let bytes)) in zip(files, removals)
+            where file.name.hasSuffix(".zip") {
+                account.remove(bundle: bytes)
+            }
             // Who dies before this leaves numbers that are too high, which is noticed.
             if isListed, let changed = try? changed() { account.listed = changed }
-            try? file.write(account)
+            try? accountFile.write(account)
             return removals
         }
     }

@@ -49,6 +49,20 @@ import Testing
         place.directory.discard(room.spool)
     }
 
+    @Test func whatWasNeverCountedIsNotTakenOff() throws {
+        let place = try Place()
+        try place.publish(noise(1000), limits: limits)
+        let other = try place.publish(noise(1000), limits: limits)
+        let path = Path.join(place.root, "A.ZIP")
+        try FileSystem.rename(other.location.path, to: path)
+        place.directory.recount()
+        let moved = try BundleReader(BundleLocation(path: path), scratchDirectory: place.root)
+        let size = try moved.location.size()
+        #expect(try remove(moved, from: place) == [.removed(size)])
+        #expect(place.account?.bundles == 1)
+        try place.check()
+    }
+
     @Test func whatIsNotTheSameOrIsNeededStays() throws {
         let place = try Place()
         let bundles = try (0..<3).map { _ in try place.publish(noise(1000), limits: limits) }

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsZip
 import Foundation
 import Testing
 
@@ -252,6 +253,31 @@ import Testing
         #expect(try left(fixture) == ["a", "b"])
         #expect(run("prune", fixture.path("b"), "--max-bundles", "0").status == 0)
         #expect(try left(fixture) == [])
+    }
+
+    @Test func `A bundle that has come meanwhile keeps what it needs`() throws {
+        let fixture = try Fixture()
+        try bundle("a.zip", hours: 5, sharing: ["b.zip"], in: fixture)
+        for (name, hours) in [("b", 6.0), ("c", 7)] {
+            try bundle("\(name).zip", hours: hours, in: fixture)
+        }
+        let candidates = try PruneScan.files(in: fixture.path("b")).compactMap { path in
+            if case .bundle(let bundle) = PruneScan.finding(at: path, limits: .standard) {
+                bundle
+            } else {
+                nil
+            }
+        }
+        let now = Timestamp.now.nanoseconds / 1_000_000
+        let plan = PrunePlan(candidates, within: PruneLimits(bundles: 0), now: now)
+        #expect(plan.removed.map(\.name) == ["c.zip", "b.zip", "a.zip"])
+        try bundle("new.zip", hours: 0, sharing: ["a.zip"], in: fixture)
+        let pruning = Pruning(plan, limits: .standard)
+        #expect(try left(fixture) == ["a", "b", "new"])
+        #expect(pruning.removed == [fixture.path("b/c.zip")] && pruning.errors.isEmpty)
+        #expect(
+            pruning.warnings.count == 1 && pruning.warnings[0].contains("/a.zip' stays: it holds stores")
+        )
     }
 
     // MARK: What is asked for
