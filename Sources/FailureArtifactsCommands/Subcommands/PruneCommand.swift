@@ -21,10 +21,10 @@ struct PruneCommand: Command {
             one of them does, however old it is.
 
             Nothing else is touched: zips that are no bundles, or are damaged, of which a warning tells, other \
-            files, links and what they lead to, and hidden folders. Tests may be running: what they may still \
-            write counts from then on what is left.
+            files, links and what they lead to, and hidden folders. Tests may be running: bundles that they \
+            make meanwhile stay, and there is room for as many more as were removed.
 
-            The exit status is 74 where a bundle could not be removed; the others are all the same.
+            The exit status is 74 where a bundle could not be removed; the others are removed all the same.
             """)
 
     private let directory: String
