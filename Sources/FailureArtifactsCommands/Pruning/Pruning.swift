@@ -8,7 +8,7 @@ struct Pruning {
     private static let step = 64
 
     private let limits: ZipLimits
-    /// Those that are not there any more, by their paths, and by whom.
+    /// The paths of those that are not there any more: removed here, or by somebody else.
     private(set) var removed: Set<String> = []
     private(set) var gone: Set<String> = []
     /// Why others are there still, as full sentences.
