@@ -9,8 +9,8 @@ package enum CommandLineTool {
         [
             RunCommand.self, ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
             HistoryCommand.self, DiffCommand.self, ExtractCommand.self, VerifyCommand.self,
-            SweepCommand.self, ReportCommand.self, MergeCommand.self, JUnitCommand.self,
-            SummaryCommand.self, CompletionsCommand.self, ManualCommand.self,
+            SweepCommand.self, PruneCommand.self, ReportCommand.self, MergeCommand.self,
+            JUnitCommand.self, SummaryCommand.self, CompletionsCommand.self, ManualCommand.self,
         ]
     }
 

@@ -9,6 +9,15 @@ package enum FileSystem {
         throw error
     }
 
+    /// What is at `path` itself, which may be a link; nil where nothing is.
+    package static func statusWithoutFollowing(_ path: String) throws(SystemError) -> FileStatus? {
+        var information = stat()
+        if lstat(path, &information) == 0 { return FileStatus(information) }
+        let error = SystemError.last("examine", path)
+        if error.isNotFound { return nil }
+        throw error
+    }
+
     /// What the system says of a regular file; nil where there is none, or none that this process may see.
     package static func regularFile(_ path: String) -> FileStatus? {
         guard let status = try? status(of: path), status.kind == .regular else { return nil }
@@ -164,6 +173,11 @@ package enum FileSystem {
             try remove(Path.join(path, name))
         }
         try removeEmptyDirectory(path)
+    }
+
+    /// Removes a file, and nothing that is none.
+    package static func removeFile(_ path: String) throws(SystemError) {
+        guard unlink(path) == 0 else { throw .last("remove", path) }
     }
 
     /// Removes a directory that holds nothing; fails with `ENOTEMPTY` otherwise.

@@ -277,7 +277,7 @@ extension ArtifactsDirectory {
         return try body(&account, file)
     }
 
-    private func withAccount<Result>(
+    func withAccount<Result>(
         _ body: (inout DirectoryAccount, borrowing AccountFile) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
         let file = try AccountFile(in: path, creating: true)
@@ -293,7 +293,7 @@ extension ArtifactsDirectory {
     }
 
     /// When an entry of the directory was changed last.
-    private func changed() throws(SystemError) -> UInt64 {
+    func changed() throws(SystemError) -> UInt64 {
         UInt64(clamping: try FileSystem.status(of: path)?.modified ?? 0)
     }
 

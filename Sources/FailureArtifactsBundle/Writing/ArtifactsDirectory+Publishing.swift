@@ -21,8 +21,18 @@ extension ArtifactsDirectory {
         for problem in metadata.inspectCopies(in: spool) { warn(problem) }
         let shared = isSharing ? SharedStores(in: self) : nil
         let packed = try BundlePacker.pack(metadata, from: spool, sharing: shared, date: date)
-        let bundle = try publish(
-            packed, of: spool, metadata.test, within: limits, outcome: metadata.outcome, warn: warn)
+        func publish(_ file: String, referringTo holders: Set<String>) throws -> String {
+            try self.publish(
+                file, of: spool, metadata.test, within: limits, outcome: metadata.outcome,
+                referringTo: holders, warn: warn)
+        }
+        let bundle: String
+        do {
+            bundle = try publish(packed, referringTo: shared?.holders ?? [])
+        } catch is HolderGone {
+            let complete = try BundlePacker.pack(metadata, from: spool, date: date)
+            bundle = try publish(complete, referringTo: [])
+        }
         shared?.register(Path.name(of: bundle))
         return bundle
     }

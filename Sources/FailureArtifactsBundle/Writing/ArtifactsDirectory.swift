@@ -145,12 +145,15 @@ package struct ArtifactsDirectory: Sendable {
     ///   - test: The test whose bundle it is.
     ///   - limits: What the directory may hold.
     ///   - outcome: How the test ended.
+    ///   - holders: The names of the bundles that it refers to: where one of them is gone it gets no name.
     ///   - warn: Gets a full sentence on what went wrong although the bundle has its name.
     /// - Returns: The bundle's path.
-    /// - Throws: A `SystemError`, the failure to rename it, or ``LimitReached``; it then stays where it is.
+    /// - Throws: A `SystemError`, the failure to rename it, ``LimitReached`` or ``HolderGone``; it then stays where it
+    ///   is.
     package func publish(
         _ file: String, of spool: Spool, _ test: BundleMetadata.Test, within limits: DirectoryLimits,
-        outcome: BundleMetadata.Outcome = .failed, warn: (String) -> Void = { _ in }
+        outcome: BundleMetadata.Outcome = .failed, referringTo holders: Set<String> = [],
+        warn: (String) -> Void = { _ in }
     ) throws -> String {
         do throws(SystemError) {
             try openToReaders(file)
@@ -163,10 +166,20 @@ package struct ArtifactsDirectory: Sendable {
             let name = BundleName(test: test, suffix: outcome.nameSuffix).description
             try spool.recordBundleName(name)
             let target = Path.join(path, name)
+            var isHolderGone = false
             do {
                 try count(spool, asBundle: file, within: limits) { () throws(SystemError) in
+                    // Whoever removes bundles does so in such a call too: what is here stays.
+                    // One that can't be seen counts as gone.
+                    for holder in holders.map({ Path.join(path, $0) })
+                    where FileSystem.regularFile(holder) == nil {
+                        isHolderGone = true
+                        throw SystemError("find", holder, code: ENOENT)
+                    }
                     try FileSystem.renameExclusively(file, to: target)
                 }
+            } catch is SystemError where isHolderGone {
+                throw HolderGone()
             } catch let error as SystemError where error.isAlreadyExists {
                 // One in four thousand million times, or where somebody prepared it: another random part.
                 continue
@@ -215,3 +228,6 @@ package struct ArtifactsDirectory: Sendable {
         removeIfEmpty()
     }
 }
+
+/// The end of a bundle that refers to another one, which somebody has removed meanwhile.
+struct HolderGone: Error {}

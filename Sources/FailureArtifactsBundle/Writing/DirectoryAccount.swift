@@ -35,6 +35,11 @@ struct DirectoryAccount: Equatable {
         bundleBytes = bundleBytes.saturatingAdd(bytes)
     }
 
+    mutating func remove(bundle bytes: UInt64) {
+        bundles = bundles.saturatingSubtract(1)
+        bundleBytes = bundleBytes.saturatingSubtract(bytes)
+    }
+
     // MARK: The file's form
 
     // Numbers of 64 bits, the least significant byte first: a mark, the numbers, their checksum.

@@ -36,6 +36,8 @@ package final class SharedStores {
     private let patience: Double
     /// The stores that the new bundle will be the first to hold.
     private var notes: [Note] = []
+    /// The bundles that the new one refers to, by their names.
+    private(set) var holders: Set<String> = []
 
     /// Shares the stores of one bundle.
     ///
@@ -73,7 +75,7 @@ package final class SharedStores {
             if shared.count >= BundleMetadata.SharedEntry.maximumCount { break }
             previous = content.name
             guard let note = try? lockedNote(content.name, until: deadline) else { continue }
-            if let holder = reference(in: note),
+            if let holder = Self.reference(in: note),
                 let found = confirmed(
                     holder, entry: content.entry, size: content.size, crc32: content.crc32,
                     as: spool.file(ofEntry: content.entry))
@@ -84,6 +86,7 @@ package final class SharedStores {
                 notes.append(Note(note, content.entry))
             }
         }
+        holders = Set(shared.map(\.bundle))
         metadata.sharedEntries = shared.isEmpty ? nil : shared.sorted { $0.entry < $1.entry }
     }
 
@@ -118,7 +121,7 @@ package final class SharedStores {
         return file
     }
 
-    private func reference(in note: borrowing File) -> (bundle: String, entry: String)? {
+    static func reference(in note: borrowing File) -> (bundle: String, entry: String)? {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
             try note.read(into: buffer, at: 0)

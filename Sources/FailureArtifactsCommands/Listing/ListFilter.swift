@@ -70,14 +70,8 @@ struct ListFilter: Sendable {
 
     /// A date, a date and a time, or how long ago; in milliseconds since 1970.
     static func moment(_ text: String, now: Timestamp) -> Int64? {
-        let ago: Double?
-        if text.hasSuffix("d"), let days = DurationText.seconds(text.dropLast() + "h") {
-            ago = days * 24
-        } else {
-            // A number alone would rather be a year.
-            ago = text.allSatisfy(\.isNumber) ? nil : DurationText.seconds(text)
-        }
-        if let ago { return now.nanoseconds / 1_000_000 - Int64(ago * 1000) }
+        // A number alone would rather be a year.
+        if let ago = DurationText.age(text) { return now.nanoseconds / 1_000_000 - Int64(ago * 1000) }
         var full = text.replacing(" ", with: "T")
         if full.hasSuffix("Z") { full.removeLast() }
         switch full.utf8.count {

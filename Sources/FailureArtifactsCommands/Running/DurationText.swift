@@ -20,6 +20,15 @@ enum DurationText {
         return rest.isEmpty ? checked(total) : nil
     }
 
+    /// Reads how old something is: `90m`, `12h`, `3d`, `1.5d`; with its unit, which `90` may have any.
+    ///
+    /// - Parameter text: Days, or a duration as above.
+    /// - Returns: Seconds, more than 0; nil for anything else.
+    static func age(_ text: String) -> Double? {
+        if text.hasSuffix("d") { return seconds(text.dropLast() + "h").map { $0 * 24 } }
+        return text.last?.isLetter == true ? seconds(text) : nil
+    }
+
     /// `1h30m` for 5,400 seconds.
     static func text(_ seconds: Double) -> String {
         let whole = Int(min(max(seconds, 0), limit))

@@ -74,7 +74,6 @@ import Testing
         #expect(references.withLock { $0.sorted() } == [0] + Array(repeating: 2, count: 11))
     }
 
-    /// Size and checksum find it; what counts is the bytes.
     /// Whoever packs them may have died in a way that leaves its locks to a child.
     @Test func aBundleWaitsOnceAndNotForEachStore() throws {
         let place = try Place()
@@ -97,6 +96,7 @@ import Testing
         place.directory.discard(room.spool)
     }
 
+    /// Size and checksum find it; what counts is the bytes.
     @Test func whatOnlyLooksTheSameIsStored() throws {
         let place = try Place()
         let first = noise(5000)

@@ -7,7 +7,7 @@ import Testing
     private static let withoutJSON: Set = ["open", "run", "report", "completions", "manual"]
 
     @Test(arguments: [
-        "run", "list", "show", "open", "query", "history", "diff", "extract", "verify", "sweep",
+        "run", "list", "show", "open", "query", "history", "diff", "extract", "verify", "sweep", "prune",
         "report", "merge", "completions", "manual",
     ])
     func everyCommandHasHelp(_ command: String) {

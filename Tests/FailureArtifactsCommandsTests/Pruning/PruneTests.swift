@@ -1,0 +1,340 @@
+import FailureArtifactsSystem
+import FailureArtifactsZip
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite("prune: what stays and what goes") struct PruneTests {
+    /// Bundles of so many hours ago, 0.zip the newest; the files' times say the opposite.
+    private func bundles(
+        _ ages: [Double] = [1, 2, 30, 49, 100], sizes: [Int] = [], in fixture: borrowing Fixture
+    ) throws {
+        for (number, hours) in ages.enumerated() {
+            try bundle(
+                "\(number).zip", hours: hours, size: number < sizes.count ? sizes[number] : 0,
+                in: fixture)
+        }
+    }
+
+    @discardableResult
+    private func bundle(
+        _ name: String, hours: Double, size: Int = 0, at: String? = nil, sharing holders: [String] = [],
+        in fixture: borrowing Fixture
+    ) throws -> String {
+        let now = Timestamp.now
+        let time = Timestamp(seconds: now.seconds - Int64(hours * 3600))
+        let shared = holders.enumerated().map { number, holder in
+            """
+            {"entry": "stores/s\(number).sqlite", "bundle": "\(holder)", "bundleEntry": "stores/a.sqlite",
+             "bytes": 1, "crc32": "00000000"}
+            """
+        }
+        let metadata = Metadata.plain(test: "test", message: "m")
+            .replacing("2026-11-21T07:08:09.123Z", with: at ?? time.description)
+            .replacing(
+                "\"attachments\": []",
+                with: "\"sharedEntries\": [\(shared.joined(separator: ","))], \"attachments\": []")
+        let filler = (0..<size).map { _ in UInt8.random(in: 0...255) }
+        let path = try fixture.zip(
+            "b/" + name, [("metadata.json", Array(metadata.utf8)), ("attachments/x", filler)])
+        let file = Date(timeIntervalSince1970: Double(now.seconds) - 1000 * 3600 + hours * 3600)
+        try FileManager.default.setAttributes([.modificationDate: file], ofItemAtPath: path)
+        return path
+    }
+
+    /// The names that are left, without their ends.
+    private func left(_ fixture: borrowing Fixture) throws -> [String] {
+        try FileSystem.contents(ofDirectory: fixture.path("b"))
+            .map { $0.hasSuffix(".zip") ? String($0.dropLast(4)) : $0 }
+    }
+
+    private func size(_ name: String, _ fixture: borrowing Fixture) throws -> UInt64 {
+        try #require(FileSystem.regularFile(fixture.path("b/\(name).zip"))).size
+    }
+
+    @Test(arguments: [
+        (["--max-bundles", "3"], "012"), (["--max-bundles=0"], ""), (["--max-bundles", "9"], "01234"),
+        (["--max-age", "3d"], "0123"), (["--max-age", "48h"], "012"), (["--max-age", "90m"], "0"),
+        (["--max-age=1m"], ""), (["--max-total-bytes", "22KB"], "012"),
+        (["--max-total-bytes", "50000"], "01234"), (["--max-total-bytes", "100"], ""),
+        (["--max-total-bytes", "9KB"], ""),
+        (["--max-bundles", "2", "--max-age", "3d"], "01"),
+        (["--max-bundles", "4", "--max-age", "31h"], "012"),
+        (["--max-bundles", "4", "--max-age", "31h", "--max-total-bytes", "21KB"], "01"),
+    ])
+    func `The newest stay that are within all limits`(options: [String], expected: String) throws {
+        let fixture = try Fixture()
+        // The newest is large: an older one that would fit does not come before it.
+        try bundles(sizes: [10_000, 8000, 2000, 100, 100], in: fixture)
+        let dry = run(["prune", fixture.path("b"), "--dry-run"] + options)
+        #expect(try left(fixture).joined() == "01234")
+        let outcome = run(["prune", fixture.path("b")] + options)
+        #expect(outcome.status == 0 && outcome.error.isEmpty)
+        #expect(try left(fixture).joined() == expected)
+        // The same is said, in other words at the end; the oldest is the first.
+        #expect(
+            dry.output.split(separator: "\n").dropLast()
+                == outcome.output.split(separator: "\n").dropLast())
+        let names = outcome.output.split(separator: "\n").dropLast().map {
+            $0.split(separator: " ").last
+        }
+        #expect(
+            names == "01234".filter { !expected.contains($0) }.reversed().map { Substring("\($0).zip") })
+        // Doing it again removes nothing.
+        #expect(
+            run(["prune", fixture.path("b")] + options).output.hasPrefix(
+                "Removed 0 of \(expected.count)"))
+    }
+
+    @Test func `What is done is said`() throws {
+        let fixture = try Fixture()
+        try bundle("old.zip", hours: 0, at: "2020-02-03T04:05:06.789Z", in: fixture)
+        try bundle("new.zip", hours: 1, in: fixture)
+        try bundle("newest.zip", hours: 0, in: fixture)
+        let (old, new) = (try size("old", fixture), try size("new", fixture))
+        let directory = fixture.path("b")
+        let line = "failed  2020-02-03 04:05:06  PlainTests.test  m  0 stores  \(old) B  old.zip\n"
+        let dry = run("prune", directory, "--max-bundles", "2", "--dry-run")
+        let rest = Counted.bytes(new + (try size("newest", fixture)))
+        #expect(dry.output == line + "Would remove 1 of 3 bundles, \(old) B; 2 would remain, \(rest).\n")
+        func object(_ outcome: Outcome) throws -> NSDictionary {
+            #expect(outcome.status == 0)
+            return try #require(
+                try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? NSDictionary)
+        }
+        var expected: NSDictionary {
+            [
+                "removed": ["bundles": 1, "bytes": old],
+                "kept": ["bundles": 2, "bytes": new + ((try? size("newest", fixture)) ?? 0)],
+                "bundles": [
+                    ["bundle": directory + "/old.zip", "bytes": old, "at": "2020-02-03T04:05:06.789Z"]
+                ],
+                "dryRun": true,
+            ]
+        }
+        #expect(try object(run("prune", directory, "--max-age=1d", "--dry-run", "--json")) == expected)
+        #expect(try left(fixture).count == 3)
+        let done = try object(run("prune", directory, "--max-age=1d", "--json"))
+        #expect(
+            done["dryRun"] as? Bool == false
+                && done["bundles"] as? NSArray == expected["bundles"] as? NSArray)
+        #expect(
+            run("prune", directory, "--max-bundles", "1").output
+                .hasSuffix(
+                    "Removed 1 of 2 bundles, \(new) B; 1 remains, \(try size("newest", fixture)) B.\n"))
+    }
+
+    @Test func `Without a date of its own the file's time counts`() throws {
+        let fixture = try Fixture()
+        for (name, hours) in [("a", 5.0), ("b", 50), ("c", 500)] {
+            // By the file it is 1000 hours less that.
+            try bundle("\(name).zip", hours: hours, at: "soon", in: fixture)
+        }
+        try bundle("d.zip", hours: 700, in: fixture)
+        #expect(run("prune", fixture.path("b"), "--max-bundles", "2").status == 0)
+        #expect(try left(fixture) == ["c", "d"])
+    }
+
+    @Test func `Bundles in folders are counted with the others`() throws {
+        let fixture = try Fixture()
+        for (number, name) in ["shard 1/0.zip", "shard 2/deep/1.zip", "2.zip", "shard 1/3.zip"]
+            .enumerated()
+        {
+            try bundle(name, hours: Double(number), in: fixture)
+        }
+        #expect(
+            run("prune", fixture.path("b") + "/", "--max-bundles", "2").output.contains("Removed 2 of 4")
+        )
+        #expect(try left(fixture) == ["shard 1", "shard 2"])
+        #expect(try FileSystem.contents(ofDirectory: fixture.path("b/shard 1")) == ["0.zip"])
+    }
+
+    @Test func `What is no bundle is left alone`() throws {
+        let fixture = try Fixture()
+        try bundles(in: fixture)
+        let outside = try fixture.plain("outside/other.zip")
+        let good = try FileSystem.contents(ofFile: outside)
+        try fixture.write(Array(good.dropLast(30)), to: "b/corrupt.zip")
+        try fixture.zip("b/outer.zip", [("inner.zip", good)])
+        try fixture.zip("b/notes.zip", [("notes.txt", [1])])
+        try fixture.zip(
+            "b/newer.zip",
+            [("metadata.json", Array(Metadata.plain(test: "t", message: "m", version: "\"9.0\"").utf8))])
+        for name in ["notes.txt", ".hidden.zip", ".in-flight/x/1.zip", ".stores/note", "report.html"] {
+            try fixture.write(good, to: "b/" + name)
+        }
+        try FileSystem.createDirectory(fixture.path("b/folder.zip"))
+        #expect(symlink(outside, fixture.path("b/link.zip")) == 0)
+        #expect(symlink(Path.directory(of: outside), fixture.path("b/linked")) == 0)
+        let before = try everything(in: fixture.directory)
+        let outcome = run("prune", fixture.path("b"), "--max-bundles", "0")
+        #expect(outcome.status == 0)
+        #expect(
+            outcome.output.hasSuffix(
+                "Removed 5 of 5 bundles, \(try #require(sizeText(outcome))); 0 remain, 0 B.\n"))
+        let after = try everything(in: fixture.directory)
+        #expect(before.subtracting(after) == Set((0..<5).map { "b/\($0).zip" }))
+        // The account is there now, as for every directory with a hidden one, and the note was of nothing.
+        #expect(after.subtracting(before).subtracting(["b/.budget"]).isEmpty)
+        for name in ["corrupt", "outer", "notes", "newer"] {
+            #expect(
+                outcome.error.split(separator: "\n").count {
+                    $0.hasPrefix("warning: ") && $0.contains("/\(name).zip")
+                        && $0.contains("left as it is")
+                } == 1)
+        }
+        #expect(outcome.error.split(separator: "\n").count == 4)
+    }
+
+    private func sizeText(_ outcome: Outcome) -> Substring? {
+        outcome.output.split(separator: "bundles, ").last?.split(separator: ";").first
+    }
+
+    /// All paths in a directory; notes on shared stores aside.
+    private func everything(in directory: String) throws -> Set<String> {
+        Set(
+            try FileManager.default.subpathsOfDirectory(atPath: directory).filter {
+                !$0.contains(".stores")
+            })
+    }
+
+    @Test func `A directory of somebody else's gets no files of ours`() throws {
+        let fixture = try Fixture()
+        try bundles(in: fixture)
+        #expect(run("prune", fixture.path("b"), "--max-bundles", "1").status == 0)
+        #expect(try left(fixture) == ["0"])
+        #expect(run("prune", fixture.path("b"), "--max-bundles", "0").status == 0)
+        #expect(
+            run("prune", fixture.path("b"), "--max-age", "1d")
+                == Outcome(
+                    status: 0, output: "Removed 0 of 0 bundles, 0 B; 0 remain, 0 B.\n", error: ""))
+    }
+
+    // MARK: Shared stores
+
+    @Test(arguments: [
+        // The oldest holds stores of the second: it counts, and stays however old it is.
+        (["--max-bundles", "3"], "014"), (["--max-bundles", "2"], "0"), (["--max-bundles", "1"], "0"),
+        (["--max-age", "3h"], "014"), (["--max-age", "90m"], "0"), (["--max-bundles", "4"], "0124"),
+    ])
+    func `Who holds the stores of one that stays stays`(options: [String], expected: String) throws {
+        let fixture = try Fixture()
+        for number in 0..<5 {
+            try bundle(
+                "\(number).zip", hours: Double(number + 1), sharing: number == 1 ? ["4.zip"] : [],
+                in: fixture)
+        }
+        #expect(run(["prune", fixture.path("b")] + options).status == 0)
+        #expect(try left(fixture).joined() == expected)
+    }
+
+    @Test func `It stays through others, and goes with the last`() throws {
+        let fixture = try Fixture()
+        for (number, holders) in [["1.zip", "3.zip"], ["4.zip"], [], [], ["4.zip"]].enumerated() {
+            try bundle("\(number).zip", hours: Double(number + 1), sharing: holders, in: fixture)
+        }
+        #expect(run("prune", fixture.path("b"), "--max-age", "90m").status == 0)
+        #expect(try left(fixture).joined() == "0134")
+        // The newest is not given up for what it needs, and that is said.
+        let outcome = run("prune", fixture.path("b"), "--max-bundles", "1")
+        #expect(outcome.status == 0 && outcome.error.contains("warning: The newest bundle"))
+        #expect(try left(fixture).joined() == "0134")
+        #expect(run("prune", fixture.path("b"), "--max-bundles", "0").output.contains("Removed 4 of 4"))
+        #expect(try left(fixture) == [])
+    }
+
+    @Test func `Bundles that refer to each other are no trap`() throws {
+        let fixture = try Fixture()
+        try bundle("a.zip", hours: 1, sharing: ["b.zip", "../b/c.zip", "missing.zip"], in: fixture)
+        try bundle("b.zip", hours: 2, sharing: ["a.zip", "b.zip"], in: fixture)
+        try bundle("c.zip", hours: 3, in: fixture)
+        #expect(run("prune", fixture.path("b"), "--max-bundles", "2").status == 0)
+        #expect(try left(fixture) == ["a", "b"])
+        #expect(run("prune", fixture.path("b"), "--max-bundles", "0").status == 0)
+        #expect(try left(fixture) == [])
+    }
+
+    @Test func `A bundle that has come meanwhile keeps what it needs`() throws {
+        let fixture = try Fixture()
+        try bundle("a.zip", hours: 5, sharing: ["b.zip"], in: fixture)
+        for (name, hours) in [("b", 6.0), ("c", 7)] {
+            try bundle("\(name).zip", hours: hours, in: fixture)
+        }
+        let candidates = try PruneScan.files(in: fixture.path("b")).compactMap { path in
+            if case .bundle(let bundle) = PruneScan.finding(at: path, limits: .standard) {
+                bundle
+            } else {
+                nil
+            }
+        }
+        let now = Timestamp.now.nanoseconds / 1_000_000
+        let plan = PrunePlan(candidates, within: PruneLimits(bundles: 0), now: now)
+        #expect(plan.removed.map(\.name) == ["c.zip", "b.zip", "a.zip"])
+        try bundle("new.zip", hours: 0, sharing: ["a.zip"], in: fixture)
+        let pruning = Pruning(plan, limits: .standard)
+        #expect(try left(fixture) == ["a", "b", "new"])
+        #expect(pruning.removed == [fixture.path("b/c.zip")] && pruning.errors.isEmpty)
+        #expect(
+            pruning.warnings.count == 1 && pruning.warnings[0].contains("/a.zip' stays: it holds stores")
+        )
+    }
+
+    // MARK: What is asked for
+
+    @Test(arguments: [
+        ([], "'prune' has to be told what to keep"), (["--dry-run"], "has to be told what to keep"),
+        (["--max-bundles", "-1"], "'-1' is no number of bundles"),
+        (["--max-bundles", ""], "'' is no number"),
+        (["--max-bundles", "1e3"], "no number of bundles"),
+        (["--max-bundles", "+1"], "no number of bundles"),
+        (["--max-age", "30"], "'30' is no age"), (["--max-age", "d"], "'d' is no age"),
+        (["--max-age", "-1d"], "no age"), (["--max-age", "0d"], "no age"),
+        (["--max-age", ""], "no age"),
+        (["--max-total-bytes", "1XB"], "'1XB' is no size"), (["--max-total-bytes", ""], "no size"),
+        (["--max-total-bytes", "1.5"], "no size"), (["--max-total-bytes", "99999999TB"], "no size"),
+        (["--max-total-bytes", "-5"], "no size"),
+    ])
+    func `What makes no sense is refused`(options: [String], text: String) throws {
+        let fixture = try Fixture()
+        try bundles(in: fixture)
+        let outcome = run(["prune", fixture.path("b")] + options)
+        #expect(outcome.status == 64 && outcome.output.isEmpty && outcome.error.contains(text))
+        #expect(try left(fixture).count == 5)
+    }
+
+    @Test func `A directory is needed`() throws {
+        let fixture = try Fixture()
+        let file = try fixture.plain("a.zip")
+        for path in [file, fixture.path("nowhere")] {
+            let outcome = run("prune", path, "--max-bundles", "0")
+            #expect(outcome.status == 66 && outcome.error.contains("There is no directory '\(path)'."))
+        }
+        #expect(FileSystem.regularFile(file) != nil)
+    }
+
+    @Test(
+        arguments: [
+            ("0", 0), ("500000000", 500_000_000), ("64KB", 65_536), ("64 kb", 65_536),
+            ("500MB", 524_288_000),
+            ("2G", 2_147_483_648), ("2GiB", 2_147_483_648), ("1.5GB", 1_610_612_736), ("3TB", 3 << 40),
+            ("7B", 7), ("18446744073709551615", UInt64.max), ("18446744073709551616", nil),
+            ("16777216TB", nil),
+            ("1.5B", nil), ("1.2.3K", nil), (".5K", nil), ("5.K", nil), ("K", nil), ("1KK", nil),
+            ("٣", nil),
+            ("16777216.5TB", nil), ("1  KB", nil), (" 1", nil),
+        ] as [(String, UInt64?)])
+    func `Sizes are read`(text: String, bytes: UInt64?) {
+        #expect(SizeText.bytes(text) == bytes)
+    }
+
+    @Test(
+        arguments: [
+            ("90m", 5400), ("12h", 43_200), ("3d", 259_200), ("1.5d", 129_600), ("90s", 90),
+            ("1h30m", 5400),
+            ("90", nil), ("2026", nil), ("d", nil), ("1dd", nil), ("", nil),
+        ] as [(String, Double?)])
+    func `Ages are read`(text: String, seconds: Double?) {
+        #expect(DurationText.age(text) == seconds)
+    }
+}

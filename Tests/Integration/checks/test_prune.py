@@ -1,0 +1,183 @@
+"""`prune` on bundles of real failures, with processes that fail before, after and meanwhile."""
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import unittest
+import zipfile
+
+from test_budget import SEED, TOOL, BudgetCase, Crowd
+
+NOBODY = 65534
+
+
+def account(artifacts):
+    """What processes believe there is: bundles, their bytes, and what is in the making."""
+    numbers = struct.unpack("<8Q", (artifacts / ".budget").read_bytes())
+    return {"bundles": numbers[1], "bytes": numbers[2], "captures": numbers[3], "capture bytes": numbers[4]}
+
+
+def metadata(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("metadata.json"))
+
+
+class PruneCase(BudgetCase):
+    def paths(self, artifacts):
+        return set(artifacts.glob("*.zip"))
+
+    def prune(self, crowd, *options, status=0):
+        result = crowd.tool("prune", crowd.artifacts, "--json", *options)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return json.loads(result.stdout), result.stderr
+
+    def assertCounted(self, artifacts):
+        sizes = [path.stat().st_size for path in artifacts.glob("*.zip")]
+        self.assertEqual(
+            account(artifacts),
+            {"bundles": len(sizes), "bytes": sum(sizes), "captures": 0, "capture bytes": 0})
+
+    def assertWhole(self, crowd):
+        """Each bundle has its stores, in itself or in one that is there."""
+        result = crowd.tool("verify", crowd.artifacts)
+        self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
+
+
+class Pruned(PruneCase):
+    def test_the_newest_stay_and_there_is_room_again(self):
+        crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=40, BUDGET_BYTES=1000)
+        self.assertEqual(crowd.run(1).bundles, 40)
+        # Copied about, the files have other times.
+        paths = list(self.paths(crowd.artifacts))
+        random.Random(SEED).shuffle(paths)
+        for index, path in enumerate(paths):
+            os.utime(path, (1_700_000_000 + index, 1_700_000_000 + index))
+        dates = sorted((metadata(path)["capture"]["at"], str(path)) for path in paths)
+        newest = {pathlib.Path(path) for _, path in dates[-15:]}
+
+        said, _ = self.prune(crowd, "--max-bundles", 15, "--dry-run")
+        self.assertEqual((said["removed"]["bundles"], said["kept"]["bundles"], said["dryRun"]), (25, 15, True))
+        self.assertEqual(self.paths(crowd.artifacts), set(paths))
+        self.assertCounted(crowd.artifacts)
+
+        done, errors = self.prune(crowd, "--max-bundles", 15)
+        self.assertEqual({**done, "dryRun": True}, said)
+        self.assertEqual(errors, "")
+        self.assertEqual(self.paths(crowd.artifacts), newest)
+        self.assertEqual({entry["bundle"] for entry in done["bundles"]}, {path for _, path in dates[:25]})
+        self.assertEqual([entry["at"] for entry in done["bundles"]], [at for at, _ in dates[:25]])
+        self.assertEqual(done["kept"]["bytes"], sum(path.stat().st_size for path in newest))
+        self.assertCounted(crowd.artifacts)
+
+        # As many again as there may be, and not one more.
+        self.assertEqual(crowd.run(1).bundles, 40)
+        self.assertLess(newest, self.paths(crowd.artifacts))
+        self.assertCounted(crowd.artifacts)
+
+        limit = 20_000
+        done, _ = self.prune(crowd, "--max-total-bytes", limit, "--max-age", "1d")
+        sizes = [path.stat().st_size for path in self.paths(crowd.artifacts)]
+        self.assertEqual(done["kept"], {"bundles": len(sizes), "bytes": sum(sizes)})
+        self.assertTrue(limit - 3 * max(sizes) < sum(sizes) <= limit, sizes)
+        self.assertSound(crowd)
+
+    def test_what_cannot_be_removed(self):
+        crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=6, BUDGET_BYTES=1000)
+        crowd.run(1)
+        # Those of a folder that nothing can be taken out of; where root may, somebody else tries.
+        place = pathlib.Path(self.directory) / "place"
+        for name, paths in (("fixed", sorted(self.paths(crowd.artifacts))[:3]),
+                            ("free", sorted(self.paths(crowd.artifacts))[3:])):
+            (place / name).mkdir(parents=True)
+            for path in paths:
+                shutil.copy(path, place / name)
+                (place / name / path.name).chmod(0o644)
+        (place / "free" / "half.zip").write_bytes(next((place / "free").glob("*.zip")).read_bytes()[:-40])
+        options = {}
+        tool = pathlib.Path(self.directory) / "tool"
+        if os.geteuid() == 0:
+            options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+            for path in (pathlib.Path(self.directory), place):
+                path.chmod(0o755)
+            os.chown(place / "free", NOBODY, NOBODY)
+            crowd.environment["TMPDIR"] = "/tmp"
+        shutil.copy(TOOL, tool)
+        tool.chmod(0o755)
+        (place / "fixed").chmod(0o555)
+        self.addCleanup((place / "fixed").chmod, 0o755)
+        result = subprocess.run(
+            [tool, "prune", place, "--max-bundles", "0", "--json"], env=crowd.environment, capture_output=True,
+            text=True, timeout=120, cwd=place, **options)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        left = sorted((place / "fixed").glob("*.zip"))
+        self.assertEqual(len(left), 3)
+        errors = result.stderr.splitlines()
+        for path in left:
+            self.assertEqual(sum(line.startswith(f"error: '{path}' is not removed: ") for line in errors), 1, errors)
+        # The others are, but for what is no bundle.
+        self.assertEqual([path.name for path in (place / "free").iterdir()], ["half.zip"])
+        self.assertEqual(sum(line.startswith("warning: ") and "half.zip" in line for line in errors), 1, errors)
+        self.assertEqual(len(errors), 4)
+        done = json.loads(result.stdout)
+        self.assertEqual((done["removed"]["bundles"], done["kept"]["bundles"]), (3, 3))
+
+
+class Shared(PruneCase):
+    def crowd(self, **variables):
+        return Crowd(
+            self.directory, FAILURE_ARTIFACTS_SHARE_STORES="on", FAILURE_ARTIFACTS_MAX_BUNDLES=10_000,
+            BUDGET_BYTES=50_000, BUDGET_SAME=1, **variables)
+
+    def test_who_holds_the_store_stays_to_the_end(self):
+        crowd = self.crowd()
+        crowd.run(1)
+        (holder,) = [path for path in self.paths(crowd.artifacts) if "sharedEntries" not in metadata(path)]
+        for count in (10, 2):
+            self.prune(crowd, "--max-bundles", count)
+            self.assertEqual(len(self.paths(crowd.artifacts)), count)
+            self.assertIn(holder, self.paths(crowd.artifacts))
+            self.assertWhole(crowd)
+            self.assertCounted(crowd.artifacts)
+        self.prune(crowd, "--max-bundles", 0)
+        self.assertEqual(self.paths(crowd.artifacts), set())
+        self.assertEqual(list((crowd.artifacts / ".stores").iterdir()), [])
+        self.assertCounted(crowd.artifacts)
+        # The next one has the store again.
+        crowd.run(1)
+        self.assertWhole(crowd)
+
+    def test_processes_that_fail_meanwhile(self):
+        crowd = self.crowd()
+        processes = crowd.start(3)
+        removed = 0
+        try:
+            while any(process.poll() is None for process in processes):
+                if not crowd.artifacts.is_dir():
+                    continue
+                for count in (3, 0):
+                    removed += self.prune(crowd, "--max-bundles", count)[0]["removed"]["bundles"]
+                # What a process is just now making may be without a name, but never without its store.
+                for path in self.paths(crowd.artifacts):
+                    with contextlib.suppress(FileNotFoundError):
+                        for shared in metadata(path).get("sharedEntries", []):
+                            self.assertTrue((crowd.artifacts / shared["bundle"]).exists(), path)
+        finally:
+            for process in processes:
+                process.wait(timeout=300)
+        self.assertGreater(removed, 20)
+        self.assertEqual(len(crowd.order), 3 * 63)
+        left = len(self.paths(crowd.artifacts))
+        # Each failure has left a bundle: it is there, or was.
+        self.assertEqual(removed + left, 3 * 63)
+        if left:
+            self.assertWhole(crowd)
+        self.assertCounted(crowd.artifacts)
+
+
+if __name__ == "__main__":
+    unittest.main()
