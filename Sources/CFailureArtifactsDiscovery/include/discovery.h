@@ -44,25 +44,33 @@ typedef struct failure_artifacts_file_identity {
 
 // One connection that somebody else opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
+    // First what each statement looks at: side by side in a processor's cache.
     struct sqlite3 *handle;
-    // Counts opens in the process, from 1: a connection's identity, which an address is not.
-    uint64_t serial;
-    // The thread (pthread_self) that ran the last statement, 0 before the first one.
-    _Atomic(uintptr_t) last_thread;
-    // The same thread, by the number the system shows it under; 0 where that is not known.
-    _Atomic(int) last_thread_number;
+    // What its thread has as well if that has only to remember the next statement, and has used no other connection
+    // since the last one; only the thread that uses the connection looks at it.
+    uint64_t settled;
+    // The thread of ours that uses the connection now, 0 where there is none.
+    _Atomic(uintptr_t) lent_to;
+    // Whether a thread is inside the callback for a statement of this connection.
+    atomic_bool is_called;
     // The number of the last statement, 0 before the first one. Those of all connections are in one order: which of
     // two was used later.
     _Atomic(uint64_t) last_use;
     // The last of the numbers that are the connection's own, should nobody else have taken any since; only the thread
     // that uses the connection looks at it.
     uint64_t last_own_number;
+    // The last statements; NULL before the first one, and where none are remembered.
+    failure_artifacts_log *log;
+    // Counts opens in the process, from 1: a connection's identity, which an address is not.
+    uint64_t serial;
+    // The thread (pthread_self) that ran the last statement, 0 before the first one.
+    _Atomic(uintptr_t) last_thread;
+    // The same thread, by the number the system shows it under; 0 where that is not known.
+    _Atomic(int) last_thread_number;
     // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
     _Atomic(uintptr_t) last_task;
     // The tests that had started when the last statement was run, as far as that is of interest.
     uint64_t tests;
-    // The thread of ours that uses the connection now, 0 where there is none.
-    _Atomic(uintptr_t) lent_to;
     // Whether the application has begun to close the connection and run no statement since.
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
@@ -71,9 +79,6 @@ typedef struct failure_artifacts_connection {
     _Atomic(uint64_t) unwound_at;
     // Whether one of these two is so; only the thread that uses the connection looks at it.
     bool is_watched;
-    // What its thread has as well if that has only to remember the next statement, and has used no other connection
-    // since the last one; only the thread that uses the connection looks at it.
-    uint64_t settled;
     // Whether the last statement is an ATTACH, of which nobody has been told yet.
     atomic_bool attaches;
     // The file of the main database, and which one that was at the open; NULL for a store in memory or a temporary
@@ -84,10 +89,6 @@ typedef struct failure_artifacts_connection {
     const void *file;
     // The name of the VFS, to be freed with the record; NULL for the system's own.
     char *vfs;
-    // The last statements; NULL before the first one, and where none are remembered.
-    failure_artifacts_log *log;
-    // Whether a thread is inside the callback for a statement of this connection.
-    atomic_bool is_called;
     // What the registry knows of it; see connections.h.
     failure_artifacts_registration registration;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
