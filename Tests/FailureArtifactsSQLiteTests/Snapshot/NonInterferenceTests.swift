@@ -38,20 +38,28 @@ import Testing
         }
     }
 
-    @Test func anApplicationsOwnTraceTakesThePlaceOfOurs() throws {
-        let application = try ApplicationHandle(":memory:")
-        nonisolated(unsafe) var traced = 0
-        withUnsafeMutablePointer(to: &traced) { counter in
+    /// How many statements a trace of the application hears.
+    private func heard(by application: ApplicationHandle, _ body: () throws -> Void) rethrows -> Int {
+        nonisolated(unsafe) var count = 0
+        try withUnsafeMutablePointer(to: &count) { counter in
             sqlite3_trace_v2(
                 application.handle, UInt32(SQLITE_TRACE_STMT),
                 { _, context, _, _ in
                     context?.assumingMemoryBound(to: Int.self).pointee += 1
                     return 0
                 }, counter)
-            sqlite3_exec(application.handle, "SELECT 1; SELECT 2", nil, nil, nil)
-            sqlite3_trace_v2(application.handle, 0, nil, nil)
+            defer { sqlite3_trace_v2(application.handle, 0, nil, nil) }
+            try body()
         }
-        #expect(traced == 2)
+        return count
+    }
+
+    @Test func anApplicationsOwnTraceTakesThePlaceOfOurs() throws {
+        let application = try ApplicationHandle(":memory:")
+        let count = heard(by: application) {
+            sqlite3_exec(application.handle, "SELECT 1; SELECT 2", nil, nil, nil)
+        }
+        #expect(count == 2)
     }
 
     /// Tests compare what they have traced.
@@ -63,22 +71,14 @@ import Testing
                 flags: hasMutex
                     ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : ApplicationHandle.withoutMutex)
             try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-            nonisolated(unsafe) var traced = 0
-            try withUnsafeMutablePointer(to: &traced) { counter in
-                sqlite3_trace_v2(
-                    application.handle, UInt32(SQLITE_TRACE_STMT),
-                    { _, context, _, _ in
-                        context?.assumingMemoryBound(to: Int.self).pointee += 1
-                        return 0
-                    }, counter)
+            let count = try heard(by: application) {
                 let store = try application.store
                 let snapshot = Snapshotter(maximumBytes: 1 << 30).capture(
                     store, to: .copies(in: directory))
                 #expect(snapshot.method != .described)
                 #expect(store.statements.isReplaced)
-                sqlite3_trace_v2(application.handle, 0, nil, nil)
             }
-            #expect(traced == 0)
+            #expect(count == 0)
         }
     }
 
