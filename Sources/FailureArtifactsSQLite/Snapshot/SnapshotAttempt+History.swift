@@ -2,9 +2,6 @@ internal import FailureArtifactsSystem
 
 // How a store in WAL mode got there, as far as its WAL tells.
 extension SnapshotAttempt {
-    /// Seconds that recording may take.
-    private static let historyTimeLimit = 1.0
-
     /// Whether SQLite would read less of a WAL's copy than the processes that have the store open.
     ///
     /// - Parameters:
@@ -87,7 +84,7 @@ extension SnapshotAttempt {
         return HistoryRecorder(
             maximumBytes: min(
                 limits.maximumHistoryBytes, limits.maximumBytes - min(copied, limits.maximumBytes)),
-            timeLimit: min(Self.historyTimeLimit, Instant.now.seconds(until: deadline)))
+            timeLimit: min(limits.historyTimeLimit, Instant.now.seconds(until: deadline)))
     }
 
     /// Gives up a history that leads to a state which the copy does not have.

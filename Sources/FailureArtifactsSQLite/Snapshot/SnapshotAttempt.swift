@@ -202,9 +202,9 @@ struct SnapshotAttempt {
     /// - Returns: Whether there is a copy, of the committed state for sure.
     private func copyCommittedFiles(to target: String) -> Bool {
         guard let path = store.path, store.foreignVFS == nil, fileIsInPlace else { return false }
-        let limits = Snapshotter(
-            timeLimit: min(0.25, Instant.now.seconds(until: deadline)), maximumBytes: limits.maximumBytes
-        )
+        var limits = limits
+        limits.timeLimit = min(0.25, Instant.now.seconds(until: deadline))
+        limits.prefersStateBeforeRollback = false
         let files = DiscoveredStore(path: path, identity: store.identity)
         let copy = limits.capture(
             files, to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
@@ -223,9 +223,9 @@ struct SnapshotAttempt {
         // Of a store in memory that ended inside a transaction nothing else is left.
         guard let target = targets.committed, store.last.map({ $0 !== store.beforeRollback }) ?? true
         else { return }
-        let limits = Snapshotter(
-            timeLimit: Instant.now.seconds(until: deadline), maximumBytes: limits.maximumBytes,
-            maximumMemory: limits.maximumMemory)
+        var limits = limits
+        limits.timeLimit = Instant.now.seconds(until: deadline)
+        limits.prefersStateBeforeRollback = false
         let after = limits.capture(
             store,
             to: Snapshotter.Targets(

@@ -34,6 +34,8 @@ package struct Snapshotter: Sendable {
     package var maximumBytes: UInt64
     /// The largest history file in bytes; of more the newest transactions are kept.
     package var maximumHistoryBytes: UInt64 = 64 << 20
+    /// Seconds that recording a history may take, within ``timeLimit``.
+    package var historyTimeLimit: Double = 1
     /// What a transaction has not committed can only be read into memory as a whole: of larger stores the
     /// committed state is copied.
     package var maximumMemory: UInt64

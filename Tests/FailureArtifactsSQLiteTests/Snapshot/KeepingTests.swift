@@ -84,6 +84,30 @@ extension ProcessWideTests {
             }
         }
 
+        /// The history is that of the state after the rollback, and has the room that any other has.
+        @Test func theHistoryOfWhatIsLeftHasItsLimit() throws {
+            try keeping { directory, _ in
+                let application = try ApplicationHandle(directory + "/shop.sqlite")
+                try application.run(
+                    "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(a)")
+                for _ in 0..<20 { try application.run("INSERT INTO t VALUES (randomblob(20000))") }
+                try application.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK")
+                var snapshotter = Snapshotter(maximumBytes: 1 << 30)
+                snapshotter.prefersStateBeforeRollback = true
+                snapshotter.maximumHistoryBytes = 200_000
+                snapshotter.historyTimeLimit = 60
+
+                let snapshot = snapshotter.capture(
+                    try application.store, to: .copies(in: directory))
+
+                #expect(snapshot.method == .beforeRollback && snapshot.hasCommittedCopy)
+                let history = try #require(snapshot.history)
+                #expect(1..<20 ~= history.transactions, "\(history)")
+                let file = try #require(FileSystem.regularFile(directory + "/copy.wal-history"))
+                #expect(file.size <= 200_000)
+            }
+        }
+
         /// What was rolled back earlier is of no interest to an error that comes later.
         @Test(
             arguments: [

@@ -1,0 +1,61 @@
+import FailureArtifactsSQLite
+import Foundation
+import Testing
+
+@Suite struct StoreInspectionTests {
+    /// Of a large store the rows are counted beside the check: it says what it says of a small one.
+    @Test(arguments: [10, 5000]) func whatSQLiteSays(rows: Int) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.sqlite"
+            try create(path, rows: rows)
+            let size = try size(of: path)
+            let isLarge = size >= StoreInspection.minimumBytesForTwoCores
+            #expect(isLarge == (rows == 5000))
+
+            let inspection = try StoreInspection(ofFile: path, timeLimit: 60)
+
+            #expect(inspection.integrity == "ok")
+            #expect(inspection.tables.map(\.name) == ["a \"b\" c", "blobs", "keys"])
+            #expect(inspection.tables.map(\.rows) == [Int64(rows) / 2, Int64(rows), 3])
+            #expect(inspection.tables.allSatisfy { $0.isExact })
+            #expect(inspection.pageSize * inspection.pageCount == Int64(size))
+        }
+    }
+
+    @Test(arguments: [10, 5000]) func damageIsFoundAndRowsOfOtherTablesAreCounted(rows: Int) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.sqlite"
+            try create(path, rows: rows)
+            let root = try #require(
+                Int(try sqlite3Program(path, "SELECT rootpage FROM sqlite_master WHERE name = 'keys'")))
+            let file = try #require(FileHandle(forWritingAtPath: path))
+            try file.seek(toOffset: UInt64(root - 1) * 4096)
+            try file.write(contentsOf: Data(repeating: 0xaa, count: 4096))
+            try file.close()
+
+            let inspection = try StoreInspection(ofFile: path, timeLimit: 60)
+
+            #expect(inspection.integrity.contains("age \(root)"), "\(inspection.integrity)")
+            #expect(inspection.tables.map(\.rows) == [Int64(rows) / 2, Int64(rows), 0])
+            #expect(inspection.tables.map(\.isExact) == [true, true, false])
+        }
+    }
+
+    /// 5,000 rows are 20 MB.
+    private func create(_ path: String, rows: Int) throws {
+        _ = try sqlite3Program(
+            path,
+            """
+            PRAGMA page_size = 4096; CREATE TABLE blobs(id INTEGER PRIMARY KEY, b);
+            CREATE TABLE "a ""b"" c"(a); CREATE TABLE keys(k PRIMARY KEY, v) WITHOUT ROWID;
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < \(rows))
+            INSERT INTO blobs SELECT n, randomblob(4000) FROM c;
+            INSERT INTO "a ""b"" c" SELECT id FROM blobs WHERE id % 2 = 0;
+            INSERT INTO keys VALUES ('a', 1), ('b', 2), ('c', 3);
+            """)
+    }
+
+    private func size(of path: String) throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
+    }
+}
