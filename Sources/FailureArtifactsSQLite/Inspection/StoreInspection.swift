@@ -27,9 +27,6 @@ package struct StoreInspection: Sendable, Equatable {
     /// How much of the schema is read; `sqlite_master` has the rest.
     package static let maximumSchemaBytes = 256 << 10
 
-    /// From here on what a second core saves is more than a thread and a connection cost.
-    package static let minimumBytesForTwoCores: Int64 = 16 << 20
-
     /// Looks at a database that nobody uses.
     ///
     /// - Parameters:
@@ -50,24 +47,12 @@ package struct StoreInspection: Sendable, Equatable {
         applicationID = try connection.integer(of: "PRAGMA application_id")
         schema = try StoreSchema(of: connection, maximumBytes: Self.maximumSchemaBytes)
 
-        // Rows are counted meanwhile, on a core that would have nothing to do.
-        let counted = Lock<[Table]?>(nil)
-        let counting: @Sendable () -> Void = {
-            guard let other = try? Connection.untrusted(path, limits: .none),
-                let tables = try? Self.countRows(in: other, timeLimit: timeLimit)
-            else { return }
-            counted.withLock { $0 = tables }
-        }
-        let isLarge = pageSize * pageCount >= Self.minimumBytesForTwoCores
-        let others = isLarge && Threads.cores > 1 ? 1 : 0
-        integrity = try Threads.withWorkers(others, counting) { (_) throws(SQLiteError) in
-            connection.setDeadline(Instant.now.advanced(bySeconds: timeLimit))
-            return try Self.integrity(of: connection)
-        }
-        if let tables = counted.withLock(\.self) {
-            self.tables = tables
-        } else {
-            tables = try Self.countRows(in: connection, timeLimit: timeLimit)
+        connection.setDeadline(Instant.now.advanced(bySeconds: timeLimit))
+        integrity = try Self.integrity(of: connection)
+        let deadline = Instant.now.advanced(bySeconds: timeLimit)
+        connection.setDeadline(deadline)
+        for name in try Self.tableNames(of: connection) {
+            tables.append(Self.countRows(of: name, in: connection, until: deadline))
         }
     }
 
@@ -93,19 +78,6 @@ package struct StoreInspection: Sendable, Equatable {
             if case .text(let name) = statement.value(at: 0) { names.append(name) }
         }
         return names
-    }
-
-    /// The tables with their rows, by name.
-    private static func countRows(
-        in connection: borrowing Connection, timeLimit: Double
-    ) throws(SQLiteError) -> [Table] {
-        let deadline = Instant.now.advanced(bySeconds: timeLimit)
-        connection.setDeadline(deadline)
-        var tables: [Table] = []
-        for name in try tableNames(of: connection) {
-            tables.append(countRows(of: name, in: connection, until: deadline))
-        }
-        return tables
     }
 
     /// How many rows a table has, or at least has.
