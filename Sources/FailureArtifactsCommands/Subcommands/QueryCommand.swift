@@ -143,6 +143,12 @@ extension CommandError {
             sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")
             sentence += tables.count > 20 ? " and \(tables.count - 20) more." : "."
         }
+        // Some versions of SQLite count functions among these that do no harm, such as json_group_array().
+        if error.message.hasPrefix("unsafe use of") {
+            sentence +=
+                " A view of the store must not call it; a statement of yours may, and so may any "
+            sentence += "program on the store that 'failure-artifacts extract' writes."
+        }
         self.init(.usage, sentence)
     }
 }

@@ -214,6 +214,15 @@ class Hostile(unittest.TestCase):
         found = start(["open", path, "--", f"SELECT writefile('{own}', 'x')"], self.environment, self.place)
         self.assertEqual((found.status, found.output, own.read_text()), (0, b"1\n", "x"), found.errors)
 
+    def test_query(self):
+        """A view that calls what it must not is refused, with what to do where the store is trusted."""
+        path = self.place / "a.zip"
+        store = hostile.database(hostile.BEFORE, "CREATE VIEW v AS SELECT load_extension('/nowhere/evil.so')")
+        path.write_bytes(hostile.packed(hostile.entries(store=store)))
+        found = self.run_tool("a view", "query", path, "SELECT * FROM v", statuses={64})
+        self.assertIn(b"unsafe use of load_extension(). A view of the store must not call it", found.errors)
+        self.assertIn(b"'failure-artifacts extract'", found.errors)
+
     def test_scripts(self):
         """What `diff --sql` writes does no more than to change the store it is for."""
         path, ground = self.place / "a.zip", self.place / "ground.sqlite"
