@@ -98,7 +98,7 @@ struct BundleCheck: Encodable, Equatable {
                 }
             }
         }
-        for entry in reader?.metadata.entries ?? [] where archive.entry(named: entry) == nil {
+        for entry in reader?.metadata.allEntries ?? [] where archive.entry(named: entry) == nil {
             if let reader, reader.metadata.sharedEntry(named: entry) != nil {
                 findings += try checkShared(
                     entry, stores[entry] ?? [], of: reader, scratch: scratch, limits)
@@ -182,5 +182,13 @@ struct BundleCheck: Encodable, Equatable {
             if case .system(let failure) = error.reason { throw failure }
             if !problems.contains(error.description) { problems.append(CommandError(error).description) }
         }
+    }
+}
+
+extension BundleMetadata {
+    /// The entries that it names: also those that are said to be in another bundle, and that nothing refers to.
+    fileprivate var allEntries: [String] {
+        let named = Set(entries)
+        return entries + (sharedEntries ?? []).map(\.entry).filter { !named.contains($0) }
     }
 }

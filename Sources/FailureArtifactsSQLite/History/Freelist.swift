@@ -15,11 +15,12 @@ package enum Freelist {
         guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return [] }
         var leaves: Set<UInt32> = []
         var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }
-        // Each trunk is a page of its own: a list of more of them goes in circles.
-        var trunksLeft = databaseSize
+        // A list that comes back to one of them goes in circles. Counting them is not enough: what a file says of
+        // its size may be as large as a number can be.
+        var trunks: Set<UInt32> = []
         // The first page has the header, and is never free.
-        while trunk > 1, trunk <= databaseSize, trunksLeft > 0, let page = try read(trunk) {
-            trunksLeft -= 1
+        while trunk > 1, trunk <= databaseSize, trunks.insert(trunk).inserted, let page = try read(trunk)
+        {
             let count = page.withBytes { Int($0.bigEndianUInt32(at: 4)) }
             guard count <= page.count / 4 - 2 else { break }
             let isGood = page.withBytes { bytes in

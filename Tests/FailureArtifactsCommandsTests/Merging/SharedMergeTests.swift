@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsZip
 import Foundation
@@ -65,6 +66,26 @@ import Testing
             let outcome = run(words)
             #expect(outcome.status != 0, "\(words)")
             #expect((outcome.output + outcome.error).contains(Path.name(of: holder)), "\(words)")
+        }
+    }
+
+    /// Found by `Scripts/fuzz`: what no store has need of was not looked for, but missed after `merge`.
+    @Test func whatNoStoreNamesIsLookedForToo() throws {
+        let fixture = try Fixture()
+        let (_, dependent) = try twins(in: "a", of: fixture)
+        let location = BundleLocation(path: dependent)
+        var metadata = try BundleReader(location, scratchDirectory: fixture.directory).metadata
+        let shared = try #require(metadata.sharedEntries?.first)
+        for (entry, isThere) in [(shared.bundleEntry, true), ("stores/none.sqlite", false)] {
+            var unnamed = shared
+            unnamed.entry = "stores/unnamed.sqlite"
+            unnamed.bundleEntry = entry
+            metadata.sharedEntries = [shared, unnamed]
+            let changed = try fixture.zip(
+                "a/changed-\(isThere).zip", [("metadata.json", metadata.json())])
+            let outcome = run("verify", changed)
+            #expect((outcome.status == 0) == isThere, "\(outcome)")
+            #expect(outcome.output.contains("unnamed") != isThere, "\(outcome)")
         }
     }
 

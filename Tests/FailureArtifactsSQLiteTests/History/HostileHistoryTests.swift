@@ -33,6 +33,19 @@ import Testing
         #expect(leaves == [3, 5, 20])
     }
 
+    /// A list of trunks that goes in circles was read as often as the database is said to have pages.
+    @Test(arguments: [2, 4]) func trunksThatComeBack(_ next: UInt32) throws {
+        var header = [UInt8](repeating: 0, count: 512)
+        header[35] = 2
+        let pages: [UInt32: [UInt8]] = [1: header, 2: trunk(next: 4, []), 4: trunk(next: next, [])]
+        var reads = 0
+        let leaves = try Freelist.leaves(databaseSize: .max) { (page) throws(HistoryError) in
+            reads += 1
+            return reads > 1000 ? nil : pages[page]
+        }
+        #expect(leaves.isEmpty && reads == 3)
+    }
+
     /// A few bytes made a file of up to 256 TiB, which takes no room but is counted and read.
     @Test(arguments: [0, 1]) func aStateOfManyPages(_ state: Int) throws {
         try withTemporaryDirectory { directory in
