@@ -117,9 +117,13 @@ struct RowChanges: ~Copyable {
         var key: [String] = []
     }
 
+    /// Those of a table with rows of its own; nil where there is none of that name, but perhaps a view, which may have
+    /// no end.
     private func columns(of table: String, in schema: String) throws(SQLiteError) -> Columns? {
         let statement = try connection.prepare(
-            "SELECT name, pk FROM pragma_table_info(?, ?) ORDER BY pk")
+            "SELECT name, pk FROM pragma_table_info(?1, ?2) WHERE EXISTS (SELECT 1 FROM \(schema).sqlite_master s "
+                + "WHERE s.type = 'table' AND s.rootpage > 0 AND s.name = ?1 COLLATE NOCASE) ORDER BY pk"
+        )
         try statement.bind([.text(table), .text(schema)])
         var columns = Columns()
         while try statement.step() {
