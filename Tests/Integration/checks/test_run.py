@@ -81,20 +81,41 @@ class Running(CrashCase):
         self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
         self.assertIn("time limit of 3s", bundle.messages[0])
 
+    def hanging(self, place, **dispositions):
+        """A supervised test that hangs, where signals are treated so, whatever they are to this process."""
+        def set_dispositions():
+            for name, disposition in dispositions.items():
+                signal.signal(getattr(signal, name), disposition)
+
+        process = self.supervise(
+            place, EXECUTABLE, "RawSuite.CrashTests/testHangs", preexec_fn=set_dispositions)
+        for line in process.stdout:
+            if line.strip() == b"hanging":
+                break
+        return process
+
     def test_told_to_stop(self):
         for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(signal=stop.name):
                 place = self.place()
-                process = self.supervise(place, EXECUTABLE, "RawSuite.CrashTests/testHangs")
-                for line in process.stdout:
-                    if line.strip() == b"hanging":
-                        break
+                process = self.hanging(place, **{stop.name: signal.SIG_DFL})
                 process.send_signal(stop)
                 status, _, errors = self.ends(process)
                 self.assertEqual(status, 128 + stop)
                 bundle = self.only(place, "terminated", errors)
                 self.assertIn(stop.name, bundle.messages[0])
                 self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
+
+    def test_what_is_ignored_stays_so(self):
+        """As `nohup` has it, and a shell for what it runs in the background."""
+        place = self.place()
+        process = self.hanging(place, SIGHUP=signal.SIG_IGN, SIGINT=signal.SIG_IGN)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        status, _, errors = self.ends(process)
+        self.assertEqual(status, 128 + signal.SIGTERM)
+        self.assertIn("SIGTERM", self.only(place, "terminated", errors).messages[0])
 
     def test_what_an_earlier_run_left_is_not_counted(self):
         place = self.place()
