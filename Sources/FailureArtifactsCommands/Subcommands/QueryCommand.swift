@@ -147,7 +147,7 @@ extension CommandError {
         if error.message.hasPrefix("unsafe use of") {
             sentence +=
                 " A view of the store must not call it; a statement of yours may, and so may any "
-            sentence += "program on the store that 'failure-artifacts extract' writes."
+                + "program on the store that 'failure-artifacts extract' writes."
         }
         self.init(.usage, sentence)
     }
