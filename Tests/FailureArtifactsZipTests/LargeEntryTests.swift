@@ -47,42 +47,32 @@ import Testing
         }
     }
 
-    /// A flipped bit at many places: there is an error, and an end, unless it is one of those that mean nothing, such
-    /// as fill the byte before a stored block, which `unzip` does not mind either.
+    /// A flipped byte at many places: whatever zlib makes of it, there is an error, and an end.
+    ///
+    /// A single bit may mean nothing: a byte can have fill before a stored block.
     @Test func damageIsNoticed() throws {
         try withTemporaryDirectory { directory in
             let (_, entry) = try makeArchive(directory)
             let path = directory + "/a.zip"
-            var damaged = 0
             for part in 1..<16 {
                 let offset = 60 + entry.compressedSize / 16 * UInt64(part)
                 func flip() throws {
                     let file = try File(updating: path)
                     var byte = try bytes(of: path, at: Int(offset), count: 1)
-                    byte[0] ^= 0x10
+                    byte[0] ^= 0xFF
                     try byte.withBytes { (buffer) throws(SystemError) in
                         try file.write(buffer, at: offset)
                     }
                 }
                 try flip()
                 let archive = try ZipArchive(path: path)
-                let copy = "\(directory)/copy-\(part)"
-                if try run(["unzip", "-tq", path]).status == 0 {
-                    try archive.extract(entry, toNewFile: copy)
-                    #expect(
-                        try FileSystem.hasSameContent(
-                            File(reading: copy), File(reading: directory + "/content")))
-                } else {
-                    damaged += 1
-                    let error = #expect(throws: ZipError.self) {
-                        try archive.extract(entry, toNewFile: copy)
-                    }
-                    #expect(error?.entry == "a")
-                    #expect(try FileSystem.status(of: copy) == nil)
+                let error = #expect(throws: ZipError.self) {
+                    try archive.extract(entry, toNewFile: directory + "/copy")
                 }
+                #expect(error?.entry == "a")
+                #expect(try FileSystem.status(of: directory + "/copy") == nil)
                 try flip()
             }
-            #expect(damaged > 10)
             #expect(try run(["unzip", "-tq", path]).status == 0)
         }
     }

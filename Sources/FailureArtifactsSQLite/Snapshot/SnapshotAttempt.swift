@@ -202,15 +202,20 @@ struct SnapshotAttempt {
     /// - Returns: Whether there is a copy, of the committed state for sure.
     private func copyCommittedFiles(to target: String) -> Bool {
         guard let path = store.path, store.foreignVFS == nil, fileIsInPlace else { return false }
-        var limits = limits
-        limits.timeLimit = min(0.25, Instant.now.seconds(until: deadline))
-        limits.prefersStateBeforeRollback = false
         let files = DiscoveredStore(path: path, identity: store.identity)
-        let copy = limits.capture(
+        let copy = limitsOfFurtherCopy(seconds: 0.25).capture(
             files, to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
         if copy.method == .fileCopy && copy.isConsistent { return true }
         for path in [target] + copy.rawFiles.map({ targets.raw + $0 }) { try? FileSystem.remove(path) }
         return false
+    }
+
+    /// The limits of a copy beside the first one, of what is there now.
+    private func limitsOfFurtherCopy(seconds: Double = .infinity) -> Snapshotter {
+        var limits = limits
+        limits.timeLimit = min(seconds, Instant.now.seconds(until: deadline))
+        limits.prefersStateBeforeRollback = false
+        return limits
     }
 
     private mutating func removeRawFiles() {
@@ -223,10 +228,7 @@ struct SnapshotAttempt {
         // Of a store in memory that ended inside a transaction nothing else is left.
         guard let target = targets.committed, store.last.map({ $0 !== store.beforeRollback }) ?? true
         else { return }
-        var limits = limits
-        limits.timeLimit = Instant.now.seconds(until: deadline)
-        limits.prefersStateBeforeRollback = false
-        let after = limits.capture(
+        let after = limitsOfFurtherCopy().capture(
             store,
             to: Snapshotter.Targets(
                 copy: target, committed: nil, raw: targets.raw, history: targets.history))

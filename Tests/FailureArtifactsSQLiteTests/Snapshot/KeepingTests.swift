@@ -92,13 +92,9 @@ extension ProcessWideTests {
                     "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(a)")
                 for _ in 0..<20 { try application.run("INSERT INTO t VALUES (randomblob(20000))") }
                 try application.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK")
-                var snapshotter = Snapshotter(maximumBytes: 1 << 30)
-                snapshotter.prefersStateBeforeRollback = true
-                snapshotter.maximumHistoryBytes = 200_000
-                snapshotter.historyTimeLimit = 60
 
-                let snapshot = snapshotter.capture(
-                    try application.store, to: .copies(in: directory))
+                let snapshot = capture(
+                    try application.store, in: directory, maximumHistoryBytes: 200_000, afterError: true)
 
                 #expect(snapshot.method == .beforeRollback && snapshot.hasCommittedCopy)
                 let history = try #require(snapshot.history)

@@ -16,9 +16,10 @@ extension Snapshotter.Targets {
 /// Copies a store to `copy.sqlite` and its like.
 func capture(
     _ store: DiscoveredStore, in directory: String, maximumBytes: UInt64 = 1 << 30,
-    timeLimit: Double = 2, afterError: Bool = false
+    maximumHistoryBytes: UInt64 = 64 << 20, timeLimit: Double = 2, afterError: Bool = false
 ) -> Snapshot {
     var snapshotter = Snapshotter(timeLimit: timeLimit, maximumBytes: maximumBytes)
+    snapshotter.maximumHistoryBytes = maximumHistoryBytes
     snapshotter.prefersStateBeforeRollback = afterError
     // No test is about how fast a machine is.
     snapshotter.historyTimeLimit = 60
