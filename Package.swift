@@ -15,25 +15,23 @@ let settings: [SwiftSetting] = [
 // `swift test` makes. Since 6.2 a dependency may have such flags.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
+// The last target holds the public types. Listed, its changes are seen by incremental builds of those who import the
+// first, which re-exports it.
+func product(_ name: String, _ others: String...) -> Product {
+    Product.library(name: name, targets: [name] + others + ["FailureArtifactsCapture"])
+}
+
 // Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Reading →
 // Bundle. Only the adapters import a test framework, and the command-line tool links none.
 let package = Package(
     name: "failure-artifacts",
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
-        // The second target holds the public types. Listed, its changes are seen by incremental builds of those
-        // who import the first, which re-exports it.
-        .library(name: "FailureArtifacts", targets: ["FailureArtifacts", "FailureArtifactsCapture"]),
-        .library(
-            name: "FailureArtifactsTesting",
-            targets: ["FailureArtifactsTesting", "FailureArtifactsCapture"]),
-        .library(
-            name: "FailureArtifactsTestKit",
-            targets: ["FailureArtifactsTestKit", "FailureArtifactsCapture"]),
+        product("FailureArtifacts"),
+        product("FailureArtifactsTesting"),
+        product("FailureArtifactsTestKit"),
         // Apple platforms; elsewhere it is empty.
-        .library(
-            name: "FailureArtifactsCoreData",
-            targets: ["FailureArtifactsCoreData", "FailureArtifactsTestKit", "FailureArtifactsCapture"]),
+        product("FailureArtifactsCoreData", "FailureArtifactsTestKit"),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
