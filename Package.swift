@@ -159,12 +159,13 @@ let package = Package(
                 "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
+        .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),
         .testTarget(
             name: "FailureArtifactsSQLiteTests",
             // What a recorder or a redaction writes is read again.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
+                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery", "CFailureArtifactsTestInstall",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),

@@ -1,4 +1,5 @@
 #include "discovery.h"
+#include "cache.h"
 #include "fence.h"
 #include "keeping.h"
 #include "log.h"
@@ -345,21 +346,37 @@ static void register_extension(void) {
 static sqlite3_pcache_methods2 original_cache;
 static atomic_bool armed;
 static atomic_bool initialized;
+// True if SQLite runs with the wrapped methods.
+static atomic_bool wraps_cache;
+static _Thread_local bool cache_grows;
+
+void failure_artifacts_cache_grows(bool grows) { cache_grows = grows; }
+
+bool failure_artifacts_cache_can_grow(void) { return atomic_load(&wraps_cache); }
 
 static int cache_initializes(void *argument) {
     atomic_store(&armed, true);
     atomic_store(&initialized, true);
+    atomic_store(&wraps_cache, true);
     return original_cache.xInit(argument);
 }
 
 static void cache_shuts_down(void *argument) {
     atomic_store(&initialized, false);
+    atomic_store(&wraps_cache, false);
     if (original_cache.xShutdown) original_cache.xShutdown(argument);
 }
 
 static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeable) {
     if (atomic_exchange(&armed, false)) register_extension();
     return original_cache.xCreate(page_size, extra_size, purgeable);
+}
+
+// Called for each page that SQLite looks at. 1 asks for a page if the cache has room for it, and has SQLite write a
+// changed one to the file if not; 2 asks for a page in any case (https://www.sqlite.org/c3ref/pcache_methods2.html).
+static sqlite3_pcache_page *cache_fetches(sqlite3_pcache *cache, unsigned page, int create) {
+    if (cache_grows && create == 1) create = 2;
+    return original_cache.xFetch(cache, page, create);
 }
 
 void failure_artifacts_discovery_ensure(void) {
@@ -389,6 +406,7 @@ void failure_artifacts_discovery_ensure(void) {
     current.xInit = cache_initializes;
     current.xShutdown = cache_shuts_down;
     current.xCreate = cache_creates;
+    current.xFetch = cache_fetches;
     sqlite3_config(SQLITE_CONFIG_PCACHE2, &current);
 }
 

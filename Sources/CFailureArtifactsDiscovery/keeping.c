@@ -1,7 +1,9 @@
 #include "keeping.h"
+#include "reading.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -68,91 +70,106 @@ static bool is_in_place(sqlite3 *handle, const char *schema) {
 
 // MARK: - Keeping it
 
-// A setting of a database that is a number; 0 where it can't be asked for.
-static int64_t number(sqlite3 *handle, const char *schema, const char *pragma) {
-    int64_t result = 0;
-    sqlite3_stmt *statement = NULL;
-    char *sql = sqlite3_mprintf("PRAGMA \"%w\".%s", schema, pragma);
-    if (sql && sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK
-        && sqlite3_step(statement) == SQLITE_ROW)
-        result = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_free(sql);
-    return result;
-}
-
-static void set_cache(sqlite3 *handle, const char *schema, int64_t size) {
-    char *sql = sqlite3_mprintf("PRAGMA \"%w\".cache_size = %lld", schema, (long long)size);
-    if (sql) sqlite3_exec(handle, sql, NULL, NULL, NULL);
-    sqlite3_free(sql);
-}
-
-// Has the cache of a database that is written to hold all of it. Otherwise reading it may have SQLite write pages of
-// the transaction to the file, for which it locks everybody out. Gives the size to set it to again, 0 for none.
+// What the database holds, by the rule of reading.h.
 //
-// Costs some µs, which do not count where there is much to copy; few caches are smaller than small stores.
-static int64_t make_room(sqlite3 *handle, const char *schema, int64_t bytes) {
-    if (bytes < 256 << 10) return 0;
-    int64_t size = number(handle, schema, "cache_size"), page_size = number(handle, schema, "page_size");
-    if (size == 0 || page_size == 0) return 0;
-    // A negative size is one in KiB. Pages that have changed may fill nine tenths of the cache.
-    int64_t room = size < 0 ? -size * 1024 / page_size : size;
-    int64_t need = bytes / page_size * 5 / 4 + 100;
-    if (room >= need) return 0;
-    set_cache(handle, schema, need);
-    return size;
-}
-
+// At the end of a connection that is in no transaction it is serialized too: there is nothing left that a statement
+// could end.
 static failure_artifacts_image image_of(
-    sqlite3 *handle, const char *schema, failure_artifacts_keeping_reason reason, int64_t limit) {
-    failure_artifacts_image image = {reason, schema, failure_artifacts_path(handle, schema), NULL, 0};
-    sqlite3_int64 size = 0;
-    // With NOCOPY it only measures; -1 where the database can't be read, 0 where nothing was ever written.
-    sqlite3_serialize(handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
-    image.size = size;
-    if (size > 0 && size <= limit) {
-        bool is_written_to = reason != failure_artifacts_is_ending;
-        int64_t cache = is_written_to ? make_room(handle, schema, size) : 0;
-        image.bytes = sqlite3_serialize(handle, schema, &size, 0);
-        if (cache != 0) set_cache(handle, schema, cache);
-    }
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
+    int64_t limit) {
+    sqlite3 *handle = connection->handle;
+    failure_artifacts_image image = {reason, schema, failure_artifacts_path(handle, schema), NULL, -1};
+    failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(handle, schema);
+    bool ends_untouched =
+        reason == failure_artifacts_is_ending && sqlite3_txn_state(handle, schema) != SQLITE_TXN_WRITE;
+    if (reading != failure_artifacts_reads_by_serializing && !ends_untouched) return image;
+    image.size = failure_artifacts_size_limit(handle, schema);
+    // Larger than it is at most: pages in memory take up more than they hold.
+    if (image.size / 2 > limit) return image;
+    image.bytes = failure_artifacts_serialize(handle, schema, &image.size);
+    if (image.size <= limit) return image;
+    sqlite3_free(image.bytes);
+    image.bytes = NULL;
     return image;
 }
 
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
-    failure_artifacts_image image = image_of(connection->handle, schema, reason, limit);
+    failure_artifacts_image image = image_of(connection, schema, reason, limit);
     if (image.size > 0) receiver(connection, image);
 }
 
-// Whether nobody else can read the file until the connection ends.
-static bool is_exclusive(sqlite3 *handle) {
-    bool result = false;
-    sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(handle, "PRAGMA main.locking_mode", -1, &statement, NULL) == SQLITE_OK
-        && sqlite3_step(statement) == SQLITE_ROW)
-        result = strcasecmp((const char *)sqlite3_column_text(statement, 0), "exclusive") == 0;
-    sqlite3_finalize(statement);
-    return result;
+// Copies a database into memory, by the backup API.
+static void back_up(sqlite3 *source, const char *schema, int64_t limit, failure_artifacts_image *image) {
+    if (failure_artifacts_size_limit(source, schema) / 2 > limit) return;
+    sqlite3 *target = NULL;
+    int code = sqlite3_open_v2(
+        ":memory:", &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+        failure_artifacts_system_vfs());
+    sqlite3_backup *backup = code == SQLITE_OK ? sqlite3_backup_init(target, "main", source, schema) : NULL;
+    code = backup ? sqlite3_backup_step(backup, -1) : SQLITE_ERROR;
+    sqlite3_backup_finish(backup);
+    if (code == SQLITE_DONE) {
+        sqlite3_int64 size = -1;
+        image->bytes = sqlite3_serialize(target, "main", &size, 0);
+        image->size = size;
+    }
+    sqlite3_close(target);
 }
 
-// Reads the main database by a connection of its own. Gives the error, if it can't be read so.
-static int image_by_another(
+// A URI that names exactly a path, for sqlite3_open_v2(): to be freed.
+static char *immutable_uri(const char *path) {
+    static const char scheme[] = "file:", query[] = "?immutable=1", digits[] = "0123456789ABCDEF";
+    char *uri = malloc(sizeof scheme + 3 * strlen(path) + sizeof query);
+    if (!uri) return NULL;
+    strcpy(uri, scheme);
+    char *next = uri + strlen(uri);
+    for (; *path; path++) {
+        bool is_plain = *path != '?' && *path != '#' && *path != '%';
+        if (is_plain) {
+            *next++ = *path;
+        } else {
+            *next++ = '%';
+            *next++ = digits[(unsigned char)*path >> 4];
+            *next++ = digits[*path & 15];
+        }
+    }
+    strcpy(next, query);
+    return uri;
+}
+
+static int64_t size_of_journal(const char *path, const char *suffix) {
+    char *name = sqlite3_mprintf("%s%s", path, suffix);
+    struct stat status;
+    int64_t size = name && stat(name, &status) == 0 ? (int64_t)status.st_size : -1;
+    sqlite3_free(name);
+    return size;
+}
+
+// Reads the main database by a connection of its own.
+static void image_by_another(
     const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
-    const char *vfs = connection->vfs ? connection->vfs : failure_artifacts_system_vfs();
+    const char *path = connection->path, *vfs = connection->vfs ? connection->vfs : failure_artifacts_system_vfs();
+    bool creates_wal =
+        !failure_artifacts_leaves_no_wal(connection->handle, "main") && size_of_journal(path, "-shm") < 0;
+    // A WAL that nobody has open is recovered by the application, not here.
+    if (creates_wal && size_of_journal(path, "-wal") > 0) return;
+    // Where there is no WAL the file has it all. Read as immutable, it gets none.
+    char *uri = creates_wal ? immutable_uri(path) : NULL;
+    if (creates_wal && !uri) return;
     sqlite3 *other = NULL;
     // One that only reads does not checkpoint when it is closed.
-    int code = sqlite3_open_v2(connection->path, &other, SQLITE_OPEN_READONLY, vfs);
-    if (code == SQLITE_OK) {
+    int flags = SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
+    if (sqlite3_open_v2(uri ? uri : path, &other, flags, vfs) == SQLITE_OK) {
         sqlite3_busy_timeout(other, 100);
-        failure_artifacts_image read = image_of(other, "main", failure_artifacts_is_starting, limit);
-        image->bytes = read.bytes;
-        image->size = read.size;
-        code = read.size < 0 ? sqlite3_errcode(other) : SQLITE_OK;
+        sqlite3_int64 size = -1;
+        sqlite3_serialize(other, "main", &size, SQLITE_SERIALIZE_NOCOPY);
+        image->size = size;
+        if (size > 0 && size <= limit) image->bytes = sqlite3_serialize(other, "main", &size, 0);
     }
     sqlite3_close(other);
-    return code;
+    free(uri);
 }
 
 // Not read by the connection itself, unless it is in a transaction already or has no file: what is read inside a
@@ -163,12 +180,16 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
     int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
     sqlite3 *handle = connection->handle;
     failure_artifacts_image image = {failure_artifacts_is_starting, "main", connection->path, NULL, -1};
-    bool is_read = false;
-    if (is_in_place(handle, "main") && sqlite3_txn_state(handle, "main") == SQLITE_TXN_NONE) {
-        int code = image_by_another(connection, limit, &image);
-        is_read = code == SQLITE_OK || (code == SQLITE_BUSY && !is_exclusive(handle));
+    failure_artifacts_reading reading = failure_artifacts_permitted_reading(connection, "main");
+    if (reading == failure_artifacts_reads_by_serializing) {
+        image = image_of(connection, "main", failure_artifacts_is_starting, limit);
+    } else if (reading == failure_artifacts_reads_by_backup
+               || failure_artifacts_lock_state(handle, "main") >= failure_artifacts_has_exclusive_lock
+               || (reading == failure_artifacts_reads_files && !is_in_place(handle, "main"))) {
+        back_up(handle, "main", limit, &image);
+    } else if (reading == failure_artifacts_reads_files) {
+        image_by_another(connection, limit, &image);
     }
-    if (!is_read) image = image_of(handle, "main", failure_artifacts_is_starting, limit);
     failure_artifacts_discovery_resume();
     return image;
 }

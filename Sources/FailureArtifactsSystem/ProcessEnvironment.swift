@@ -1,5 +1,17 @@
 /// What the process was given and is.
 package enum ProcessEnvironment {
+    /// True if the process may not write files of any size (`ulimit -f`).
+    package static var hasFileSizeLimit: Bool {
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+        #else
+        let resource = RLIMIT_FSIZE
+        #endif
+        // The largest number stands for no limit.
+        return getrlimit(resource, &limit) == 0 && UInt64(limit.rlim_cur) < UInt64(Int64.max)
+    }
+
     /// The environment variables, as they are now.
     package static var variables: [String: String] {
         var result: [String: String] = [:]

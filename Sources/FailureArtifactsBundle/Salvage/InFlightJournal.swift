@@ -196,7 +196,7 @@ package final class InFlightJournal: Sendable {
         state.lines.addEnd()
         guard let bytes = state.lines.bytes else { return false }
         do throws(SystemError) {
-            try file.file.write(bytes, at: state.end)
+            try Self.write(bytes, to: file.file, at: state.end)
             state.end += UInt64(count)
             return true
         } catch {
@@ -204,6 +204,20 @@ package final class InFlightJournal: Sendable {
             if (try? file.file.resize(to: state.end)) == nil { giveUp(&state) }
             return false
         }
+    }
+
+    private static let hasFileSizeLimit = ProcessEnvironment.hasFileSizeLimit
+
+    /// Writes to the file; few processes have a limit that takes more than that.
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, to file: borrowing File, at offset: UInt64
+    ) throws(SystemError) {
+        if !hasFileSizeLimit { return try file.write(bytes, at: offset) }
+        var failure: SystemError?
+        withoutFileSizeSignal {
+            do throws(SystemError) { try file.write(bytes, at: offset) } catch { failure = error }
+        }
+        if let failure { throw failure }
     }
 
     /// Removes the file; there will be no other.

@@ -31,12 +31,12 @@ extension Capture {
     ///   - found: The stores.
     ///   - folder: Where their entries are in the bundle.
     ///   - failure: What has happened; nil where the test asked for copies.
-    /// - Returns: What came of it, store by store.
+    /// - Returns: What came of it, store by store, without temporary schemas that have no tables.
     func spool(
         _ found: [FoundStores.Store], below folder: String, after failure: FailureEvent?
     ) -> [BundleMetadata.Store] {
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
-        return found.map { found in
+        return found.compactMap { found in
             if rules.leavesOutContent {
                 return leaveOut(found, because: RedactionRules.reasonForNoContent)
             }
@@ -61,7 +61,7 @@ extension Capture {
     private func spoolStore(
         _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?,
         until deadline: Instant
-    ) -> BundleMetadata.Store {
+    ) -> BundleMetadata.Store? {
         let start = Instant.now
         let entries = StoreEntries(of: found.name, in: folder)
         do {
@@ -100,6 +100,7 @@ extension Capture {
                     snapshot = snapshotter.capture(source, to: targets)
                 }
             }
+            if snapshot.isNothing { return nil }
             note(snapshot, of: found)
             state.withLock { $0.removed.add(snapshot.redaction?.removed ?? RemovedValues()) }
             var store = BundleMetadata.Store(

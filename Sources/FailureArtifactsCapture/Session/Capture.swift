@@ -161,12 +161,14 @@ final class Capture: Sendable {
 
     /// Puts something into the spool, and records what is known then.
     func add(_ body: () -> Void) {
-        body()
-        spoolAttachments()
-        room.settle()
-        for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
-        state.withLock { $0.scratch = [] }
-        record(describe())
+        withoutFileSizeSignal {
+            body()
+            spoolAttachments()
+            room.settle()
+            for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
+            state.withLock { $0.scratch = [] }
+            record(describe())
+        }
     }
 
     private func record(_ metadata: BundleMetadata) {
@@ -221,6 +223,10 @@ final class Capture: Sendable {
     /// - Returns: The bundle's path.
     /// - Throws: Why there is none. Nothing is left then.
     func pack() throws(CaptureError) -> String {
+        try withoutFileSizeSignal { () throws(CaptureError) in try packStaged() }
+    }
+
+    private func packStaged() throws(CaptureError) -> String {
         defer { directory.discard(spool) }
         noteWhatIsStillThere()
         do {

@@ -16,15 +16,17 @@ extension CaptureSession {
         do {
             let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
                 if case .none = stage {
-                    let capture = try Capture(
-                        of: test, configuration: self.configuration, registry: self.registry,
-                        isRunning: { id in
-                            id == RunningTest.unobserved
-                                || self.state.withLock { $0.test(id) != nil }
-                        },
-                        libraryStores: {
-                            self.state.withLock(\.sources).flatMap { $0() }
-                        })
+                    let capture = try withoutFileSizeSignal { () throws(CaptureError) in
+                        try Capture(
+                            of: test, configuration: self.configuration, registry: self.registry,
+                            isRunning: { id in
+                                id == RunningTest.unobserved
+                                    || self.state.withLock { $0.test(id) != nil }
+                            },
+                            libraryStores: {
+                                self.state.withLock(\.sources).flatMap { $0() }
+                            })
+                    }
                     stage = .open(capture)
                     self.finishAtExit()
                 }

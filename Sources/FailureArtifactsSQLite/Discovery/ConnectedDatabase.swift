@@ -21,6 +21,8 @@ struct ConnectedDatabase {
     let identity: FileStatus.Identity?
     /// What it is called where its file does not say it.
     let name: String?
+    /// What its connection is doing in it; nil where that could not be asked.
+    let transaction: DiscoveredStore.Access.Transaction?
     /// What it is called where several connections share it.
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
 
@@ -53,6 +55,7 @@ struct ConnectedDatabase {
         identity = connection.identity
         storage = path == nil ? .memory : .file
         name = nil
+        transaction = nil
         key =
             switch connection.main {
             case .file(let path, let identity): identity.map { .file($0) } ?? .path(path)
@@ -73,6 +76,7 @@ struct ConnectedDatabase {
         let path = DiscoveredConnection.path(of: schema, on: lent.handle, vfs: vfs?.pointee.zName)
         self.schema = schema
         self.path = path
+        transaction = lent.transaction(in: schema)
         guard path == nil else {
             identity =
                 path == main.path
@@ -92,7 +96,9 @@ struct ConnectedDatabase {
             return
         }
         key = .pager(UInt(bitPattern: file))
-        storage = Self.storage(of: schema, on: connection, lent)
+        storage =
+            schema == "temp" || !failure_artifacts_is_in_memory(lent.handle, schema)
+            ? .temporary : .memory
         name =
             switch schema {
             case "main": storage == .temporary ? "temporary" : nil
@@ -100,21 +106,6 @@ struct ConnectedDatabase {
                 (main.path.map { Path.stem(of: Path.name(of: $0)) } ?? "memory") + ".temp"
             default: schema
             }
-    }
-
-    /// Whether a database without a file is in memory for good, or goes to a temporary file when it grows.
-    private static func storage(
-        of schema: String, on connection: DiscoveredConnection, _ lent: LentHandle
-    ) -> Snapshot.Storage {
-        if schema == "temp" { return .temporary }
-        // Nor are statements for connections that other tests use.
-        guard lent.mayRunStatements, !connection.hasError,
-            ConnectionRegistry.shared.isPrivate(connection)
-        else { return .memory }
-        // A store in memory can only have its journal in memory, or none.
-        let mode = connection.text(
-            of: "PRAGMA \(quotedIdentifier(schema)).journal_mode", on: lent.handle)
-        return mode == "memory" || mode == "off" || mode == nil ? .memory : .temporary
     }
 }
 
@@ -129,7 +120,8 @@ extension DiscoveredStore {
         var groups: [ConnectedDatabase.Key: (ConnectedDatabase, [Access])] = [:]
         for connection in connections {
             for database in ConnectedDatabase.all(of: connection) {
-                let access = Access(connection: connection, schema: database.schema)
+                let access = Access(
+                    connection: connection, schema: database.schema, transaction: database.transaction)
                 if groups[database.key] == nil { order.append(database.key) }
                 groups[database.key, default: (database, [])].1.append(access)
             }

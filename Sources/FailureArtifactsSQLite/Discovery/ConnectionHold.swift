@@ -1,3 +1,4 @@
+internal import CFailureArtifactsDiscovery
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -13,7 +14,7 @@ struct ConnectionHold: ~Copyable {
     /// What the backup would write to.
     private let target: OpaquePointer
     private var backup: OpaquePointer?
-    private var source: OpaquePointer?
+    private var source: UnsafeMutablePointer<failure_artifacts_connection>?
 
     /// Prepares a hold on no connection yet, while discovery pauses; nil where there is no memory.
     init?() {
@@ -34,16 +35,16 @@ struct ConnectionHold: ~Copyable {
 
     /// Takes hold of a connection, nothing of which is read.
     ///
-    /// - Parameter handle: The connection, whose end has not been told yet.
+    /// - Parameter connection: The connection, whose end has not been told yet.
     /// - Returns: Whether it is held now; not if a thread is closing it.
-    mutating func take(_ handle: OpaquePointer) -> Bool {
+    mutating func take(_ connection: UnsafeMutablePointer<failure_artifacts_connection>) -> Bool {
         // Whoever closes it at this moment does not look for backups again, and ends it: to finish one would end it
         // for a second time.
-        guard !Self.isClosing(handle) else { return false }
-        backup = sqlite3_backup_init(target, "main", handle, "main")
+        guard !failure_artifacts_is_closing(connection) else { return false }
+        backup = sqlite3_backup_init(target, "main", connection.pointee.handle, "main")
         guard backup != nil else { return false }
-        guard Self.isClosing(handle) else {
-            source = handle
+        guard failure_artifacts_is_closing(connection) else {
+            source = connection
             return true
         }
         // Rather some bytes that nobody frees.
@@ -51,17 +52,12 @@ struct ConnectionHold: ~Copyable {
         return false
     }
 
-    /// Whether a connection is being closed: SQLite says then that its handle is misused.
-    private static func isClosing(_ handle: OpaquePointer) -> Bool {
-        sqlite3_errcode(handle) == SQLITE_MISUSE
-    }
-
     /// Lets go of it, which may end the connection.
     ///
     /// Where the close is not told of, and another thread is between the two steps of it, both would end the
     /// connection: it calls it closed, and then looks for backups. It gets the time to have done both.
     mutating func release() {
-        if let source, Self.isClosing(source) { sleep(microseconds: 5000) }
+        if let source, failure_artifacts_is_closing(source) { sleep(microseconds: 5000) }
         sqlite3_backup_finish(backup)
         backup = nil
         source = nil

@@ -98,7 +98,19 @@ extension ConnectionRegistry {
         }
     }
 
-    /// As above, of connections to a store that have ended while others of it are open.
+    /// The content of a database without a file at the end of its connection, which is being closed; nil before.
+    func imageAtEnd(of access: DiscoveredStore.Access) -> KeptImage? {
+        guard access.connection.path == nil, access.transaction == nil,
+            let lastUse = access.connection.lastUse
+        else { return nil }
+        return state.withLock { state in
+            state.images[access.connection.serial].last { image in
+                image.reason == .end && image.schema == access.schema && image.order >= lastUse.order
+            }
+        }
+    }
+
+    /// What ended connections to a store saw before a rollback, while others of it are open.
     func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
         state.withLock { $0.stores[main]?.remains?.imageBeforeRollback }
     }

@@ -4,8 +4,15 @@ package import FailureArtifactsSystem
 package struct DiscoveredStore: Sendable {
     /// A connection, and the name by which it has the store: `main`, `temp`, or what it was attached as.
     package struct Access: Sendable {
+        /// What a connection is doing in a database.
+        enum Transaction {
+            case none, read, write
+        }
+
         package let connection: DiscoveredConnection
         package let schema: String
+        /// The transaction that the connection has open; nil if another thread uses the connection.
+        let transaction: Transaction?
     }
 
     /// Where the store lives, as far as that is known without reading it.
@@ -22,8 +29,12 @@ package struct DiscoveredStore: Sendable {
     package let identity: FileStatus.Identity?
     /// Where its bytes can be read; nil where it has no file.
     let files: StoreFiles?
-    /// The test's own connection first: the one that this thread used last, then the others, the one used
-    /// last before those used earlier.
+    /// The test's own connection first: the one that this thread used last, then the others, the one used last
+    /// before those used earlier.
+    ///
+    /// SQLite doesn't report that a pending SELECT goes on. So if the one used last is in no transaction, a connection
+    /// of the same thread with a read transaction comes before it: only that one sees its state. In memory a
+    /// connection that writes comes first: while it writes, no other one can read.
     package let accesses: [Access]
     /// The content at the end of its last connection, where no file has it.
     let last: KeptImage?
@@ -102,12 +113,27 @@ package struct DiscoveredStore: Sendable {
     ///   - accesses: All connections that have it.
     init(_ database: ConnectedDatabase, _ accesses: [Access]) {
         let uses = accesses.map { (access: $0, use: $0.connection.lastUse) }
-        let sorted = uses.sorted { left, right in
+        var sorted = uses.sorted { left, right in
             let (a, b) = (left.use, right.use)
             if a?.isOnThisThread != b?.isOnThisThread { return a?.isOnThisThread == true }
             return (a?.order ?? 0, left.access.connection.serial)
                 > (b?.order ?? 0, right.access.connection.serial)
         }.map(\.access)
+        let preferred =
+            if database.path == nil {
+                sorted.firstIndex { $0.transaction == .write }
+            } else if sorted.first?.transaction == Access.Transaction.none {
+                zip(sorted.indices, sorted).first { index, access in
+                    access.transaction == .read
+                        && uses.contains {
+                            $0.access.connection.serial == access.connection.serial
+                                && $0.use?.isOnThisThread == true
+                        }
+                }?.0
+            } else {
+                Int?.none
+            }
+        if let preferred { sorted.insert(sorted.remove(at: preferred), at: 0) }
         let registry = ConnectionRegistry.shared
         let main = sorted.first { $0.schema == "main" }?.connection.main
         let images =
@@ -125,7 +151,8 @@ package struct DiscoveredStore: Sendable {
             owners: Set(accesses.compactMap(\.connection.owner)),
             users: accesses.reduce(into: []) { $0.formUnion($1.connection.users) },
             identity: database.identity, files: database.path.map { StoreFiles(path: $0) },
-            accesses: sorted, beforeRollback: isUsedSince == true ? nil : latest,
+            accesses: sorted, last: sorted.lazy.compactMap { registry.imageAtEnd(of: $0) }.first,
+            beforeRollback: isUsedSince == true ? nil : latest,
             endedLogs: main.map { registry.logs(ofEndedConnectionsTo: $0) } ?? KeptLogs(),
             baselines: main.map { registry.baselines(of: $0) } ?? [:])
     }

@@ -15,32 +15,19 @@ enum LendingRefusal: Error {
 /// A connection of the application, for the time it may be used.
 struct LentHandle {
     let handle: OpaquePointer
-    /// What keeps other threads from using it meanwhile.
-    fileprivate let protection: Protection
-    fileprivate let record: UnsafeMutablePointer<failure_artifacts_connection>
+    let record: UnsafeMutablePointer<failure_artifacts_connection>
 
-    fileprivate enum Protection {
-        /// Its mutex.
-        case mutex
-        /// That this thread is the one that uses it.
-        case thread
-        /// That all threads slept when they were looked at.
-        case rest
+    /// The ways to read one of its databases that disturb nothing, by the table in reading.h.
+    func permittedReading(of schema: String) -> failure_artifacts_reading {
+        failure_artifacts_permitted_reading(record, schema)
     }
 
-    /// Whether statements may be run on it: where no other thread can come in between, and no trace of the
-    /// application hears them.
-    ///
-    /// Else only those calls are made that touch nothing that compiling a statement does: the backup API.
-    var mayRunStatements: Bool {
-        if failure_artifacts_trace_is_replaced(record) { return false }
-        switch protection {
-        case .mutex: return true
-        case .thread:
-            // Where the application has handed the connection on, the next thread compiles a statement before
-            // it starts, and nothing tells of that. Inside a transaction nobody hands it on.
-            return sqlite3_get_autocommit(handle) == 0 || Threads.othersSleep()
-        case .rest: return false
+    /// What the connection is doing in a database, by `sqlite3_txn_state`.
+    func transaction(in schema: String) -> DiscoveredStore.Access.Transaction {
+        switch sqlite3_txn_state(handle, schema) {
+        case SQLITE_TXN_WRITE: .write
+        case SQLITE_TXN_READ: .read
+        default: .none
         }
     }
 }
@@ -80,7 +67,7 @@ extension DiscoveredConnection {
                     guard isPrivate || waitsForRest else { return Attempt.noMutex }
                     guard isPrepared else { return .unprepared }
                     guard failure_artifacts_lending_begins(record) else { return .noMutex }
-                    if hold?.take(handle) == true { return .lent }
+                    if hold?.take(record) == true { return .lent }
                     failure_artifacts_lending_ends(record)
                     return .noMutex
                 }
@@ -108,7 +95,9 @@ extension DiscoveredConnection {
                 sleep(microseconds: 500)
             case .entered(let mutex):
                 defer { sqlite3_mutex_leave(mutex) }
-                return body(LentHandle(handle: handle, protection: .mutex, record: record))
+                // This thread may be inside the close, in a destructor of the application's.
+                if failure_artifacts_is_closing(record) { throw .ended }
+                return body(LentHandle(handle: handle, record: record))
             case .busy:
                 guard Instant.now < deadline else { throw .busy }
                 sleep(microseconds: 200)
@@ -123,8 +112,7 @@ extension DiscoveredConnection {
         // Another test may use a connection that both have, at this moment.
         let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }
-        return body(
-            LentHandle(handle: handle, protection: isOnThisThread ? .thread : .rest, record: record))
+        return body(LentHandle(handle: handle, record: record))
     }
 
     /// Whether nobody is using the connection: over a while the threads that might sleep, none has run a
@@ -152,69 +140,5 @@ extension DiscoveredConnection {
     private enum Attempt {
         case lent, noMutex, unprepared, busy
         case entered(OpaquePointer)
-    }
-
-    /// Whether the last call that the application made on the connection failed, so that it may be about to
-    /// ask for the error.
-    var hasError: Bool {
-        let code = sqlite3_errcode(handle)
-        // After success SQLITE_ROW and SQLITE_DONE stand there too.
-        return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE
-    }
-
-    /// Runs statements on a lent connection and gives it back with the error state it had.
-    ///
-    /// SQLite tells an application's error log of the call that restores an error, so that this is only for
-    /// what can't be left out.
-    ///
-    /// - Parameter body: Uses the handle.
-    /// - Returns: What `body` returns.
-    func withErrorStateKept<Result>(_ body: (OpaquePointer) -> Result) -> Result {
-        guard hasError else { return body(handle) }
-        let code = sqlite3_extended_errcode(handle)
-        let message = String(cString: sqlite3_errmsg(handle))
-        let result = body(handle)
-        message.withCString { failure_artifacts_restore_error(record, code, $0) }
-        return result
-    }
-
-    /// Has the cache of a lent connection hold all of a database that it writes to.
-    ///
-    /// With a cache that is too small, reading has SQLite write pages of the open transaction to the file, for
-    /// which it locks everybody out (<https://www.sqlite.org/pragma.html#pragma_cache_spill>, a setting that does
-    /// not work inside a transaction).
-    ///
-    /// - Parameters:
-    ///   - schema: The database's name.
-    ///   - handle: The connection.
-    ///   - body: Reads it.
-    /// - Returns: What `body` returns.
-    func withRoom<Result>(
-        for schema: String, on handle: OpaquePointer, _ body: () -> Result
-    ) -> Result {
-        let schema = quotedIdentifier(schema)
-        func number(_ pragma: String) -> Int64? {
-            text(of: "PRAGMA \(schema).\(pragma)", on: handle).flatMap { Int64($0) }
-        }
-        guard let size = number("cache_size"), let pages = number("page_count"),
-            let pageSize = number("page_size"), pageSize > 0
-        else { return body() }
-        // A negative size is one in KiB. Pages that have changed may fill nine tenths of the cache.
-        let room = size < 0 ? -size * 1024 / pageSize : size
-        let need = pages + pages / 4 + 100
-        guard room < need else { return body() }
-        _ = text(of: "PRAGMA \(schema).cache_size = \(need)", on: handle)
-        defer { _ = text(of: "PRAGMA \(schema).cache_size = \(size)", on: handle) }
-        return body()
-    }
-
-    /// The first value a statement gives on a lent connection, as text; nil where it fails.
-    func text(of sql: String, on handle: OpaquePointer) -> String? {
-        var statement: OpaquePointer?
-        defer { sqlite3_finalize(statement) }
-        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
-            sqlite3_step(statement) == SQLITE_ROW, let text = sqlite3_column_text(statement, 0)
-        else { return nil }
-        return String(cString: text)
     }
 }

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsDiscovery
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -12,15 +13,17 @@ struct SerializedImage: ~Copyable {
     ///
     /// - Parameters:
     ///   - schema: The database's name.
-    ///   - handle: The connection.
-    /// - Throws: Why there is none.
-    init(of schema: String, on handle: OpaquePointer) throws(SQLiteError) {
-        var size: sqlite3_int64 = 0
-        let image = sqlite3_serialize(handle, schema, &size, 0)
-        guard image != nil || size == 0 else {
-            throw SQLiteError("copy a store inside a transaction", handle: handle)
+    ///   - lent: The connection, in an explicit transaction.
+    /// - Throws: SQLite's error.
+    init(of schema: String, on lent: LentHandle) throws(SQLiteError) {
+        var size: Int64 = 0
+        var code: CInt = SQLITE_OK
+        let image = failure_artifacts_serialize_keeping_error(lent.record, schema, &size, &code)
+        guard size >= 0 else {
+            throw SQLiteError(
+                "copy a store inside a transaction", code: code == SQLITE_OK ? SQLITE_NOMEM : code)
         }
-        start = image
+        start = image?.assumingMemoryBound(to: UInt8.self)
         self.size = Int(size)
     }
 

@@ -26,6 +26,8 @@ package struct Snapshot: Sendable {
     }
 
     package var method: Method = .described
+    /// True if there is nothing to keep: a connection's temporary schema without tables.
+    package var isNothing = false
     package var storage: Storage
     /// Whether the copy is one state that the store really had.
     package var isConsistent = false

@@ -1,18 +1,35 @@
+internal import CFailureArtifactsDiscovery
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 // The rungs that read a store through SQLite.
 extension SnapshotAttempt {
-    /// Copies through the test's own connection, if that is safe and, but as the last resort, better than a
-    /// connection of our own.
+    /// Copies through the test's own connection, where the table in reading.h allows it.
     ///
-    /// - Parameter isLastResort: Whether nothing else is left.
-    /// - Returns: How the copy was made; nil where a connection of our own is to be preferred.
-    /// - Throws: Why it could not be made.
+    /// - Parameter isLastResort: True if nothing else is left.
+    /// - Returns: The way in which the copy was made; nil if the store's files are to be read.
+    /// - Throws: The reason why it could not be made.
     mutating func copyThroughOwnConnection(
         isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let access = store.accesses.first else { return nil }
+        var failure: SnapshotFailure?
+        // Of a store without a file, another connection may give what the first one can't.
+        for access in store.path == nil ? store.accesses[...] : store.accesses.prefix(1) {
+            do {
+                return try copyThrough(access, isLastResort: isLastResort)
+            } catch {
+                if failure == nil { failure = error }
+                if snapshot.excessiveBytes != nil { break }
+                try? FileSystem.remove(targets.copy)
+            }
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private mutating func copyThrough(
+        _ access: DiscoveredStore.Access, isLastResort: Bool
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
         // Whoever is inside the connection for longer is not the test, and there is another way.
         let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
         do {
@@ -20,7 +37,7 @@ extension SnapshotAttempt {
                 until: patience, waitsForRest: store.path == nil
             ) { lent in
                 Result { () throws(SnapshotFailure) in
-                    try copy(access, lent, isLastResort: isLastResort)
+                    try copy(access.schema, lent, isLastResort: isLastResort)
                 }
             }
             return try result.get()
@@ -33,75 +50,72 @@ extension SnapshotAttempt {
     }
 
     private mutating func copy(
-        _ access: DiscoveredStore.Access, _ lent: LentHandle, isLastResort: Bool
+        _ schema: String, _ lent: LentHandle, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        let (connection, handle) = (access.connection, lent.handle)
-        let transaction = sqlite3_txn_state(handle, access.schema)
-        snapshot.isTransactionOpen = transaction == SQLITE_TXN_WRITE
-        if lent.mayRunStatements && !connection.hasError {
-            learnJournalMode(of: access, handle)
-            if store.path == nil { try checkSize(of: Self.contentSize(of: access, handle)) }
-        }
-        if transaction == SQLITE_TXN_WRITE {
-            // The backup API refuses a source that writes.
-            try connection.withErrorStateKept { handle in
-                connection.withRoom(for: access.schema, on: handle) {
-                    Result { () throws(SnapshotFailure) in try serialize(access.schema, of: handle) }
-                }
-            }.get()
+        let transaction = lent.transaction(in: schema)
+        snapshot.isTransactionOpen = transaction == .write
+        let permitted = lent.permittedReading(of: schema)
+        switch permitted {
+        case failure_artifacts_reads_by_serializing:
+            try serialize(schema, of: lent)
             return .serialize
-        }
-        if !isLastResort, transaction == SQLITE_TXN_NONE, fileIsInPlace {
-            // Reading would take a lock that a writer may meet.
-            if journal == .rollback { return nil }
+        case failure_artifacts_reads_by_backup: break
+        case failure_artifacts_reads_files:
+            if fileIsInPlace && store.foreignVFS == nil { return nil }
+            if store.foreignVFS != nil {
+                let version = failure_artifacts_read_version(lent.handle, schema)
+                snapshot.journalMode = [1: "delete", 2: "wal"][version]
+            }
             // Without a mutex nothing keeps another thread from starting to use the connection now.
-            if sqlite3_db_mutex(handle) == nil { return nil }
+            if !isLastResort, fileIsInPlace, sqlite3_db_mutex(lent.handle) == nil { return nil }
+            // Nobody else reads a file without a name, or knows what its bytes mean.
+            guard failure_artifacts_leaves_no_wal(lent.handle, schema) else {
+                throw SnapshotFailure(
+                    "The connection has not read the store yet, and reading it now would create a WAL.")
+            }
+        default: throw SnapshotFailure(permitted)
         }
-        // Whoever has locked everybody out does not have to be waited for where the files can be read.
-        let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
-        try backUp(access.schema, of: handle, to: targets.copy, until: patience)
+        if store.path == nil, sizeLimit(of: schema, lent) > limits.maximumBytes {
+            try checkSize(of: size(of: schema, lent))
+        }
+        try backUp(schema, of: lent.handle, to: targets.copy, until: deadline)
+        hasReadTransaction = transaction == .read
         return .ownConnection
     }
 
-    private mutating func learnJournalMode(of access: DiscoveredStore.Access, _ handle: OpaquePointer) {
-        // On a connection that was never used, a PRAGMA would read the schema and may meet a lock.
-        guard store.path == nil || (access.connection.lastUse?.order ?? 0) > 0 else { return }
-        // Of one that was used for other things only, it would play back what a dead process has left.
-        if let files = store.files, sqlite3_txn_state(handle, access.schema) == SQLITE_TXN_NONE,
-            Self.isLive(files.journal)
-        {
-            return
-        }
-        let schema = quotedIdentifier(access.schema)
-        snapshot.journalMode = access.connection.text(of: "PRAGMA \(schema).journal_mode", on: handle)
+    /// An upper limit for the size of a database in bytes.
+    private func sizeLimit(of schema: String, _ lent: LentHandle) -> UInt64 {
+        UInt64(max(0, failure_artifacts_size_limit(lent.handle, schema)))
     }
 
-    private static func contentSize(
-        of access: DiscoveredStore.Access, _ handle: OpaquePointer
-    ) -> UInt64? {
-        func number(_ pragma: String) -> UInt64? {
-            let sql = "PRAGMA \(quotedIdentifier(access.schema)).\(pragma)"
-            return access.connection.text(of: sql, on: handle).flatMap { UInt64($0) }
-        }
-        guard let count = number("page_count"), let size = number("page_size") else { return nil }
-        return count * size
+    /// The size in bytes of a database without a file, as the backup API tells it.
+    private func size(of schema: String, _ lent: LentHandle) -> UInt64 {
+        let pages = failure_artifacts_page_count(lent.handle, schema)
+        guard pages > 0 else { return 0 }
+        // In memory a page takes up less than twice its size, which is a power of two.
+        let most = min(sizeLimit(of: schema, lent) / UInt64(pages), 65_536)
+        var pageSize: UInt64 = 512
+        while pageSize * 2 <= most { pageSize *= 2 }
+        return UInt64(pages) * pageSize
     }
 
     /// Writes what `sqlite3_serialize` gives: the pages as the connection sees them, with what it has not
     /// committed.
     ///
     /// The image is as large as the store, and in memory.
-    private func serialize(_ schema: String, of handle: OpaquePointer) throws(SnapshotFailure) {
-        var size: sqlite3_int64 = 0
-        // With NOCOPY it only measures.
-        _ = sqlite3_serialize(handle, schema, &size, CUnsignedInt(SQLITE_SERIALIZE_NOCOPY))
-        guard size <= limits.maximumMemory else {
-            throw SnapshotFailure(
-                "A transaction was open, and the store has \(size) bytes, more than the "
-                    + "\(limits.maximumMemory) that may be copied through memory.")
+    private mutating func serialize(_ schema: String, of lent: LentHandle) throws(SnapshotFailure) {
+        let limit = sizeLimit(of: schema, lent)
+        if limit > min(limits.maximumBytes, UInt64(limits.maximumMemory)) {
+            let bytes = max(0, failure_artifacts_serialized_size(lent.handle, schema))
+            try checkSize(of: UInt64(bytes))
+            guard bytes <= limits.maximumMemory else {
+                throw SnapshotFailure(
+                    "A transaction was open, and the store has \(bytes) bytes, more than the "
+                        + "\(limits.maximumMemory) that may be copied through memory.")
+            }
         }
         do {
-            let image = try image(of: schema, on: handle)
+            let image = try image(of: schema, on: lent)
             let file = try File(creating: targets.copy)
             try file.write(image.bytes, at: 0)
             try file.close()
@@ -111,11 +125,11 @@ extension SnapshotAttempt {
     }
 
     /// An image all of whose pages could be read.
-    private func image(of schema: String, on handle: OpaquePointer) throws -> SerializedImage {
-        let first = try SerializedImage(of: schema, on: handle)
+    private func image(of schema: String, on lent: LentHandle) throws -> SerializedImage {
+        let first = try SerializedImage(of: schema, on: lent)
         if first.isFull { return first }
         // Either it has empty pages, or some could not be read.
-        let second = try SerializedImage(of: schema, on: handle)
+        let second = try SerializedImage(of: schema, on: lent)
         if second.isFull { return second }
         guard first.isEqual(to: second) else {
             throw SnapshotFailure("A page could not be read when the store was copied.")
@@ -151,12 +165,12 @@ extension SnapshotAttempt {
     mutating func copyThroughSecondConnection(
         to target: String, until deadline: Instant
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let original = store.path, fileIsInPlace else { return nil }
+        guard let original = store.path, fileIsInPlace, mayOpenAnotherConnection else { return nil }
         do {
             let source = try Connection(
                 path: original, mode: .readOnly, vfs: store.foreignVFS,
                 busyTimeout: Instant.now.seconds(until: deadline))
-            if snapshot.journalMode == nil,
+            if snapshot.journalMode == nil, store.foreignVFS != nil,
                 case .text(let mode) = try source.value(of: "PRAGMA journal_mode")
             {
                 snapshot.journalMode = mode
@@ -166,6 +180,22 @@ extension SnapshotAttempt {
         } catch {
             throw SnapshotFailure(error)
         }
+    }
+
+    /// True if a connection of our own to the store leaves no file behind, and has the locks of the store's others.
+    ///
+    /// The first reader of a store in WAL mode creates a WAL and its index.
+    private var mayOpenAnotherConnection: Bool {
+        guard let files = store.files, !store.hasOtherLocks else { return false }
+        if FileSystem.regularFile(files.walIndex) != nil { return true }
+        if store.foreignVFS == nil { return journal == .rollback }
+        let reader = store.accesses.first { $0.connection.path == store.path && $0.schema == "main" }
+        guard let connection = reader?.connection else { return false }
+        let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { lent in
+            failure_artifacts_leaves_no_wal(lent.handle, "main")
+        }
+        // Another thread uses the connection, and has done so.
+        return leavesNone ?? ((connection.lastUse?.order ?? 0) > 0)
     }
 
     /// Copies all pages in one step: in several, each write to the source would start the copy anew.

@@ -15,16 +15,39 @@ extension SnapshotAttempt {
         return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
     }
 
+    /// Learns the journal mode of a store from its files; only what the file says outlives the connection.
+    ///
+    /// Of the rollback modes, an emptied journal tells `truncate` and one with a cleared header `persist`. The
+    /// others, `memory` and `off` among them, look like `delete`.
+    mutating func learnJournalMode() {
+        guard let files = store.files, store.foreignVFS == nil else {
+            if store.path == nil && store.storage == .memory { snapshot.journalMode = "memory" }
+            return
+        }
+        switch journal {
+        case .wal: snapshot.journalMode = "wal"
+        case .rollback:
+            let journal = FileSystem.regularFile(files.journal)
+            // In a transaction, or with `locking_mode` EXCLUSIVE, every mode has a journal there.
+            let isIdle = store.accesses.allSatisfy { $0.transaction != .write } && !isLocked(files)
+            snapshot.journalMode =
+                switch journal?.size {
+                case 0? where isIdle: "truncate"
+                case .some where isIdle && !Self.isLive(files.journal): "persist"
+                default: "delete"
+                }
+        case .unknown: break
+        }
+    }
+
     /// Copies the files of an open store without a lock: with one, a writer that comes meanwhile may be
     /// refused, and the test would see what it does not see otherwise.
     ///
-    /// - Returns: How the copy was made; nil where a connection is better: inside a transaction, and for a
-    ///   WAL that is checkpointed all the time, in which a reader is in hardly anybody's way.
+    /// - Returns: The way in which the copy was made; nil if a connection is better: for a WAL that is
+    ///   checkpointed all the time, in which a reader is in hardly anybody's way.
     /// - Throws: Why it could not be made.
     mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let files = store.files, fileIsInPlace, snapshot.isTransactionOpen != true else {
-            return nil
-        }
+        guard let files = store.files, fileIsInPlace else { return nil }
         // A WAL may be much larger than what it makes of the store.
         if sizeOfFiles > limits.maximumBytes { return nil }
         switch journal {
@@ -292,10 +315,9 @@ extension SnapshotAttempt {
 
     private mutating func recoverCopy(hasJournal: Bool) throws(SQLiteError) {
         let copy = try Connection(path: targets.copy, mode: .readWrite)
-        if case .text(let mode) = try copy.value(of: "PRAGMA journal_mode"), snapshot.journalMode == nil
-        {
-            snapshot.journalMode = mode
-        }
+        // SQLite opens files lazily.
+        guard case .text(let mode) = try copy.value(of: "PRAGMA journal_mode") else { return }
+        if snapshot.journalMode == nil { snapshot.journalMode = mode }
         guard hasJournal else { return }
         guard try copy.value(of: "PRAGMA journal_mode = delete") == .text("delete") else {
             throw SQLiteError("fold the journal", code: SQLITE_ERROR)

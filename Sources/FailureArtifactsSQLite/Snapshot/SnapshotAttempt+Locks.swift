@@ -22,6 +22,12 @@ extension SnapshotAttempt {
             case .rollback, .unknown: Self.holder(of: LockByte.reserved, in: files.database)
             }
         guard let writer else { return }
+        // With `locking_mode` EXCLUSIVE the locks outlive the transaction.
+        if writer.process == getpid(), !store.accesses.isEmpty,
+            store.accesses.allSatisfy({ $0.transaction.map { $0 != .write } ?? false })
+        {
+            return
+        }
         let who =
             writer.process == getpid() ? "Another connection" : "Another process (\(writer.process))"
         snapshot.warnings.append(
@@ -45,6 +51,11 @@ extension SnapshotAttempt {
         // An emptied journal is left by `journal_mode` TRUNCATE and PERSIST, to anybody who comes later, and by
         // `locking_mode` EXCLUSIVE: then its owner has it open and will write to it first.
         return !OpenFiles.has(holder.process, open: journal.identity)
+    }
+
+    /// True if a connection has locked the database file for itself.
+    func isLocked(_ files: StoreFiles) -> Bool {
+        Self.holder(of: LockByte.firstShared, in: files.database) != nil
     }
 
     /// Whether a rollback journal would be played back

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsDiscovery
 internal import FailureArtifactsSystem
 
 /// One run down the ladder of ways to copy a store.
@@ -7,6 +8,8 @@ struct SnapshotAttempt {
     let limits: Snapshotter
     let deadline: Instant
     var snapshot: Snapshot
+    /// True if the copy was made inside a read transaction, which may see an older state than others.
+    var hasReadTransaction = false
 
     init(store: DiscoveredStore, targets: Snapshotter.Targets, limits: Snapshotter) {
         self.store = store
@@ -14,12 +17,16 @@ struct SnapshotAttempt {
         self.limits = limits
         deadline = Instant.now.advanced(bySeconds: limits.timeLimit)
         snapshot = Snapshot(storage: store.storage)
-        snapshot.vfs = store.foreignVFS
+        snapshot.vfs = store.vfs
     }
 
     /// Tries the rungs in turn, the first that applies and succeeds makes the copy.
     mutating func run() {
+        // The application's limit on SQLite's memory is not meant for the copy.
+        let extra = failure_artifacts_raise_heap_limit(Int64(clamping: limits.maximumMemory) * 2)
+        defer { failure_artifacts_lower_heap_limit(extra) }
         measureFiles()
+        learnJournalMode()
         let index = store.files.flatMap { WriteAheadLogIndex(ofFile: $0.walIndex) }
         var failures: [SnapshotFailure] = []
         for rung in rungs {
@@ -28,6 +35,7 @@ struct SnapshotAttempt {
                 try makeStandalone(targets.copy)
                 // With what was in its WAL a store may be larger than its file.
                 try checkSize(of: FileSystem.regularFile(targets.copy)?.size)
+                try separateTemporarySchema()
                 snapshot.method = method
                 // A store that had to be copied by its bytes says itself whether they fit together.
                 if method != .fileCopy { snapshot.isConsistent = true }
@@ -39,8 +47,10 @@ struct SnapshotAttempt {
                     }
                 case .beforeRollback: copyStateAfterRollback()
                 default:
+                    if hasReadTransaction && journal == .wal { copyNewerState() }
                     if method == .ownConnection || method == .secondConnection {
-                        recordHistory(besides: targets.copy, since: index)
+                        let newest = snapshot.hasCommittedCopy ? targets.committed : nil
+                        recordHistory(besides: newest ?? targets.copy, since: index)
                     }
                     noteOtherWriters()
                     guard snapshot.isTransactionOpen == true else { break }
@@ -71,12 +81,13 @@ struct SnapshotAttempt {
         if store.accesses.isEmpty {
             rungs += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
         } else if store.path == nil {
-            rungs += [.ownAsLastResort]
+            rungs += store.last == nil ? [.ownAsLastResort] : [.ownAsLastResort, .imageAtClose]
         } else if store.foreignVFS != nil {
             // What the file's bytes mean is the VFS's secret.
             rungs += [.own, .secondConnection, .ownAsLastResort, .fileCopy]
         } else {
-            rungs += [.own, .unlockedFileCopy, .secondConnection, .ownAsLastResort, .fileCopy]
+            rungs += [.own, .unlockedFileCopy, .secondConnection]
+            rungs += fileIsInPlace ? [.fileCopy] : [.ownAsLastResort, .fileCopy]
         }
         return rungs
     }
@@ -102,7 +113,7 @@ struct SnapshotAttempt {
         case .unlockedFileCopy: return try copyFilesOfOpenStore()
         case .secondConnection:
             // A reader would be in a writer's way.
-            if journal == .rollback && snapshot.isTransactionOpen != true { return nil }
+            if journal == .rollback { return nil }
             return try copyThroughSecondConnection(to: targets.copy, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
         case .fileCopy: return try copyFiles()
@@ -196,6 +207,16 @@ struct SnapshotAttempt {
         }
     }
 
+    /// Makes a second copy of what others see, if that is not what the test's read transaction sees.
+    private mutating func copyNewerState() {
+        copyCommittedState()
+        guard snapshot.hasCommittedCopy, let target = targets.committed,
+            (try? FileSystem.hasSameContent(File(reading: target), File(reading: targets.copy))) != false
+        else { return }
+        try? FileSystem.remove(target)
+        snapshot.hasCommittedCopy = false
+    }
+
     /// Makes that copy where the test's connection has locked everybody out, as a transaction does that has
     /// outgrown its cache: the journal undoes in the copy what is in the file of it.
     ///
@@ -232,7 +253,7 @@ struct SnapshotAttempt {
             store,
             to: Snapshotter.Targets(
                 copy: target, committed: nil, raw: targets.raw, history: targets.history))
-        snapshot.journalMode = after.journalMode
+        snapshot.journalMode = after.journalMode ?? snapshot.journalMode
         snapshot.hasCommittedCopy = after.method != .described
         if let reason = after.reason {
             snapshot.warnings.append("The state after the rollback could not be copied. \(reason)")
@@ -268,8 +289,21 @@ struct SnapshotAttempt {
 }
 
 extension DiscoveredStore {
-    /// The VFS of its connections, where it is not the system's own.
-    var foreignVFS: String? { accesses.lazy.compactMap(\.connection.vfs).first }
+    /// The VFS of its connections, where it is not the system's default.
+    var vfs: String? { accesses.lazy.compactMap(\.connection.vfs).first }
+
+    /// SQLite's own VFSs, which differ in how they lock a file, not in its bytes (<https://www.sqlite.org/vfs.html>).
+    private static let vfsOfSystem: Set = [
+        "unix", "unix-none", "unix-dotfile", "unix-excl", "unix-flock", "unix-afp", "unix-nfs",
+        "unix-posix",
+        "unix-proxy", "unix-namedsem",
+    ]
+
+    /// The VFS of its connections, where only that VFS knows what the file's bytes mean.
+    var foreignVFS: String? { vfs.flatMap { Self.vfsOfSystem.contains($0) ? nil : $0 } }
+
+    /// True if its connections lock the file in another way than the system's default VFS.
+    var hasOtherLocks: Bool { vfs != nil && foreignVFS == nil }
 }
 
 extension Sequence where Element: Hashable {

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsDiscovery
 internal import FailureArtifactsSystem
 
 /// Why a rung of the ladder did not give a copy.
@@ -22,6 +23,24 @@ struct SnapshotFailure: Error {
             self.init("The system could not \(error.operation) '\(error.path)': \(error.reason).")
         default:
             self.init("\(error)")
+        }
+    }
+
+    /// The reason why nothing may be run on a connection, by the table in reading.h.
+    init(_ state: failure_artifacts_reading) {
+        switch state {
+        case failure_artifacts_is_being_closed:
+            reason = "The connection was being closed."
+        case failure_artifacts_is_writing:
+            reason =
+                "The connection was inside a commit, a statement that writes, or a backup to it, which reading it "
+                + "would have disturbed."
+        case failure_artifacts_is_interrupted:
+            reason = "The connection was interrupted, so that SQLite would not read it."
+        default:
+            reason =
+                "SQLite was in use before the product was loaded, so that reading the connection could have made it "
+                + "write its transaction to the file."
         }
     }
 

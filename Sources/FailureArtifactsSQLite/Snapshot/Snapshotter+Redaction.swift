@@ -36,7 +36,7 @@ extension Snapshotter {
             snapshot.warnings.append(
                 "The files of '\(store.path ?? "")' as they were are left out: they cannot be redacted.")
         }
-        guard snapshot.method != .described else { return snapshot }
+        guard snapshot.method != .described, !snapshot.isNothing else { return snapshot }
         if targets.history != nil, snapshot.journalMode == "wal" || (snapshot.walBytes ?? 0) > 0 {
             snapshot.history = HistoryRecorder.Summary()
             snapshot.history?.reason = "A history of pages cannot be redacted, so that there is none."

@@ -46,14 +46,14 @@ import Testing
         }
     }
 
-    @Test func ofTheTestsOwnConnection() throws {
+    @Test func ofAnOpenStore() throws {
         try withTemporaryDirectory { directory in
             let application = try ApplicationHandle(directory + "/shop.sqlite")
             try application.run(transactions)
             let snapshot = try Witness.undisturbed(path: directory + "/shop.sqlite") {
                 capture(try application.store, in: directory)
             }
-            #expect(snapshot.method == .ownConnection)
+            #expect(snapshot.method == .fileCopy)
             #expect(snapshot.history?.transactions == 3 && snapshot.history?.reason == nil)
             #expect(try states(directory) == expected)
         }

@@ -78,7 +78,7 @@ extension ProcessWideTests {
                     try FileSystem.remove(directory + "/" + name)
                 }
                 let asserted = capture(try application.store, in: directory)
-                #expect(asserted.method == (mode == "delete" ? .fileCopy : .ownConnection))
+                #expect(asserted.method == (mode == ":memory:" ? .ownConnection : .fileCopy))
                 #expect(asserted.isTransactionOpen == false && !asserted.hasCommittedCopy)
                 #expect(try copied(directory) == "1")
             }

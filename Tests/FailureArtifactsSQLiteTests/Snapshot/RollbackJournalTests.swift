@@ -7,6 +7,9 @@ import Testing
 /// Stores with a rollback journal, and what others lock of them.
 @Suite struct RollbackJournalTests {
     private static let modes = ["delete", "truncate", "persist", "memory", "off"]
+    /// The mode that a store's files tell; a PRAGMA would disturb the connection.
+    private static func visible(_ mode: String) -> String { isOnDisk(mode) ? mode : "delete" }
+
     /// Whether a journal on the disk can undo what somebody has begun to write.
     private static func isOnDisk(_ mode: String) -> Bool { mode != "memory" && mode != "off" }
 
@@ -25,7 +28,7 @@ import Testing
                 capture(try application.store, in: directory)
             }
 
-            #expect(snapshot.method == .fileCopy && snapshot.journalMode == mode)
+            #expect(snapshot.method == .fileCopy && snapshot.journalMode == Self.visible(mode))
             #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
             #expect(snapshot.warnings.isEmpty)
             try expectStandalone(directory + "/copy.sqlite")
@@ -172,7 +175,8 @@ import Testing
             }
 
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
-            #expect(snapshot.journalMode == mode && snapshot.isTransactionOpen == false)
+            // Every mode has a journal then.
+            #expect(snapshot.journalMode == "delete" && snapshot.isTransactionOpen == false)
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory, untouched) == "400|400")
             #expect(try other.run("SELECT * FROM big") == ["database is locked"])

@@ -25,7 +25,7 @@ import Testing
                 capture(try application.store, in: directory)
             }
 
-            #expect(snapshot.method == .ownConnection)
+            #expect(snapshot.method == .fileCopy)
             #expect(snapshot.isConsistent && snapshot.reason == nil && snapshot.warnings.isEmpty)
             #expect(snapshot.journalMode == "wal" && snapshot.isTransactionOpen == false)
             try expectStandalone(directory + "/copy.sqlite")
@@ -49,6 +49,9 @@ import Testing
 
             #expect(snapshot.method == .ownConnection)
             #expect(try copied(directory) == "1")
+            // What everybody else sees.
+            #expect(snapshot.hasCommittedCopy && snapshot.isTransactionOpen == false)
+            #expect(try copied(directory, committed: true) == "1\n2")
         }
     }
 
@@ -72,7 +75,7 @@ import Testing
                 capture(try application.store, in: directory)
             }
 
-            #expect(snapshot.method == (hasMutex ? .ownConnection : .fileCopy))
+            #expect(snapshot.method == .fileCopy)
             #expect(snapshot.isConsistent)
             try expectStandalone(directory + "/copy.sqlite")
             let rows = "SELECT count(*), sum(a = id) FROM big"
@@ -136,7 +139,7 @@ import Testing
 
             #expect(start.elapsed < 5)
             #expect(snapshot.isConsistent && snapshot.isTransactionOpen == isInTransaction)
-            #expect(snapshot.method == (isInTransaction ? .serialize : .ownConnection))
+            #expect(snapshot.method == (isInTransaction ? .serialize : .fileCopy))
             #expect(try copied(directory) == (isInTransaction ? "1\n2" : "1"))
             if isInTransaction {
                 #expect(snapshot.hasCommittedCopy)
