@@ -83,13 +83,11 @@ static failure_artifacts_image image_of(
     bool ends_untouched =
         reason == failure_artifacts_is_ending && sqlite3_txn_state(handle, schema) != SQLITE_TXN_WRITE;
     if (reading != failure_artifacts_reads_by_serializing && !ends_untouched) return image;
-    image.size = failure_artifacts_size_limit(handle, schema);
-    // Larger than it is at most: pages in memory take up more than they hold.
-    if (image.size / 2 > limit) return image;
+    if (failure_artifacts_size_limit(handle, schema) > limit) {
+        image.size = failure_artifacts_serialized_size(handle, schema);
+        if (image.size > limit) return image;
+    }
     image.bytes = failure_artifacts_serialize(handle, schema, &image.size);
-    if (image.size <= limit) return image;
-    sqlite3_free(image.bytes);
-    image.bytes = NULL;
     return image;
 }
 
