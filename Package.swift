@@ -139,17 +139,24 @@ let package = Package(
             swiftSettings: settings),
 
         // Tests.
+        .target(
+            name: "FailureArtifactsTestPrograms", path: "Tests/FailureArtifactsTestPrograms",
+            swiftSettings: settings),
         .testTarget(
-            name: "FailureArtifactsSystemTests", dependencies: ["FailureArtifactsSystem"],
+            name: "FailureArtifactsSystemTests",
+            dependencies: ["FailureArtifactsSystem", "FailureArtifactsTestPrograms"],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsZipTests",
-            dependencies: ["FailureArtifactsZip", "FailureArtifactsSystem"], swiftSettings: settings),
+            dependencies: [
+                "FailureArtifactsTestPrograms", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsBundleTests",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSystem",
-                "FailureArtifactsZip",
+                "FailureArtifactsTestPrograms", "FailureArtifactsZip",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -164,7 +171,7 @@ let package = Package(
             // What a recorder or a redaction writes is read again.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
+                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery", "FailureArtifactsTestPrograms",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
@@ -174,7 +181,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem",
+                "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
             ],
             exclude: ["CoreData/store.py"],
             swiftSettings: settings),
