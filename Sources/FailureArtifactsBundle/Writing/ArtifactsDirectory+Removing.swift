@@ -72,7 +72,7 @@ extension ArtifactsDirectory {
         do throws(SystemError) {
             names = try FileSystem.contents(ofDirectory: path)
         } catch {
-            // Whoever removed the last capture has removed the empty directory as well.
+            // Discarding the last capture also removes the directory, if there is no bundle in it.
             guard error.isNotFound else { throw error }
             return files.map { _ in .gone }
         }
