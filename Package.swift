@@ -139,17 +139,24 @@ let package = Package(
             swiftSettings: settings),
 
         // Tests.
+        .target(
+            name: "FailureArtifactsTestPrograms", path: "Tests/FailureArtifactsTestPrograms",
+            swiftSettings: settings),
         .testTarget(
-            name: "FailureArtifactsSystemTests", dependencies: ["FailureArtifactsSystem"],
+            name: "FailureArtifactsSystemTests",
+            dependencies: ["FailureArtifactsSystem", "FailureArtifactsTestPrograms"],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsZipTests",
-            dependencies: ["FailureArtifactsZip", "FailureArtifactsSystem"], swiftSettings: settings),
+            dependencies: [
+                "FailureArtifactsTestPrograms", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsBundleTests",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSystem",
-                "FailureArtifactsZip",
+                "FailureArtifactsTestPrograms", "FailureArtifactsZip",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -166,6 +173,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
                 "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery", "CFailureArtifactsTestInstall",
+                "FailureArtifactsTestPrograms",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
@@ -175,7 +183,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem",
+                "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
             ],
             exclude: ["CoreData/store.py"],
             swiftSettings: settings),

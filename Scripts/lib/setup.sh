@@ -20,19 +20,21 @@ fail() {
     exit 1
 }
 
-# quietly LOG COMMAND…: runs a noisy command, and shows what it said only if it fails.
+# quietly LOG COMMAND…: runs a noisy command, and shows its output only if it fails. Returns the command's status.
 quietly() {
-    local log=$1
+    local log=$1 status=0
     shift
     mkdir -p "$(dirname "$log")"
-    if "$@" >"$log" 2>&1; then return 0; fi
-    local status=$?
+    # Not `if COMMAND; then …; fi`: afterwards, `$?` is 0 whatever the command returned.
+    "$@" >"$log" 2>&1 || status=$?
+    if [ "$status" -eq 0 ]; then return 0; fi
     cat "$log"
     printf 'This failed with status %d: %s\n' "$status" "$*" >&2
     return "$status"
 }
 
 missing=()
+knows_packages=no
 
 # need_command COMMAND PACKAGE
 need_command() {
@@ -60,7 +62,10 @@ install_missing() {
     fi
     printf 'Installing %s.\n' "${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
-    quietly "$build/logs/apt-update.log" ${as_root[@]+"${as_root[@]}"} apt-get update
+    if [ "$knows_packages" = no ]; then
+        quietly "$build/logs/apt-update.log" ${as_root[@]+"${as_root[@]}"} apt-get update
+        knows_packages=yes
+    fi
     quietly "$build/logs/apt-install.log" ${as_root[@]+"${as_root[@]}"} "${install[@]}"
     missing=()
 }
@@ -77,14 +82,27 @@ set_up() {
     install_missing
 }
 
-# What the tests need besides; sets `python`, which can import jsonschema and yaml.
-set_up_tests() {
+# Installs the programs of the unit tests and of the core integration tests; sets `python`, which can import
+# jsonschema and yaml.
+set_up_core_tests() {
     set_up
     need_command python3 python3
     need_command bsdtar libarchive-tools
     need_command zip zip
     need_command sqldiff sqlite3-tools
-    need_command jq jq
+    install_missing
+    python=python3
+    if ! has_python_packages; then
+        set_up_venv
+        python=$build/venv/bin/python3
+        has_python_packages || quietly "$build/logs/pip.log" \
+            "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5' 'PyYAML>=6,<7'
+    fi
+}
+
+# Installs everything that the tests need, and sets `python` as above.
+set_up_tests() {
+    set_up_core_tests
     # A second copy of SQLite, with symbols of its own, is made of the system's static library.
     if [ "$(uname)" = Linux ]; then
         need_command objcopy binutils
@@ -100,13 +118,6 @@ set_up_tests() {
     # The report is tested in a browser; there is none to be had for macOS in this way.
     if [ "$(uname)" = Linux ] && ! has_browser; then missing+=(chromium); fi
     install_missing
-    python=python3
-    if ! has_python_packages; then
-        set_up_venv
-        python=$build/venv/bin/python3
-        has_python_packages || quietly "$build/logs/pip.log" \
-            "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5' 'PyYAML>=6,<7'
-    fi
     # Of this package only the script axe-core is of use, which it has with it.
     if [ ! -e "$build/axe/axe_playwright_python/axe.min.js" ]; then
         set_up_venv

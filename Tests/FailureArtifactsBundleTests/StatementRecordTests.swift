@@ -1,3 +1,4 @@
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -40,6 +41,7 @@ import Testing
     /// Another reader's view: JSON lines with sorted keys.
     @Test func pythonReadsTheSame() throws {
         let lines = StatementRecord.lines(of: [try record { $0.sql = Self.odd }, try record()])
+        try requirePrograms(of: ["python3"])
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [

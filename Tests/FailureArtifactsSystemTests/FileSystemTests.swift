@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -111,6 +112,7 @@ import Testing
                 l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 1, l_pid: 0)
             #expect(fcntl(descriptor, F_SETLK, &lock) == 0)
             func isLockedForOthers() throws -> Bool {
+                try requirePrograms(of: ["python3"])
                 let python = Process()
                 python.executableURL = URL(filePath: "/usr/bin/env")
                 let program =

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import FailureArtifactsZip
 import Foundation
 
@@ -25,6 +26,7 @@ struct Finished {
 /// - Returns: How it ended.
 /// - Throws: Where it cannot be started.
 func run(_ arguments: [String], in directory: String = "/") throws -> Finished {
+    try requirePrograms(of: arguments)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = arguments

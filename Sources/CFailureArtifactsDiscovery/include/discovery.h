@@ -180,8 +180,11 @@ bool failure_artifacts_trace_is_replaced(const failure_artifacts_connection *con
 // rolled back, and at its close that of a store in memory or of one whose file is gone.
 //
 // Stores of more than `maximum_bytes` are not. Nor is any while keeping has taken more than a tenth of a second
-// and a fiftieth of the time since this call, so that a test that rolls back all the time is not held up.
-void failure_artifacts_keeping_begins(int64_t maximum_bytes);
+// and a fiftieth of the time since the first call, so that a test that rolls back all the time is not held up.
+//
+// Called for each test. Of tests that run at the same time, only the first one passes true for `is_first`, and the
+// largest maximum applies to all.
+void failure_artifacts_keeping_begins(int64_t maximum_bytes, bool is_first);
 void failure_artifacts_keeping_ends(void);
 
 // Keeps what the main database of a connection holds, within the limit that was set last. Only to be called on

@@ -68,8 +68,15 @@ extension ArtifactsDirectory {
     private func remove(
         _ files: [BundleFile], except needed: ([String]) -> Set<String>
     ) throws(SystemError) -> [Removal] {
-        let names = try FileSystem.contents(ofDirectory: path).filter { $0.hasSuffix(".zip") }
-        let kept = needed(names)
+        let names: [String]
+        do throws(SystemError) {
+            names = try FileSystem.contents(ofDirectory: path)
+        } catch {
+            // Discarding the last capture also removes the directory, if there is no bundle in it.
+            guard error.isNotFound else { throw error }
+            return files.map { _ in .gone }
+        }
+        let kept = needed(names.filter { $0.hasSuffix(".zip") })
         // Its process, or who finishes what that has left, takes it off the account by what is there.
         let unfinished = Set(try allSpools().compactMap(\.bundleName))
         return files.map { file in

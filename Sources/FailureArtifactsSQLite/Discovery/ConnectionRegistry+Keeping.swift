@@ -5,17 +5,17 @@ internal import FailureArtifactsSystem
 extension ConnectionRegistry {
     /// Keeps what is lost from now on, see ``KeptImage``.
     ///
-    /// - Parameter maximumBytes: Larger stores are not kept; 0 for none.
+    /// - Parameter maximumBytes: Larger stores are not kept; 0 for none. Of tests that run at the same time, the
+    ///   largest maximum applies to all.
     /// - Returns: The present point in the order of what happens.
     @discardableResult
     package func beginKeeping(maximumBytes: UInt64) -> Moment {
         let state = self.state.enter()
         state.pointee.keepers += 1
-        if state.pointee.keepers == 1 {
-            // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
-            failure_artifacts_keeping_begins(
-                maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes))
-        }
+        // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
+        failure_artifacts_keeping_begins(
+            maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes),
+            state.pointee.keepers == 1)
         let now = Moment(event: state.pointee.event, statement: failure_artifacts_moment())
         self.state.leave()
         return now
@@ -30,10 +30,11 @@ extension ConnectionRegistry {
 
     /// Ends what a test has begun with ``beginKeeping(maximumBytes:)``.
     ///
-    /// The stores that it has closed are forgotten, and with the last test all that was kept: nobody will ask
-    /// for it.
+    /// Forgets the stores that the test has closed. The end of the last running test also drops everything else
+    /// that was kept.
     ///
-    /// - Parameter test: The test.
+    /// - Parameter test: The test; nil if it has no stores of its own. A store without a known owner may belong
+    ///   to a test that is still running, so it stays.
     /// - Returns: The files of the stores that it has left open.
     @discardableResult
     package func endKeeping(of test: TestID? = nil) -> [String] {
@@ -47,7 +48,7 @@ extension ConnectionRegistry {
         let closed = state.pointee.closed
         var images: KeptImages?
         if state.pointee.keepers > 0 {
-            Self.forgetStores(of: test, &state.pointee)
+            if let test { Self.forgetStores(of: test, &state.pointee) }
         } else {
             failure_artifacts_keeping_ends()
             state.pointee.closed = []
@@ -83,7 +84,7 @@ extension ConnectionRegistry {
     }
 
     /// Of a test that others outlive: what it has closed would take the room of what they close.
-    private static func forgetStores(of test: TestID?, _ state: inout State) {
+    private static func forgetStores(of test: TestID, _ state: inout State) {
         let gone = state.closed.filter { $0.owner == test }
         state.images.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
         state.closed.removeAll { $0.owner == test }

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -70,6 +71,7 @@ import Testing
     @Test func whoDoesNotComeIsPassed() throws {
         let place = try Place()
         do { _ = try AccountFile(in: place.root, creating: true) }
+        try requirePrograms(of: ["python3"])
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let lock = """

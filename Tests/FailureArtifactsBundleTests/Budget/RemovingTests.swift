@@ -135,10 +135,25 @@ import Testing
         place.directory.discard(room.spool)
     }
 
+    /// The last capture removes the directory if no bundle is left in it.
+    @Test func aDirectoryThatIsGoneHasNoBundles() throws {
+        let place = try Place()
+        let bundle = try place.publish(noise(1000), limits: limits)
+        let file = try file(bundle)
+        let room = try SpoolRoom(in: place.directory, within: limits)
+        #expect(try remove(bundle, from: place).count == 1)
+        place.directory.discard(room.spool)
+        try #require(FileSystem.status(of: place.root) == nil)
+        #expect(try place.directory.removeBundles([file]) { _ in [] } == [.gone])
+        #expect(try FileSystem.status(of: place.root) == nil)
+    }
+
     /// Threads make bundles of the same store while others remove the oldest: each that is left can be read.
     @Test func nobodyRefersToWhatIsRemoved() throws {
         let place = try Place()
         let (directory, root) = (place.directory, place.root)
+        // Keeps the directory while it has no bundles: the threads list it.
+        try FileSystem.write([], toNewFile: Path.join(root, "notes.txt"))
         let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 1 << 30, bundles: 1000)
         let metadata = place.metadata(["stores/a.sqlite", "stores/b.sqlite"])
         let (content, other) = (noise(30_000), noise(300_000, seed: 2))

@@ -1,3 +1,4 @@
+import FailureArtifactsTestPrograms
 import Foundation
 
 /// What a program left.
@@ -38,6 +39,7 @@ enum Program {
         _ path: String, _ arguments: [String], environment: [String: String] = [:],
         directory: String? = nil
     ) throws -> Outcome {
+        try requirePrograms(of: [path] + arguments)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments

@@ -1,4 +1,5 @@
 @testable import FailureArtifactsReading
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -125,6 +126,7 @@ import Testing
 
 /// Runs a program, and returns what it prints.
 func program(_ name: String, _ arguments: [String]) throws -> String {
+    try requirePrograms(of: [name])
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [name] + arguments

@@ -1,5 +1,6 @@
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -9,6 +10,7 @@ import Testing
 ///
 /// - Returns: The lines it printed.
 func python(_ script: String, _ arguments: String...) throws -> [String] {
+    try requirePrograms(of: ["python3"])
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")

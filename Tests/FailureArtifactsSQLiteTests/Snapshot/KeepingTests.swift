@@ -365,6 +365,66 @@ extension ProcessWideTests {
             }
         }
 
+        // MARK: Several tests at a time
+
+        private func expectLastState(in directory: String, since moment: ConnectionRegistry.Moment)
+            throws
+        {
+            let store = try closedStore(since: moment, nil, where: { $0 == 16384 })
+            #expect(capture(store, in: directory).method == .atClose)
+            #expect(try copied(directory) == "1")
+        }
+
+        private let storeInMemory =
+            "PRAGMA page_size = 8192; CREATE TABLE t(a); INSERT INTO t VALUES (1)"
+
+        @Test func theLimitOfAnEarlierTestDoesNotApply() throws {
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+            defer { ConnectionRegistry.shared.endKeeping() }
+            try keeping { directory, moment in
+                let application = try ApplicationHandle(":memory:")
+                try application.run(storeInMemory)
+                application.close()
+                try expectLastState(in: directory, since: moment)
+            }
+        }
+
+        @Test(arguments: [nil, TestID.max])
+        func theEndOfAnotherTestForgetsNothing(test: TestID?) throws {
+            try keeping { directory, moment in
+                ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+                let application = try ApplicationHandle(":memory:")
+                try application.run(storeInMemory)
+                application.close()
+                ConnectionRegistry.shared.endKeeping(of: test)
+                try expectLastState(in: directory, since: moment)
+            }
+        }
+
+        /// On a busy machine, a thread waits for a processor in the middle of a copy.
+        ///
+        /// Here it waits for the file system: longer in all than copying may take.
+        @Test func aThreadThatHasToWaitLosesNothing() throws {
+            ScramblingFileSystem.register()
+            try keeping { directory, _ in
+                let application = try ApplicationHandle(
+                    directory + "/shop.sqlite", vfs: ScramblingFileSystem.name)
+                try application.run(
+                    "PRAGMA cache_size = 10; CREATE TABLE t(a); CREATE TABLE big(a); INSERT INTO t VALUES (1)"
+                )
+                for _ in 0..<40 { try application.run("INSERT INTO big VALUES (zeroblob(4000))") }
+                ScramblingFileSystem.readDelay.withLock { $0 = 1000 }
+                defer { ScramblingFileSystem.readDelay.withLock { $0 = 0 } }
+                for _ in 0..<6 {
+                    try application.run("BEGIN; INSERT INTO t VALUES (2)")
+                    try application.run("ROLLBACK")
+                }
+                let snapshot = capture(try application.store, in: directory, afterError: true)
+                #expect(snapshot.method == .beforeRollback)
+                #expect(try copied(directory) == "1\n2")
+            }
+        }
+
         /// More than is kept of one store.
         @Test func whatIsTooLargeIsDescribed() throws {
             try keeping { directory, moment in

@@ -2,6 +2,7 @@ import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -205,6 +206,7 @@ import Testing
                 PRAGMA journal_mode = \(mode); PRAGMA synchronous = off; CREATE TABLE t(a);
                 CREATE TABLE mirror(a)
                 """)
+            try requirePrograms(of: ["python3"])
             let writer = Process()
             writer.executableURL = URL(filePath: "/usr/bin/env")
             writer.arguments = [

@@ -1,3 +1,4 @@
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -10,6 +11,7 @@ final class OtherProcess {
 
     /// Opens the store at `path`.
     init(_ path: String) throws {
+        try requirePrograms(of: ["python3"])
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["python3", "-c", Self.script, path]
         process.standardInput = input
@@ -72,6 +74,7 @@ func sqlite3Program(_ path: String, _ sql: String...) throws -> String {
 
 /// Runs a program; gives what it prints.
 func runProgram(_ arguments: [String]) throws -> String {
+    try requirePrograms(of: arguments)
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = arguments

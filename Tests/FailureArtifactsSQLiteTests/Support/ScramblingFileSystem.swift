@@ -1,4 +1,5 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSystem
 import Foundation
 import Testing
 
@@ -29,6 +30,9 @@ enum ScramblingFileSystem {
         return sqlite3_vfs_register(vfs, 0)
     }()
 
+    /// The delay of each read, in microseconds.
+    static let readDelay = Lock<useconds_t>(0)
+
     /// The room of our own before the inner file.
     private static let headerSize = 16
 
@@ -54,6 +58,7 @@ enum ScramblingFileSystem {
         table.xClose = { file in call(file) { $0.xClose($1) } }
         table.xRead = { file, buffer, count, offset in
             call(file) { methods, inner in
+                usleep(readDelay.withLock(\.self))
                 let code = methods.xRead(inner, buffer, count, offset)
                 // A short read has filled the rest with zeros, which are no part of the file.
                 var size: sqlite3_int64 = 0

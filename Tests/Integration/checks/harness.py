@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -26,6 +27,22 @@ TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|(\d+\.\d+ \()?\d+\.\d+\
 OURS = "failure-artifacts: "
 WARNING = OURS + "warning: "
 BUNDLE_NAME = re.compile(r"(?P<stem>.+)-[0-9a-f]{8}\.zip")
+
+
+# The start of the reason for which a test is skipped if something is not installed.
+NEEDS = "needs "
+
+
+def needs(is_there, what):
+    """Skips a test, or all tests of a class, if something is not installed.
+
+    `Tests/Integration/run` counts that as a failure.
+    """
+    return unittest.skipUnless(is_there, NEEDS + what)
+
+
+def needs_program(name):
+    return needs(shutil.which(name), f"the program {name}")
 
 
 def build():

@@ -39,8 +39,10 @@ class Places(SuiteCase):
         self.assertOneSentence(found, FAILING, "failure-artifacts")
 
     def test_below_a_file(self):
-        found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": "/etc/hosts/artifacts"})
-        self.assertOneSentence(found, FAILING, "/etc/hosts/artifacts")
+        with tempfile.NamedTemporaryFile() as file:
+            place = f"{file.name}/artifacts"
+            found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
+        self.assertOneSentence(found, FAILING, place)
 
     def test_where_nobody_may_write(self):
         # Root may write anywhere but in a file system without files.

@@ -12,7 +12,7 @@ import unittest
 import zipfile
 
 import browser
-from harness import BUNDLE_NAME, SuiteCase, launch
+from harness import BUNDLE_NAME, SuiteCase, launch, needs
 from test_fleet import TOOL, peak
 from test_report import AXE, SCREENSHOTS, bundle, described, metadata, store
 
@@ -132,7 +132,7 @@ class Merge(SuiteCase):
         self.assertEqual(quiet.stderr, "")
 
 
-@unittest.skipUnless(browser.executable(), "there is no Chromium")
+@needs(browser.executable(), "Chromium")
 class Page(unittest.TestCase):
     """What differs between attempts, on the page of a browser."""
 

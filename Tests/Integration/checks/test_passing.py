@@ -5,10 +5,9 @@ import pathlib
 import re
 import subprocess
 import tempfile
-import unittest
 
 import browser
-from harness import Store, SuiteCase, clean_environment, label, launch, read, timeless
+from harness import Store, SuiteCase, clean_environment, label, launch, needs, read, timeless
 from test_fleet import TOOL
 from test_merge import merge
 from test_report import AXE, SCREENSHOTS
@@ -173,7 +172,7 @@ class Tool(PassingCase):
                          [{"kilos": 4}])
 
 
-@unittest.skipUnless(browser.executable(), "there is no Chromium")
+@needs(browser.executable(), "Chromium")
 class Page(PassingCase):
     def attempts_side_by_side(self, path, summary, titles, screenshot):
         """The rows of both attempts, in a browser."""

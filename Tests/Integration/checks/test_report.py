@@ -14,7 +14,7 @@ import unittest
 import zipfile
 
 import browser
-from harness import BUILD
+from harness import BUILD, needs
 
 TOOL = BUILD / "debug" / "failure-artifacts"
 AXE = BUILD / "axe" / "axe_playwright_python" / "axe.min.js"
@@ -103,7 +103,7 @@ CREATE TABLE setting (key TEXT PRIMARY KEY, value);
 """
 
 
-@unittest.skipUnless(browser.executable(), "there is no Chromium")
+@needs(browser.executable(), "Chromium")
 class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -436,7 +436,7 @@ class Report(unittest.TestCase):
         for part in ("ReportTests.testHostile", "off by a cent", "'<Account> 1'", "shown by the script"):
             self.assertIn(part, text)
 
-    @unittest.skipUnless(AXE.exists(), "there is no axe-core")
+    @needs(AXE.exists(), "axe-core")
     def test_accessibility(self):
         for scheme in ("light", "dark"):
             with self.subTest(scheme=scheme):

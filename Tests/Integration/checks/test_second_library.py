@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BUILD, SuiteCase
+from harness import BUILD, NEEDS, SuiteCase
 
 PREFIX = "second_"
 
@@ -41,7 +41,7 @@ class SecondLibrary(SuiteCase):
     @classmethod
     def setUpClass(cls):
         if second_library() is None:
-            raise unittest.SkipTest("There is no static library of SQLite, or nothing to rename its symbols with.")
+            raise unittest.SkipTest(NEEDS + "a static library of SQLite, nm, objcopy and cc")
         cls.needs = (("SECOND_SQLITE", str(second_library())),)
 
     def scenario(self, name, message, warnings=0):

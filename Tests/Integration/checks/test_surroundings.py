@@ -366,6 +366,10 @@ class ReadOnly(Case):
     def test_full_file_system(self):
         """A real one: not only what a library says."""
         self.artifacts.mkdir(mode=0o700)
+        if subprocess.run(
+            ["unshare", "--mount", "mount", "-t", "tmpfs", "none", str(self.artifacts)], capture_output=True
+        ).returncode != 0:
+            self.skipTest("Nothing can be mounted here.")
         for size in (8, 16, 32, 64, 128):
             with self.subTest(size):
                 mount = (
@@ -374,8 +378,6 @@ class ReadOnly(Case):
                 copy = pathlib.Path(f"{self.artifacts}-copy")
                 copy.mkdir()
                 prefix = ("unshare", "--mount", "sh", "-c", mount, str(self.artifacts))
-                if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
-                    self.skipTest("Nothing can be mounted here.")
                 found = run(FAULTS, self.directory, prefix=prefix)
                 self.assertSame(found, FAULTS)
                 bundles = sorted(copy.glob("*.zip"))

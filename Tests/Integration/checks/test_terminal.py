@@ -13,7 +13,7 @@ import time
 import unicodedata
 import unittest
 
-from harness import ROOT
+from harness import ROOT, needs_program
 from test_fleet import TOOL
 from test_report import bundle, described, metadata, store
 
@@ -179,7 +179,7 @@ class Completions(unittest.TestCase):
                 # Some offer whole paths, some the last part.
                 self.assertEqual(sorted({pathlib.PurePath(word).name for word in offered(typed)}), expected)
 
-    @unittest.skipUnless(shutil.which("bash"), "there is no bash")
+    @needs_program("bash")
     def test_bash(self):
         # As readline calls it: it makes words of what is typed, and breaks them at an equals sign.
         program = """
@@ -197,7 +197,7 @@ class Completions(unittest.TestCase):
 
         self.checkAll(offered)
 
-    @unittest.skipUnless(shutil.which("fish"), "there is no fish")
+    @needs_program("fish")
     def test_fish(self):
         script = self.script("fish")
 
@@ -213,7 +213,7 @@ class Completions(unittest.TestCase):
 
         self.checkAll(offered)
 
-    @unittest.skipUnless(shutil.which("zsh"), "there is no zsh")
+    @needs_program("zsh")
     def test_zsh(self):
         functions = self.directory / "functions"
         functions.mkdir()
@@ -271,7 +271,7 @@ class Manual(unittest.TestCase):
         self.page = pathlib.Path(directory.name) / "failure-artifacts.1"
         self.page.write_text(tool("manual").stdout)
 
-    @unittest.skipUnless(shutil.which("mandoc"), "there is no mandoc")
+    @needs_program("mandoc")
     def test_mandoc(self):
         found = subprocess.run(
             ["mandoc", "-T", "lint", "-W", "style", str(self.page)], capture_output=True, text=True)
@@ -282,7 +282,7 @@ class Manual(unittest.TestCase):
             ["mandoc", "-T", "utf8", "-O", "width=80", str(self.page)], check=True, capture_output=True, text=True)
         self.assertSays(re.sub(".\b", "", shown.stdout))
 
-    @unittest.skipUnless(shutil.which("groff"), "there is no groff")
+    @needs_program("groff")
     def test_groff(self):
         found = subprocess.run(
             ["groff", "-mandoc", "-ww", "-Tutf8", "-P-c", "-rLL=80n", str(self.page)], check=True, capture_output=True,
