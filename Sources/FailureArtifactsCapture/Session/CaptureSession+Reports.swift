@@ -103,7 +103,7 @@ extension CaptureSession {
             return
         }
         let configuration = configuration
-        let directory = configuration.artifactsDirectory
+        let directory = artifactsDirectory
         guard
             configuration.capturesPassingTests == .always
                 || earlierAttempts.hasFailed(test.identity, in: directory)

@@ -18,6 +18,8 @@ package final class CaptureSession: Sendable {
         var attempts: [String: Int] = [:]
         /// How many tests were started.
         var tests: TestID = 0
+        /// Where bundles go.
+        var output: OutputDirectory
         /// What others are told should the process die; nil only before the session is configured.
         var inFlight: InFlightJournal?
         /// The test that runs alone.
@@ -36,6 +38,7 @@ package final class CaptureSession: Sendable {
         init(_ configuration: CaptureConfiguration) {
             self.configuration = configuration
             policy = Policy(configuration)
+            output = OutputDirectory(configuration.directoryPath)
         }
 
         /// The test of that number, if it has not ended.
@@ -85,6 +88,14 @@ package final class CaptureSession: Sendable {
         return policy
     }
 
+    /// Where bundles go.
+    var output: OutputDirectory { state.withLock(\.output) }
+
+    /// Where bundles go, as far as it is known, for those who write to it.
+    var artifactsDirectory: ArtifactsDirectory {
+        state.withLock { $0.configuration.artifactsDirectory(at: $0.output.path) }
+    }
+
     /// Changes what is captured from now on.
     package func configure(_ configuration: CaptureConfiguration) {
         configuring.withLock { _ in
@@ -97,10 +108,11 @@ package final class CaptureSession: Sendable {
                 journal = known
             } else {
                 known?.close()
-                journal = InFlightJournal(in: ArtifactsDirectory(path: configuration.directoryPath)) {
+                let output = OutputDirectory(configuration.directoryPath)
+                journal = InFlightJournal(in: output) {
                     RunEnvironment.describe(variables: ProcessEnvironment.variables)
                 }
-                state.withLock { $0.inFlight = journal }
+                state.withLock { ($0.output, $0.inFlight) = (output, journal) }
             }
             let rules = configuration.redactionRules
             journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
