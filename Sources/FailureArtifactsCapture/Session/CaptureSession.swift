@@ -24,6 +24,8 @@ package final class CaptureSession: Sendable {
         var inFlight: InFlightJournal?
         /// The test that runs alone.
         var current: RunningTest?
+        /// The test that may have been running when an adapter was installed.
+        var unreported: UnreportedTest?
         /// The other tests that have not ended.
         var running: [TestID: RunningTest] = [:]
         /// Whether there were tests that do not run alone: the only ones to have a task.
@@ -181,8 +183,11 @@ extension CaptureSession: ConnectionObserver {
     package var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
 
     private var unobservedTestID: TestID? {
-        let isInTest = state.enter().pointee.isInTest
-        state.leave()
+        let state = self.state.enter()
+        let isInTest = state.pointee.isInTest
+        let unreported = state.pointee.unreported?.id
+        self.state.leave()
+        if let unreported { return unreported }
         guard let isInTest else { return nil }
         return isInTest() ? RunningTest.unobserved : nil
     }
@@ -194,6 +199,7 @@ extension CaptureSession: ConnectionObserver {
         let hasTasks = state.pointee.hasTasks
         let isOff = state.pointee.policy.isOff
         let journal = state.pointee.inFlight
+        let unreported = state.pointee.unreported?.id
         self.state.leave()
         if hasTasks, let own = RunningTest.ofTask { test = own }
         let owner: TestID?
@@ -205,6 +211,8 @@ extension CaptureSession: ConnectionObserver {
         if isOff { return }
         if owner != test?.id { test = owner.flatMap(runningTest) }
         if let test, !test.isOfThisProcess { return }
+        // A test without a name has no place in the journal.
+        if test == nil, let owner, owner == unreported { return }
         journal?.storeOpened(connection.path, by: test?.inJournal)
         finishAtExit()
     }
