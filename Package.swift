@@ -104,11 +104,12 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // Stores for tests; imports XCTest for its base classes.
+        // Stores for tests; imports XCTest for its base classes. Depends on the adapter, so that linking it installs it.
         .target(
             name: "FailureArtifactsTestKit",
             dependencies: [
-                "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifacts", "FailureArtifactsCapture", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),

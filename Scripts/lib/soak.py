@@ -4,6 +4,7 @@ import argparse
 import collections
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import re
@@ -21,7 +22,11 @@ from xctest_log import Log
 PLACE = ROOT / ".build" / "soak"
 TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
 VARIANTS = ("without", "with")
+# A test with different results is run so often on each side in a round, and so many rounds at most.
 REPETITIONS = 20
+ROUNDS = 5
+# The probability of taking chance for a difference, over all rounds of a test.
+ALPHA = 0.01
 
 
 class Soak:
@@ -77,7 +82,7 @@ class Soak:
             raise Failure(f"{log.read_text(errors='replace')[-20000:]}\nGRDB's suite could not run.")
         counts = collections.Counter(results.values())
         print(f"{variant:8} {len(results)} tests: "
-              f"{', '.join(f'{count} {result}' for result, count in sorted(counts.items()))}; "
+              f"{listed(counts)}; "
               f"status {status}, in {seconds:.0f} s", flush=True)
         if status != int(counts["failed"] + counts[PLANTED] > 0):
             self.problem(f"The process did not end as XCTest ends it, but with status {status}: see {log}.")
@@ -88,34 +93,41 @@ class Soak:
         """`planted` where a test failed with what was planted, and with that only."""
         return PLANTED if result == "failed" and parsed.failures[name] == [f"failed - {PLANTED}"] else result
 
-    def settle(self, variant, tests, results):
-        """Runs tests that failed again, each alone and many times, and puts down what they give then.
+    def run_alone(self, variant, test):
+        """Runs one test; gives its result."""
+        log = self.file(variant, f"alone-{test}.log")
+        parsed = self.execute(variant, log, [test])[2]
+        [result] = [self.result(parsed, name, result) for name, result in parsed.ended if name == test] or ["died"]
+        # One log of each result is enough.
+        log.replace(self.file(variant, f"alone-{test}-{result}.log"))
+        return result
+
+    def differs(self, test):
+        """Whether a test has other results with the product than without it, beyond chance.
 
         Some of GRDB's tests are decided by a race between its own threads.
         """
-        for test in tests:
-            found = collections.Counter()
-            for number in range(REPETITIONS):
-                log = self.file(variant, f"alone-{test}-{number}.log")
-                parsed = self.execute(variant, log, [test])[2]
-                found.update(self.result(parsed, name, result) for name, result in parsed.ended if name == test)
-                if "failed" not in found or found["failed"] + 1 < sum(found.values()):
-                    log.unlink()
-            results[test] = found.most_common(1)[0][0] if len(found) == 1 else "unsteady"
-            print(f"{variant:8} alone, {REPETITIONS} times: {test}: "
-                  f"{', '.join(f'{count} times {result}' for result, count in sorted(found.items()))}", flush=True)
+        counts, p, differs = repeat(lambda variant: self.run_alone(variant, test))
+        sides = "; ".join(f"{listed(counts[variant])} {variant} the product" for variant in VARIANTS)
+        text = f"{test}, alone and in turn: {sides} (p = {p:.2g})"
+        print(f"{text}: {'a difference' if differs else 'no significant difference'}", flush=True)
+        return text if differs else None
 
     # Comparing
 
     def compare(self, results):
         without, ours = (results[variant] for variant in VARIANTS)
-        differences = [
-            f"{test}: {without.get(test, 'not run')} without the product, {ours.get(test, 'not run')} with it"
-            for test in sorted({*without, *ours}) if without.get(test) != ours.get(test)]
+        differences = []
+        for test in sorted({*without, *ours}):
+            if test not in without or test not in ours:
+                side = VARIANTS[test in without]
+                differences.append(f"{test}: not run {side} the product")
+            elif without[test] != ours[test] and (difference := self.differs(test)):
+                differences.append(difference)
         if differences:
             self.problem("\n".join(["The results differ:", *differences]))
         else:
-            print("The results are the same, test by test.")
+            print("The results are the same, test by test, up to chance.")
         if self.arguments.failing:
             passed = [test for test, result in sorted(ours.items()) if result == "passed"]
             if passed:
@@ -194,14 +206,58 @@ class Soak:
     def all(self):
         self.build()
         results = {variant: self.run(variant) for variant in VARIANTS}
-        failed = sorted({test for found in results.values() for test, result in found.items() if result == "failed"})
-        for variant in VARIANTS:
-            self.settle(variant, failed, results[variant])
         self.compare(results)
         self.check_bundles()
         if self.arguments.sanitize:
             self.check_reports()
         return not self.problems
+
+
+def repeat(run):
+    """Runs a test on both sides in turn, until a difference is certain or the rounds are over.
+
+    - run: Runs it once on the given side; gives its result.
+
+    Gives the counts of the results on each side, the p-value, and whether the sides differ.
+    """
+    counts = {variant: collections.Counter() for variant in VARIANTS}
+    for _ in range(ROUNDS):
+        for number in range(REPETITIONS):
+            # Neither side is always the first.
+            for variant in VARIANTS if number % 2 == 0 else reversed(VARIANTS):
+                counts[variant][run(variant)] += 1
+        p = p_value(*counts.values())
+        # Each round is a chance to be wrong.
+        if p < ALPHA / ROUNDS:
+            return counts, p, True
+        if len(set().union(*counts.values())) == 1:
+            break
+    return counts, p, False
+
+
+def p_value(left, right):
+    """The probability of counts at least as unequal as these, if the results of both sides are equally likely."""
+    results = sorted({*left, *right})
+    # With two results, the second is the rest of the first.
+    compared = results if len(results) > 2 else results[:1]
+    return min(1.0, len(compared) * min(
+        fisher(left[result], left.total(), right[result], right.total()) for result in compared))
+
+
+def fisher(count, total, other_count, other_total):
+    """Fisher's exact test of two proportions, two-sided."""
+    both = count + other_count
+
+    def ways(number):
+        return math.comb(total, number) * math.comb(other_total, both - number)
+
+    observed = ways(count)
+    possible = range(max(0, both - other_total), min(total, both) + 1)
+    return sum(ways(number) for number in possible if ways(number) <= observed) / math.comb(total + other_total, both)
+
+
+def listed(counts):
+    return ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
 
 
 def way_of_copying(store):

@@ -33,10 +33,18 @@ extension FailureObserver {
     /// Calling it again adds no second observer. It is to be called on the main thread, between tests or in
     /// a test's set-up: XCTest's observers are not synchronised.
     ///
+    /// The first call may come while a test runs, as in an instance's `setUp`. That test leaves a bundle if it fails
+    /// afterwards, but neither if its process dies nor if it passes.
+    ///
     /// - Parameter configuration: What is captured from now on, whatever the environment says.
     public static func install(_ configuration: CaptureConfiguration = CaptureConfiguration()) {
+        install(configuration, mayBeInTest: true)
+    }
+
+    fileprivate static func install(_ configuration: CaptureConfiguration, mayBeInTest: Bool) {
         CaptureSession.shared.configure(configuration)
         guard configuration.mode != .off else { return }
+        if mayBeInTest, observation == nil { CaptureSession.shared.unreportedTestMayBeRunning() }
         #if canImport(ObjectiveC)
         // Where the process starts, and where XCTest creates its principal class, this is the main thread.
         guard Thread.isMainThread else {
@@ -59,5 +67,5 @@ extension FailureObserver {
 @_cdecl("failure_artifacts_install")
 func installAtProcessStart() {
     let configuration = CaptureConfiguration()
-    if configuration.mode != .off { FailureObserver.install(configuration) }
+    if configuration.mode != .off { FailureObserver.install(configuration, mayBeInTest: false) }
 }

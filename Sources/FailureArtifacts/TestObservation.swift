@@ -40,7 +40,7 @@ extension TestObservation: XCTestObservation {
     func testCaseWillStart(_ testCase: XCTestCase) {
         let suite = suite(of: testCase)
         let test = CaptureSession.shared.testWillStart(
-            framework: "XCTest", suite: suite.name, name: suite.methodName(of: testCase.name),
+            framework: Self.framework, suite: suite.name, name: suite.methodName(of: testCase.name),
             isAlone: true)
         guard CaptureSession.shared.capturesPassingTests else { return }
         // The first block that is added is the last that runs, just before `tearDown`.
@@ -56,6 +56,7 @@ extension TestObservation: XCTestObservation {
         guard Self.isFailure(issue) else { return }
         let location = issue.sourceCodeContext.location
         didFail(
+            testCase,
             FailureEvent(
                 message: issue.compactDescription, file: location?.fileURL.path(percentEncoded: false),
                 line: location?.lineNumber, kind: issue.type == .thrownError ? .error : .assertion))
@@ -99,6 +100,7 @@ extension TestObservation: XCTestObservation {
         // This is how an error that was thrown out of a test arrives: from `<EXPR>`, line 0.
         let isError = filePath == "<EXPR>" || lineNumber == 0
         didFail(
+            testCase,
             FailureEvent(
                 message: description, file: isError ? nil : filePath, line: isError ? nil : lineNumber,
                 kind: isError ? .error : .assertion),
@@ -108,14 +110,28 @@ extension TestObservation: XCTestObservation {
     #endif
 
     func testCaseDidFinish(_ testCase: XCTestCase) {
-        guard let test = CaptureSession.shared.currentTest else { return }
+        guard let test = CaptureSession.shared.currentTest else {
+            CaptureSession.shared.unreportedTestDidFinish()
+            return
+        }
         CaptureSession.shared.testDidFinish(test)
     }
 
-    private func didFail(_ event: FailureEvent, testGoesOn: Bool = true) {
-        guard let test = CaptureSession.shared.currentTest else { return }
+    private func didFail(_ testCase: XCTestCase, _ event: FailureEvent, testGoesOn: Bool = true) {
+        guard let test = CaptureSession.shared.currentTest ?? unreportedTest(testCase) else { return }
         CaptureSession.shared.testDidFail(test, event, testGoesOn: testGoesOn)
     }
+
+    /// The test that was running when the observer was installed; nil if that isn't so.
+    ///
+    /// The suite's name isn't kept: an asynchronous test may fail on another thread.
+    private func unreportedTest(_ testCase: XCTestCase) -> RunningTest? {
+        let suite = SuiteName(of: type(of: testCase))
+        return CaptureSession.shared.unreportedTestIs(
+            framework: Self.framework, suite: suite.name, name: suite.methodName(of: testCase.name))
+    }
+
+    private static let framework = "XCTest"
 
     private func suite(of testCase: XCTestCase) -> SuiteName {
         let type = type(of: testCase)

@@ -107,6 +107,32 @@ package enum FileSystem {
         _ = chmod(path, mode_t(now | owner))
     }
 
+    /// The directory for temporary files: `TMPDIR`, by default `/tmp`.
+    package static var temporaryDirectory: String {
+        guard let given = getenv("TMPDIR"), given.pointee != 0 else { return "/tmp" }
+        return String(cString: given)
+    }
+
+    /// The reason why a directory can't be created or written to; nil where permissions allow it.
+    ///
+    /// Nothing is created, so that other reasons may remain.
+    ///
+    /// - Parameter path: The directory, absolute. It and those above it may be missing.
+    package static func obstacle(toWritingInto path: String) -> SystemError? {
+        do throws(SystemError) {
+            guard let status = try status(of: path) else {
+                let parent = Path.directory(of: path)
+                return parent == path ? nil : obstacle(toWritingInto: parent)
+            }
+            guard status.kind == .directory else {
+                return SystemError("create directory", path, code: EEXIST)
+            }
+            return access(path, W_OK | X_OK) == 0 ? nil : .last("write to", path)
+        } catch {
+            return error
+        }
+    }
+
     /// Creates a directory of a name nobody else has.
     ///
     /// - Parameters:

@@ -11,9 +11,7 @@ package struct PrivateDirectory: ~Copyable {
     ///
     /// - Throws: The failure of `mkdtemp`.
     package init() throws(SystemError) {
-        var parent = "/tmp"
-        if let given = getenv("TMPDIR"), given.pointee != 0 { parent = String(cString: given) }
-        try self.init(in: parent)
+        try self.init(in: FileSystem.temporaryDirectory)
     }
 
     /// Creates one in an existing directory.

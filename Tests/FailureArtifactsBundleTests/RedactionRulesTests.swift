@@ -110,7 +110,9 @@ import Testing
         let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-rules-")
         defer { try? FileSystem.remove(path) }
         let directory = ArtifactsDirectory(path: path)
-        let journal = InFlightJournal(in: directory) { RunEnvironment.describe(variables: [:]) }
+        let journal = InFlightJournal(in: OutputDirectory(directory.path)) {
+            RunEnvironment.describe(variables: [:])
+        }
         journal.setRedactions(#"{"tables":["a"]}"#)
         let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
         func start(_ id: UInt64) {

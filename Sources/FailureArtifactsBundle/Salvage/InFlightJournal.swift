@@ -31,7 +31,12 @@ package final class InFlightJournal: Sendable {
 
     private final class OpenFile: Sendable {
         let file: File
-        init(_ file: consuming File) { self.file = file }
+        let directory: ArtifactsDirectory
+
+        init(in directory: ArtifactsDirectory) throws(SystemError) {
+            file = try directory.makeJournal(of: .current)
+            self.directory = directory
+        }
     }
 
     private struct State {
@@ -54,7 +59,7 @@ package final class InFlightJournal: Sendable {
         var isStartCurrent = false
     }
 
-    private let directory: ArtifactsDirectory
+    private let directory: OutputDirectory
     private let environment: @Sendable () -> BundleMetadata.Environment
     private let state = Lock(State())
 
@@ -64,7 +69,7 @@ package final class InFlightJournal: Sendable {
     ///   - directory: In whose hidden directory it will be.
     ///   - environment: Describes this process.
     package init(
-        in directory: ArtifactsDirectory,
+        in directory: OutputDirectory,
         environment: @escaping @Sendable () -> BundleMetadata.Environment
     ) {
         self.directory = directory
@@ -222,7 +227,7 @@ package final class InFlightJournal: Sendable {
 
     /// Removes the file; there will be no other.
     private func giveUp(_ state: inout State) {
-        directory.removeJournal(of: .current)
+        state.file?.directory.removeJournal(of: .current)
         state.file = nil
         state.isUsable = false
     }
@@ -232,11 +237,8 @@ package final class InFlightJournal: Sendable {
         if state.file != nil { return state.owner == getpid() }
         guard state.isUsable else { return false }
         state.owner = getpid()
-        if let file = try? directory.makeJournal(of: .current) {
-            state.file = OpenFile(file)
-        } else {
-            state.isUsable = false
-        }
+        state.file = try? directory.use { try OpenFile(in: ArtifactsDirectory(path: $0)) }
+        state.isUsable = state.file != nil
         return state.isUsable
     }
 }

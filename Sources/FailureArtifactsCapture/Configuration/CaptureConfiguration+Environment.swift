@@ -80,10 +80,10 @@ extension CaptureConfiguration {
         self.sharesIdenticalStores = sharesIdenticalStores
     }
 
-    /// The directory, for those who write to it.
-    var artifactsDirectory: ArtifactsDirectory {
+    /// A directory of bundles with the configured readers.
+    func artifactsDirectory(at path: String) -> ArtifactsDirectory {
         ArtifactsDirectory(
-            path: directoryPath, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
+            path: path, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
     }
 
     /// What the artifacts directory may hold.

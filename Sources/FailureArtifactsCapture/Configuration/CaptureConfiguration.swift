@@ -54,7 +54,8 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// Where bundles go: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the directory that the
     /// process was started in.
     ///
-    /// It is created when the first test is captured.
+    /// It is created when the first test is captured. If that isn't possible, or nothing can be written there, bundles
+    /// go to `failure-artifacts` in the temporary directory, and one warning on standard error says so.
     public var directory: URL
     /// Larger stores are described, not copied: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
     public var maximumStoreBytes: UInt64

@@ -59,9 +59,17 @@ final class Capture: Sendable {
 
     /// Prepares the directory.
     ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - configuration: What is captured.
+    ///   - output: Where its bundle goes.
+    ///   - registry: What knows the process's connections.
+    ///   - isRunning: Whether a test has not ended yet.
+    ///   - libraryStores: The stores that adapters know.
     /// - Throws: That it can't be written to, or holds as many bundles as it may.
     init(
-        of test: RunningTest, configuration: CaptureConfiguration, registry: ConnectionRegistry,
+        of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
+        registry: ConnectionRegistry,
         isRunning: @escaping @Sendable (TestID) -> Bool,
         libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] }
     ) throws(CaptureError) {
@@ -71,16 +79,22 @@ final class Capture: Sendable {
         self.registry = registry
         self.isRunning = isRunning
         self.storesOfLibraries = libraryStores
-        directory = configuration.artifactsDirectory
         do {
-            try directory.prepare()
-            room = try SpoolRoom(in: directory, within: configuration.limits)
+            (directory, room) = try output.use { path in
+                let directory = configuration.artifactsDirectory(at: path)
+                do {
+                    try directory.prepare()
+                    return (directory, try SpoolRoom(in: directory, within: configuration.limits))
+                } catch let error as SystemError {
+                    directory.removeIfEmpty()
+                    throw error
+                }
+            }
         } catch let error as LimitReached {
             throw CaptureError(description: error.description, isLimit: true)
         } catch {
-            directory.removeIfEmpty()
             throw CaptureError(
-                description: "No bundle can be written to '\(directory.path)': \(error). "
+                description: "No bundle can be written to '\(output.path)': \(error). "
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
         }
         let lost = test.state.withLock(\.lostCaptures)

@@ -16,9 +16,11 @@ extension CaptureSession {
         do {
             let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
                 if case .none = stage {
+                    let output = self.output
                     let capture = try withoutFileSizeSignal { () throws(CaptureError) in
                         try Capture(
-                            of: test, configuration: self.configuration, registry: self.registry,
+                            of: test, configuration: self.configuration, in: output,
+                            registry: self.registry,
                             isRunning: { id in
                                 id == RunningTest.unobserved
                                     || self.state.withLock { $0.test(id) != nil }
@@ -28,6 +30,7 @@ extension CaptureSession {
                             })
                     }
                     stage = .open(capture)
+                    if let warning = output.warning { self.sayOnce(warning) }
                     self.finishAtExit()
                 }
                 guard case .open(let capture) = stage else { return }
@@ -68,7 +71,7 @@ extension CaptureSession {
         test.state.leave()
         var finished: Capture?
         if case .none = stage, hasFailed, wasRefused {
-            configuration.artifactsDirectory.countFailureLeftOut()
+            artifactsDirectory.countFailureLeftOut()
         }
         if case .open(let capture) = stage {
             if hasFailed || capture.isOfPassingTest {

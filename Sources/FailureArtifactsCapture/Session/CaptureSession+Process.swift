@@ -7,10 +7,11 @@ extension CaptureSession {
     package func testsWillStart() {
         for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
         let configuration = configuration
-        let directory = configuration.artifactsDirectory
         // `failure-artifacts run` does it itself, and knows more.
-        guard configuration.mode != .off, !ProcessEnvironment.isSupervised, directory.hasHiddenFiles
-        else { return }
+        guard configuration.mode != .off, !ProcessEnvironment.isSupervised else { return }
+        output.choose()
+        let directory = artifactsDirectory
+        guard directory.hasHiddenFiles else { return }
         let sweep = { @Sendable [self] in
             let result = Salvage(
                 of: directory, limits: configuration.limits, redactions: configuration.redactionRules,

@@ -20,15 +20,7 @@ extension CaptureSession {
         location: String = "", isAlone: Bool
     ) -> RunningTest {
         let policy = policy
-        let start: ConnectionRegistry.Moment
-        if policy.isWatching {
-            registry.ensureInstalled()
-            if !isAlone { registry.followTasks() }
-            start = registry.beginKeeping(maximumBytes: policy.maximumKeptBytes)
-            if policy.keepsBaselines { registry.keepBaselines() }
-        } else {
-            start = registry.now
-        }
+        let start = beginWatching(policy, isAlone: isAlone)
         // Not by interpolation, which takes ten times as long in a debug build.
         var key = suite
         key += "\u{0}"
@@ -46,20 +38,99 @@ extension CaptureSession {
                     attempt: attempt),
                 start: .now),
             isAlone: isAlone, start: start, isWatched: policy.isWatching)
+        let unreported = state.pointee.unreported
+        state.pointee.unreported = nil
+        let journal = add(test, policy, to: &state.pointee)
+        self.state.leave()
+        if let unreported { end(unreported) }
+        if !policy.isOff { journal?.testBegan(test.inJournal) }
+        return test
+    }
+
+    /// Keeps from now on what tests lose, where stores are looked for.
+    ///
+    /// - Returns: The present point in the order of what happens.
+    private func beginWatching(_ policy: Policy, isAlone: Bool) -> ConnectionRegistry.Moment {
+        guard policy.isWatching else { return registry.now }
+        registry.ensureInstalled()
+        if !isAlone { registry.followTasks() }
+        let start = registry.beginKeeping(maximumBytes: policy.maximumKeptBytes)
+        if policy.keepsBaselines { registry.keepBaselines() }
+        return start
+    }
+
+    private func add(
+        _ test: RunningTest, _ policy: Policy, to state: inout State
+    ) -> InFlightJournal? {
         if policy.keepsBaselines {
             test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
         }
-        state.pointee.add(test)
-        let journal = state.pointee.inFlight
-        self.state.leave()
-        if !policy.isOff { journal?.testBegan(test.inJournal) }
-        return test
+        state.add(test)
+        return state.inFlight
     }
 
     private static func increment(_ number: inout Int) -> Int {
         number += 1
         return number
     }
+
+    // MARK: Tests that started before the adapter
+
+    /// A test that runs alone may have started before the adapter could report it.
+    ///
+    /// Its stores are followed from now on. It has no entry in the journal, as its name isn't known yet.
+    package func unreportedTestMayBeRunning() {
+        let policy = policy
+        let start = beginWatching(policy, isAlone: true)
+        let previous = state.withLock { state in
+            defer {
+                state.tests += 1
+                state.unreported = UnreportedTest(
+                    id: state.tests, start: start, date: .now, isWatched: policy.isWatching)
+            }
+            return state.unreported
+        }
+        if let previous { end(previous) }
+    }
+
+    /// The adapter learns the name of the test that had started before.
+    ///
+    /// - Returns: The test; nil if all tests were reported when they started.
+    package func unreportedTestIs(framework: String, suite: String, name: String) -> RunningTest? {
+        let policy = policy
+        let found = state.withLock { state -> (RunningTest, InFlightJournal?)? in
+            guard let unreported = state.unreported else { return nil }
+            state.unreported = nil
+            let attempt = Self.increment(&state.attempts["\(suite)\u{0}\(name)", default: 0])
+            let test = RunningTest(
+                InFlightJournal.Test(
+                    id: unreported.id,
+                    identity: BundleMetadata.Test(
+                        framework: framework, suite: suite, name: name, attempt: attempt),
+                    start: unreported.date),
+                isAlone: true, start: unreported.start, isWatched: unreported.isWatched)
+            return (test, add(test, policy, to: &state))
+        }
+        guard let (test, journal) = found else { return nil }
+        journal?.testBegan(test.inJournal)
+        return test
+    }
+
+    /// The test that had started before has ended without a failure.
+    package func unreportedTestDidFinish() {
+        let unreported = state.withLock { state in
+            defer { state.unreported = nil }
+            return state.unreported
+        }
+        if let unreported { end(unreported) }
+    }
+
+    private func end(_ test: UnreportedTest) {
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
+        inFlight?.testEnded(test.id, leaving: left)
+    }
+
+    // MARK: Failures and ends
 
     /// A test has failed; to be called on the thread of the failure, before anything else of the test runs.
     ///
@@ -103,7 +174,7 @@ extension CaptureSession {
             return
         }
         let configuration = configuration
-        let directory = configuration.artifactsDirectory
+        let directory = artifactsDirectory
         guard
             configuration.capturesPassingTests == .always
                 || earlierAttempts.hasFailed(test.identity, in: directory)

@@ -18,10 +18,14 @@ package final class CaptureSession: Sendable {
         var attempts: [String: Int] = [:]
         /// How many tests were started.
         var tests: TestID = 0
+        /// Where bundles go.
+        var output: OutputDirectory
         /// What others are told should the process die; nil only before the session is configured.
         var inFlight: InFlightJournal?
         /// The test that runs alone.
         var current: RunningTest?
+        /// The test that may have been running when an adapter was installed.
+        var unreported: UnreportedTest?
         /// The other tests that have not ended.
         var running: [TestID: RunningTest] = [:]
         /// Whether there were tests that do not run alone: the only ones to have a task.
@@ -36,6 +40,7 @@ package final class CaptureSession: Sendable {
         init(_ configuration: CaptureConfiguration) {
             self.configuration = configuration
             policy = Policy(configuration)
+            output = OutputDirectory(configuration.directoryPath)
         }
 
         /// The test of that number, if it has not ended.
@@ -85,6 +90,14 @@ package final class CaptureSession: Sendable {
         return policy
     }
 
+    /// Where bundles go.
+    var output: OutputDirectory { state.withLock(\.output) }
+
+    /// Where bundles go, as far as it is known, for those who write to it.
+    var artifactsDirectory: ArtifactsDirectory {
+        state.withLock { $0.configuration.artifactsDirectory(at: $0.output.path) }
+    }
+
     /// Changes what is captured from now on.
     package func configure(_ configuration: CaptureConfiguration) {
         configuring.withLock { _ in
@@ -97,10 +110,11 @@ package final class CaptureSession: Sendable {
                 journal = known
             } else {
                 known?.close()
-                journal = InFlightJournal(in: ArtifactsDirectory(path: configuration.directoryPath)) {
+                let output = OutputDirectory(configuration.directoryPath)
+                journal = InFlightJournal(in: output) {
                     RunEnvironment.describe(variables: ProcessEnvironment.variables)
                 }
-                state.withLock { $0.inFlight = journal }
+                state.withLock { ($0.output, $0.inFlight) = (output, journal) }
             }
             let rules = configuration.redactionRules
             journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
@@ -169,8 +183,11 @@ extension CaptureSession: ConnectionObserver {
     package var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
 
     private var unobservedTestID: TestID? {
-        let isInTest = state.enter().pointee.isInTest
-        state.leave()
+        let state = self.state.enter()
+        let isInTest = state.pointee.isInTest
+        let unreported = state.pointee.unreported?.id
+        self.state.leave()
+        if let unreported { return unreported }
         guard let isInTest else { return nil }
         return isInTest() ? RunningTest.unobserved : nil
     }
@@ -182,6 +199,7 @@ extension CaptureSession: ConnectionObserver {
         let hasTasks = state.pointee.hasTasks
         let isOff = state.pointee.policy.isOff
         let journal = state.pointee.inFlight
+        let unreported = state.pointee.unreported?.id
         self.state.leave()
         if hasTasks, let own = RunningTest.ofTask { test = own }
         let owner: TestID?
@@ -193,6 +211,8 @@ extension CaptureSession: ConnectionObserver {
         if isOff { return }
         if owner != test?.id { test = owner.flatMap(runningTest) }
         if let test, !test.isOfThisProcess { return }
+        // A test without a name has no place in the journal.
+        if test == nil, let owner, owner == unreported { return }
         journal?.storeOpened(connection.path, by: test?.inJournal)
         finishAtExit()
     }

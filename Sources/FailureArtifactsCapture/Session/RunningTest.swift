@@ -2,6 +2,16 @@ package import FailureArtifactsBundle
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
+/// A test that had started before its adapter could report it, until its name is known.
+struct UnreportedTest: Sendable {
+    let id: TestID
+    /// When it was noticed, in the order of what happened to connections.
+    let start: ConnectionRegistry.Moment
+    /// The same by the calendar.
+    let date: Timestamp
+    let isWatched: Bool
+}
+
 /// A test between its start and its end, with what is known of it so far.
 ///
 /// May be used from any thread.

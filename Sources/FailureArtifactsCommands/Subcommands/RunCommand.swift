@@ -41,7 +41,8 @@ struct RunCommand: Command {
         discussion: """
             The command has this terminal, its input and outputs and the working directory, and gets the \
             signals that are sent to this process. FAILURE_ARTIFACTS_DIR says where bundles go, by default \
-            to failure-artifacts in the working directory; the command gets it as an absolute path.
+            to failure-artifacts in the working directory; the command gets it as an absolute path. If that \
+            directory can't be written, they go to failure-artifacts in the temporary directory.
 
             At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
             On GitHub they are told of on the step's page, and marked in the source.
@@ -98,7 +99,10 @@ struct RunCommand: Command {
     private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
         let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
-        let directory = Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)
+        let output = OutputDirectory(
+            Path.absolute(Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)))
+        output.choose()
+        let directory = output.path
         var environment = console.environment
         environment["FAILURE_ARTIFACTS_DIR"] = directory
         environment[ProcessEnvironment.supervisionVariable] = "1"
@@ -135,6 +139,7 @@ struct RunCommand: Command {
         for warning in result.warnings { try console.warn(warning) }
         let salvaged = result.bundles
         let new = bundles.bundles(and: salvaged)
+        if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let leavings = RunLeavings(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
             directory: directory, workingDirectory: workingDirectory)

@@ -465,6 +465,34 @@ class GitHub(CICase):
         self.assertTrue(step["uses"].split("@")[0].endswith("failure-artifacts/Scripts/github-action"))
         self.assertLessEqual(set(step["with"]), set(yaml.safe_load(ACTION.read_text())["inputs"]))
 
+    def test_actions_are_pinned(self):
+        files = [ACTION, TEMPLATE, ROOT / "README.md", *ARTICLE.parent.glob("*.md")]
+        self.assertEqual(
+            {str(file.relative_to(ROOT)): workflow.pin_problems(file.read_text()) for file in files},
+            {str(file.relative_to(ROOT)): [] for file in files})
+        self.assertIn("uses: actions/", ACTION.read_text())
+        self.assertIn("uses: actions/", ARTICLE.read_text())
+
+    def test_what_is_wrong_with_a_pin(self):
+        commit = "0123456789" * 4
+        for line, problems in {
+            f"uses: actions/checkout@{commit} # v7.0.1": 0, f"uses: actions/upload-artifact@{commit} # v6.0.0": 0,
+            "uses: OWNER/failure-artifacts/Scripts/github-action@main": 0, "uses: ./Scripts/github-action": 0,
+            f"uses: actions/upload-artifact@{commit} # v5.0.0": 1, f"uses: actions/checkout@{commit} # v4.3.1": 1,
+            f"uses: actions/checkout@{commit}": 1, f"uses: actions/checkout@{commit} # v7": 1,
+            f"uses: actions/checkout@{commit[1:]} # v7.0.1": 1, "uses: actions/checkout@v7.0.1 # v7.0.1": 1,
+            "uses: actions/checkout@v4": 2, "uses: actions/checkout": 2, f"uses: other/action@{commit} # v1.0.0": 1,
+        }.items():
+            with self.subTest(line):
+                self.assertEqual(len(workflow.pin_problems(f"steps:\n  - {line}\n    with:\n")), problems)
+
+    def test_a_shell_evaluates_the_command(self):
+        """As the article warns."""
+        place = self.place()
+        action = self.action(place, tool=str(TOOL), command="printf '%s;' \"$(printf evaluated)\"")
+        action.run()
+        self.assertIn("evaluated;", action.log)
+
     def test_every_expression_is_known(self):
         action = self.action(self.place())
         for step in action.definition["runs"]["steps"]:
@@ -508,6 +536,11 @@ class GitLab(CICase):
             process = place.script("\n".join(job[part]), "bash", "-eo", "pipefail")
             self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual([entry.name for entry in place.directory.iterdir()], ["failure-artifacts-junit.xml"])
+
+    def test_the_header_of_the_template_is_what_the_article_has(self):
+        header = re.match(r"(?:#.*\n)+", TEMPLATE.read_text())[0]
+        example = "\n".join(line[5:] for line in header.splitlines() if line.startswith("#     "))
+        self.assertEqual(yaml.safe_load(example), yaml.safe_load(section("GitLab", "yaml")))
 
     def test_the_article_extends_the_template(self):
         article = yaml.safe_load(section("GitLab", "yaml"))

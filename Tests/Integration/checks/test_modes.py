@@ -97,8 +97,10 @@ final class UserTests: XCTestCase {
 class UserPackage:
     """A package on disk, with the product or without; its build is kept from run to run."""
 
-    def __init__(self, name, dependencies="", products="", tests=TESTS):
+    def __init__(self, name, dependencies="", products="", tests=TESTS, built_as=None):
         self.path = PLACE / name
+        # Packages that are built in one place compile what they have in common once.
+        self.scratch = PLACE / (built_as or name) / ".build"
         self.write("Package.swift", MANIFEST.format(name=name, dependencies=dependencies, products=products))
         self.write("Sources/CUserSQLite/module.modulemap", MODULE)
         self.write("Sources/CUserSQLite/shim.h", "#include <sqlite3.h>\n")
@@ -116,23 +118,24 @@ class UserPackage:
         """Runs `swift …` in the package, and reads what it leaves."""
         artifacts = self.path / "failure-artifacts"
         shutil.rmtree(artifacts, ignore_errors=True)
+        place = ("--scratch-path", str(self.scratch))
         with tempfile.TemporaryDirectory() as scratch:
             process = subprocess.run(
-                ["swift", *arguments], cwd=self.path, env=clean_environment(scratch, **variables),
-                capture_output=True, text=True, encoding="utf-8")
+                ["swift", arguments[0], *place, *arguments[1:]], cwd=self.path,
+                env=clean_environment(scratch, **variables), capture_output=True, text=True, encoding="utf-8")
         found = read(process, artifacts)
         shutil.rmtree(artifacts, ignore_errors=True)
         return found
 
 
-class Modes(SuiteCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.package = UserPackage(
-            "with", f'.package(name: "failure-artifacts", path: "{ROOT}")',
-            '.product(name: "FailureArtifacts", package: "failure-artifacts")')
-        cls.plain = UserPackage("without")
+def with_product(name, product, **options):
+    """A package whose tests link one product of this one, and never import it."""
+    return UserPackage(
+        name, f'.package(name: "failure-artifacts", path: "{ROOT}")',
+        f'.product(name: "{product}", package: "failure-artifacts")', **options)
 
+
+class ModesCase(SuiteCase):
     def assertBundles(self, found, **expected):
         """A bundle for each failing test, with its store."""
         self.assertEqual(found.status, 1, found.output + found.errors)
@@ -144,10 +147,44 @@ class Modes(SuiteCase):
             self.assertEqual(names[name].stem, f"UserTests.{name}")
             self.assertStores(names[name], **{store: ["apple"]})
 
-    def test_plain(self):
+    def runs_plainly(self, package):
         # All tests of this mode share one process, which still has the first test's store open.
-        found = self.package.swift("test", "--filter", "testFails$")
+        self.assertBundles(package.swift("test", "--filter", "testFails$"), testFails="fails")
+
+    def runs_in_release(self, package):
+        found = package.swift("test", "-c", "release", "-Xswiftc", "-enable-testing", "--filter", "testFails$")
         self.assertBundles(found, testFails="fails")
+
+    def runs_with_other_build_system(self, package):
+        for _ in range(5):
+            found = package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
+            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch; with
+            # any package, also one that knows nothing of the product). What a test process does is not retried.
+            if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
+                break
+        self.assertBundles(found, testFails="fails")
+
+    def lists_as(self, plain, package):
+        """Looking for tests is not disturbed: nothing is printed, and nothing is left."""
+        for built in (package, plain):
+            self.assertEqual(built.swift("build", "--build-tests").status, 0)
+        listed = package.swift("test", "list", "--skip-build")
+        expected = plain.swift("test", "list", "--skip-build")
+        self.assertEqual(expected.status, 0)
+        self.assertIn("UserTests.UserTests/testFails\n", expected.output)
+        self.assertEqual((listed.status, listed.output), (expected.status, expected.output))
+        self.assertEqual(listed.errors, expected.errors)
+        self.assertTidy(listed, 0)
+
+
+class Modes(ModesCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.package = with_product("with", "FailureArtifacts")
+        cls.plain = UserPackage("without")
+
+    def test_plain(self):
+        self.runs_plainly(self.package)
 
     def test_all(self):
         found = self.package.swift("test")
@@ -169,29 +206,13 @@ class Modes(SuiteCase):
         self.assertTidy(found, 0)
 
     def test_release(self):
-        found = self.package.swift(
-            "test", "-c", "release", "-Xswiftc", "-enable-testing", "--filter", "testFails$")
-        self.assertBundles(found, testFails="fails")
+        self.runs_in_release(self.package)
 
     def test_other_build_system(self):
-        for _ in range(5):
-            found = self.package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
-            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch; with
-            # any package, also one that knows nothing of the product). What a test process does is not retried.
-            if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
-                break
-        self.assertBundles(found, testFails="fails")
+        self.runs_with_other_build_system(self.package)
 
     def test_list(self):
-        for package in (self.package, self.plain):
-            self.assertEqual(package.swift("build", "--build-tests").status, 0)
-        listed = self.package.swift("test", "list", "--skip-build")
-        expected = self.plain.swift("test", "list", "--skip-build")
-        self.assertEqual(expected.status, 0)
-        self.assertIn("UserTests.UserTests/testFails\n", expected.output)
-        self.assertEqual((listed.status, listed.output), (expected.status, expected.output))
-        self.assertEqual(listed.errors, expected.errors)
-        self.assertTidy(listed, 0)
+        self.lists_as(self.plain, self.package)
 
     def test_working_directory(self):
         """Without a variable, bundles go to the directory that `swift test` runs in."""
@@ -201,6 +222,35 @@ class Modes(SuiteCase):
             left = [name for name in os.listdir(directory) if not name.startswith(".")]
             self.assertEqual(len(left), 1, left)
             self.assertTrue((pathlib.Path(directory) / ".gitignore").is_file())
+
+
+class OtherProducts(ModesCase):
+    """Each product for XCTest installs the observer by being linked."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.test_kit = with_product("with the test kit", "FailureArtifactsTestKit", built_as="with")
+        # Empty where there is no Core Data, and a product like the others all the same.
+        cls.core_data = with_product("with Core Data", "FailureArtifactsCoreData", built_as="with")
+        cls.plain = UserPackage("without")
+
+    def test_test_kit(self):
+        self.runs_plainly(self.test_kit)
+
+    def test_test_kit_in_release(self):
+        self.runs_in_release(self.test_kit)
+
+    def test_test_kit_with_other_build_system(self):
+        self.runs_with_other_build_system(self.test_kit)
+
+    def test_test_kit_is_silent_where_tests_are_listed(self):
+        self.lists_as(self.plain, self.test_kit)
+
+    def test_core_data(self):
+        self.runs_plainly(self.core_data)
+
+    def test_core_data_in_release(self):
+        self.runs_in_release(self.core_data)
 
 
 class SwiftTestingModes(SuiteCase):

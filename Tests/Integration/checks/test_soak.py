@@ -1,6 +1,11 @@
 """What `Scripts/soak` makes of GRDB's sources, of what XCTest prints, and of a sanitizer's reports."""
 
+import argparse
+import collections
+import contextlib
+import io
 import pathlib
+import random
 import sys
 import tempfile
 import unittest
@@ -11,6 +16,7 @@ sys.path.append(str(ROOT / "Scripts/lib"))
 
 import grdb  # noqa: E402
 import sanitizers  # noqa: E402
+import soak  # noqa: E402
 from xctest_log import Log  # noqa: E402
 
 
@@ -142,3 +148,125 @@ class Reports(unittest.TestCase):
         self.assertEqual(report.place, "data race: Pool.swift:12 < Queue.swift:7")
         [report] = self.read(ADDRESS.format("main"))
         self.assertEqual(report.place, "heap-use-after-free: memcpy (suite.xctest+0x1)")
+
+
+class Significance(unittest.TestCase):
+    def test_exact_test(self):
+        # The lady who tasted tea, and counts of which the sum is exact.
+        self.assertAlmostEqual(soak.fisher(3, 4, 1, 4), 34 / 70)
+        self.assertAlmostEqual(soak.fisher(4, 4, 0, 4), 2 / 70)
+        self.assertAlmostEqual(soak.fisher(14, 20, 20, 20), 0.0202, places=4)
+        self.assertAlmostEqual(soak.fisher(1, 10, 11, 14), 0.0028, places=4)
+        for same in ((0, 20, 0, 20), (20, 20, 20, 20), (7, 20, 7, 20)):
+            self.assertEqual(soak.fisher(*same), 1)
+
+    def test_more_than_two_results(self):
+        p = soak.p_value(
+            collections.Counter(passed=10, failed=5, died=5), collections.Counter(passed=10, failed=10))
+        self.assertAlmostEqual(p, 3 * soak.fisher(5, 20, 0, 20))
+        self.assertEqual(soak.p_value(collections.Counter(failed=20), collections.Counter(failed=20)), 1)
+
+    def repeat(self, chances, seed=1):
+        """Runs a test that fails by chance on each side; gives what comes of it, and the sides in their order."""
+        source, order = random.Random(seed), []
+
+        def run(variant):
+            order.append(variant)
+            return "failed" if source.random() < chances[variant] else "passed"
+
+        return *soak.repeat(run), order
+
+    def test_both_sides_take_turns(self):
+        counts, _, _, order = self.repeat({"without": 0.7, "with": 0.7})
+        self.assertEqual(len(order), 2 * soak.ROUNDS * soak.REPETITIONS)
+        self.assertEqual([found.total() for found in counts.values()], [soak.ROUNDS * soak.REPETITIONS] * 2)
+        for number in range(0, len(order), 4):
+            self.assertEqual(order[number:number + 4], ["without", "with", "with", "without"])
+
+    def test_a_race_is_no_difference(self):
+        wrong = sum(self.repeat({"without": 0.7, "with": 0.7}, seed)[2] for seed in range(300))
+        self.assertLessEqual(wrong, 300 * soak.ALPHA)
+
+    def test_a_difference_is_found(self):
+        for chances in ({"without": 0, "with": 1}, {"without": 0.7, "with": 1}, {"without": 0.9, "with": 0.4}):
+            found = [self.repeat(chances, seed) for seed in range(100)]
+            self.assertGreater(sum(differs for _, _, differs, _ in found), 95, chances)
+        # What is clear takes one round.
+        self.assertEqual(len(self.repeat({"without": 0, "with": 1})[3]), 2 * soak.REPETITIONS)
+
+    def test_what_is_always_the_same_takes_one_round(self):
+        _, p, differs, order = self.repeat({"without": 1, "with": 1})
+        self.assertEqual((p, differs, len(order)), (1, False, 2 * soak.REPETITIONS))
+
+
+class Soaking(soak.Soak):
+    """A soak whose tests give what they are told to."""
+
+    def __init__(self, directory, together, alone):
+        super().__init__(argparse.Namespace(failing=False, sanitize=None, configuration="debug"))
+        self.directory, self.together, self.alone = pathlib.Path(directory), together, alone
+        self.runs = []
+
+    def file(self, variant, what):
+        return self.directory / f"{variant}.{what}"
+
+    def build(self):
+        pass
+
+    def check_bundles(self):
+        pass
+
+    def execute(self, variant, log, tests=None):
+        results = self.together[variant]
+        if tests:
+            self.runs.append(variant)
+            results = {test: next(self.alone[variant]) for test in tests}
+        log.write_text("".join(f"Test Case '{name}' {result} (0.1 seconds)\n" for name, result in results.items()))
+        return int("failed" in results.values()), 0, Log(log.read_text())
+
+    def says(self):
+        """Whether there is no difference, and all that is said."""
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            return self.all(), output.getvalue()
+
+
+class Comparisons(unittest.TestCase):
+    def soak(self, together, **alone):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        return Soaking(directory.name, together, {side: iter(results) for side, results in alone.items()})
+
+    def racy(self, failures):
+        """A hundred results, of which in each twenty so many are failures."""
+        return (["failed"] * failures + ["passed"] * (20 - failures)) * 5
+
+    def test_a_racy_test_is_no_difference(self):
+        """14 and 20 of 20, as it was once, and 14 and 14 from then on."""
+        soaking = self.soak(
+            {"without": {"T.race": "passed", "T.fine": "passed"}, "with": {"T.race": "failed", "T.fine": "passed"}},
+            without=self.racy(14), **{"with": ["failed"] * 20 + self.racy(14)})
+        is_same, said = soaking.says()
+        self.assertTrue(is_same, said)
+        self.assertIn("70 failed, 30 passed without the product; 76 failed, 24 passed with the product", said)
+        self.assertIn("no significant difference", said)
+        self.assertEqual(soaking.runs[:4], ["without", "with", "with", "without"])
+
+    def test_a_difference_is_reported_with_its_counts(self):
+        soaking = self.soak(
+            {"without": {"T.broken": "passed"}, "with": {"T.broken": "failed"}},
+            without=self.racy(0), **{"with": self.racy(20)})
+        is_same, said = soaking.says()
+        self.assertFalse(is_same)
+        self.assertIn("The results differ:\nT.broken, alone and in turn: 20 passed without the product; "
+                      "20 failed with the product", said)
+
+    def test_a_test_that_was_not_run_is_a_difference(self):
+        soaking = self.soak({"without": {"T.a": "passed", "T.b": "passed"}, "with": {"T.a": "passed"}})
+        is_same, said = soaking.says()
+        self.assertFalse(is_same)
+        self.assertIn("T.b: not run with the product", said)
+
+    def test_what_fails_on_both_sides_is_no_difference(self):
+        soaking = self.soak({"without": {"T.a": "failed"}, "with": {"T.a": "failed"}})
+        self.assertEqual((soaking.says()[0], soaking.runs), (True, []))

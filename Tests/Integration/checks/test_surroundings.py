@@ -149,6 +149,7 @@ class Directories(Case):
         self.assertEqual(len(found.warnings), 1, found.said)
         self.assertIn("Set FAILURE_ARTIFACTS_DIR", found.warnings[0])
         self.assertIsNone(found.left)
+        self.assertEqual(len(list((self.directory / "tmp" / "failure-artifacts").glob("*.zip"))), 1)
 
     def test_a_temporary_directory_of_no_name_or_that_is_not_there(self):
         for removed, variables in (
@@ -326,29 +327,138 @@ class ReadOnly(Case):
 
     selection = f"{SURROUNDINGS}/testFails"
 
-    def refused(self, prefix, reason, **options):
+    @property
+    def fallback(self):
+        return self.directory / "tmp" / "failure-artifacts"
+
+    def replaced(self, prefix, reason, artifacts=None, **options):
+        """The bundle is below the temporary directory, and one warning says so."""
         found = run(self.selection, self.directory, prefix=prefix, **options)
         self.assertSame(found, self.selection)
         (warning,) = found.warnings
-        self.assertIn(f"No bundle can be written to '{self.artifacts}'", warning)
+        self.assertIn(f"No bundle can be written to '{artifacts or self.artifacts}'", warning)
         self.assertIn(reason, warning)
+        self.assertIn(f"Bundles go to '{self.fallback}' instead.", warning)
+        self.assertIn("Set FAILURE_ARTIFACTS_DIR", warning)
+        self.check_fallback()
+
+    def check_fallback(self):
+        (path,) = self.fallback.glob("*.zip")
+        self.assertEqual(stat.S_IMODE(self.fallback.stat().st_mode), 0o700)
+        self.assertFalse((self.fallback / ".in-flight").exists())
+        bundle = harness.Bundle(path)
+        self.check(bundle)
+        self.assertStores(bundle, first=["apple"])
+        shutil.rmtree(self.fallback)
+
+    def refused(self, prefix, reason, artifacts=None, **options):
+        """There is no bundle, and one warning says so."""
+        found = run(self.selection, self.directory, prefix=prefix, **options)
+        self.assertSame(found, self.selection)
+        (warning,) = found.warnings
+        self.assertIn(f"No bundle can be written to '{artifacts or self.artifacts}'", warning)
+        self.assertIn(reason, warning)
+        self.assertNotIn("instead", warning)
         self.assertIn("Set FAILURE_ARTIFACTS_DIR", warning)
         self.assertIsNone(found.left)
 
-    @unittest.skipUnless(LINUX and os.geteuid() == 0 and shutil.which("setpriv"), "There is no user to become.")
-    def test_of_somebody_else(self):
+    def supervised(self, prefix, **variables):
+        """As above, under `run`, which looks for the bundle there."""
+        environment = clean_environment(self.directory / "tmp", **variables)
+        command = [str(TOOL), "run", "--", str(EXECUTABLE), self.selection]
+        process = subprocess.run(
+            [*prefix, *command], cwd=self.directory, env=environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual(process.returncode, 1, process.stderr)
+        self.assertEqual(process.stderr.count("No bundle can be written to"), 1, process.stderr)
+        self.assertIn(f"Bundles go to '{self.fallback}' instead.", process.stderr)
+        self.assertIn("1 bundle in tmp/failure-artifacts", process.stderr)
+        self.check_fallback()
+
+    def own_temporary_directory(self, user=None):
         (self.directory / "tmp").mkdir()
-        os.chown(self.directory / "tmp", NOBODY, NOBODY)
-        self.refused(
-            ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"), "Permission denied",
-            HOME=str(self.directory))
+        if user is not None:
+            os.chown(self.directory / "tmp", user, user)
+
+    as_nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    needs_a_user = unittest.skipUnless(
+        LINUX and os.geteuid() == 0 and shutil.which("setpriv"), "There is no user to become.")
+
+    @needs_a_user
+    def test_of_somebody_else(self):
+        self.own_temporary_directory(NOBODY)
+        self.replaced(self.as_nobody, "Permission denied", HOME=str(self.directory))
+        self.supervised(self.as_nobody, HOME=str(self.directory))
+
+    @needs_a_user
+    def test_an_existing_directory_of_somebody_else(self):
+        self.own_temporary_directory(NOBODY)
+        self.artifacts.mkdir(mode=0o755)
+        self.replaced(self.as_nobody, "Permission denied", HOME=str(self.directory))
+        self.supervised(self.as_nobody, HOME=str(self.directory))
+        self.assertEqual(list(self.artifacts.iterdir()), [])
+
+    @needs_a_user
+    def test_working_directory_at_the_root(self):
+        """As it is under Xcode."""
+        self.own_temporary_directory(NOBODY)
+        self.replaced(
+            self.as_nobody, "Permission denied", artifacts="/failure-artifacts", HOME=str(self.directory), cwd="/")
+
+    @needs_a_user
+    def test_no_other_place_either(self):
+        self.own_temporary_directory()
+        place = self.directory / "place of the stores"
+        place.mkdir()
+        os.chown(place, NOBODY, NOBODY)
+        self.refused(self.as_nobody, "Permission denied", HOME=str(self.directory), SUITE_PLACE=str(place))
+
+    @needs_a_user
+    def test_another_place_of_somebody_else(self):
+        """What is in stores is not for whoever was first to take the name."""
+        self.own_temporary_directory(NOBODY)
+        self.fallback.mkdir()
+        self.fallback.chmod(0o777)
+        self.refused(self.as_nobody, "Permission denied", HOME=str(self.directory))
+        self.assertEqual(list(self.fallback.iterdir()), [])
+
+    def test_a_file_in_place_of_the_directory(self):
+        self.own_temporary_directory()
+        file = self.directory / "a file"
+        file.write_text("content")
+        for place in (file, file / "below"):
+            with self.subTest(place.name):
+                self.replaced((), "", artifacts=place, FAILURE_ARTIFACTS_DIR=str(place))
+                self.supervised((), FAILURE_ARTIFACTS_DIR=str(place))
+        self.assertEqual(file.read_text(), "content")
+
+    def test_what_passes_says_nothing(self):
+        file = self.directory / "a file"
+        file.write_text("")
+        found = run("ExplicitSuite.AttachmentTests/testAttachesAndPasses", self.directory, FAILURE_ARTIFACTS_DIR=str(file))
+        self.assertEqual(found.status, 0)
+        self.assertEqual(found.said, [])
+        self.assertFalse(self.fallback.exists())
+
+    def test_a_crash(self):
+        """The next process makes its bundle in the other place, too."""
+        self.own_temporary_directory()
+        file = self.directory / "a file"
+        file.write_text("")
+        variables = {"FAILURE_ARTIFACTS_DIR": str(file)}
+        crashed = run("RawSuite.CrashTests/testFatalError", self.directory, **variables)
+        self.assertLess(crashed.status, 0)
+        self.assertTrue((self.fallback / ".in-flight").is_dir())
+        run("ExplicitSuite.AttachmentTests/testAttachesAndPasses", self.directory, **variables)
+        (bundle,) = [harness.Bundle(path) for path in self.fallback.glob("*.zip")]
+        self.check(bundle, outcome="crashed")
+        self.assertFalse((self.fallback / ".in-flight").exists())
 
     @unittest.skipIf(os.geteuid() == 0, "Permissions do not bind root.")
     def test_without_permission(self):
-        (self.directory / "tmp").mkdir()
+        self.own_temporary_directory()
         self.directory.chmod(0o555)
         self.addCleanup(self.directory.chmod, 0o755)
-        self.refused((), "Permission denied")
+        self.replaced((), "Permission denied")
 
     @unittest.skipUnless(LINUX, "The file system is mounted for the process alone.")
     def test_read_only_file_system(self):
@@ -356,11 +466,12 @@ class ReadOnly(Case):
         mount = (
             'mount --bind "$0" "$0" && mount --bind "$1" "$1" && mount -o remount,bind,ro "$0" && cd "$0" && '
             'shift && exec "$@"')
-        (self.directory / "tmp").mkdir()
+        self.own_temporary_directory()
         prefix = ("unshare", "--mount", "sh", "-c", mount, checkout, f"{checkout}/tmp")
         if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
             self.skipTest("Nothing can be mounted here.")
-        self.refused(prefix, "Read-only file system")
+        self.replaced(prefix, "Read-only file system")
+        self.supervised(prefix)
 
     @unittest.skipUnless(LINUX, "The file system is mounted for the process alone.")
     def test_full_file_system(self):

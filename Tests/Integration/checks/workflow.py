@@ -18,6 +18,31 @@ COMMANDS = {
 }
 
 
+# For each action that is used, the first major version that runs on Node 24, as its action.yml has it.
+NODE_24 = {"actions/checkout": 5, "actions/upload-artifact": 6}
+
+
+def pin_problems(text):
+    """What is wrong with the actions that a workflow uses: each has to be a commit, with its version in a comment."""
+    problems = []
+    for line in re.findall(r"^[ \t-]*uses:.*$", text, re.MULTILINE):
+        found = re.fullmatch(r"[ \t-]*uses: *(?P<action>[^@ ]+)(?:@(?P<commit>[^ #]*))?(?P<comment>.*)", line)
+        action = found["action"]
+        # This project's own: its users choose the version.
+        if action.startswith(("./", "OWNER/failure-artifacts/")):
+            continue
+        version = re.fullmatch(r" # v(\d+)\.\d+\.\d+", found["comment"])
+        if not re.fullmatch(r"[0-9a-f]{40}", found["commit"] or ""):
+            problems.append(f"{action} is no commit")
+        if not version:
+            problems.append(f"{action} has no version in a comment")
+        if action not in NODE_24:
+            problems.append(f"{action} is not known")
+        elif version and int(version[1]) < NODE_24[action]:
+            problems.append(f"{action} runs on Node 20")
+    return problems
+
+
 class Log:
     """Reads a step's output: which commands in it are obeyed."""
 
@@ -136,7 +161,7 @@ class Action:
 
     def upload(self, step):
         """What actions/upload-artifact does: hidden files are left out, and one bad path fails it all."""
-        assert step["uses"].startswith("actions/upload-artifact@v4"), step["uses"]
+        assert step["uses"].startswith("actions/upload-artifact@"), step["uses"]
         options = {name: self.expand(value) for name, value in step["with"].items()}
         assert not re.search(r'[":<>|*?\r\n\\/]', options["name"]), options["name"]
         root = self.place.directory / options["path"]

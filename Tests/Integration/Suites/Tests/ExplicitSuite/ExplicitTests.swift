@@ -72,3 +72,60 @@ final class InstallationTests: XCTestCase {
         XCTFail("installed by hand")
     }
 }
+
+/// The observer installed by hand while a test runs; the environment turns it off before.
+final class LateInstallationTests: XCTestCase {
+    private var earlier: OpaquePointer?
+
+    override func setUp() {
+        super.setUp()
+        earlier = openStore("earlier", fruit: "kiwi")
+        guard ProcessInfo.processInfo.environment["SUITE_INSTALLS"] != nil else { return }
+        var configuration = CaptureConfiguration()
+        configuration.mode = .firstFailure
+        FailureObserver.install(configuration)
+        FailureObserver.install(configuration)
+    }
+
+    override func tearDown() {
+        XCTAssertEqual(sqlite3_close(earlier), SQLITE_OK)
+        super.tearDown()
+    }
+
+    /// `earlier`: kiwi; `late`: apple; `closed`: pear, a closed store.
+    func testAFails() throws {
+        let late = openStore("late", fruit: "apple")
+        XCTAssertEqual(sqlite3_close(openStore("closed", fruit: "pear")), SQLITE_OK)
+        XCTFail("installed in setUp")
+        XCTFail("and once more")
+        XCTAssertEqual(sqlite3_close(late), SQLITE_OK)
+    }
+
+    /// Nothing.
+    func testBPasses() throws {
+        XCTAssertEqual(sqlite3_close(openStore("passing", fruit: "plum")), SQLITE_OK)
+    }
+
+    /// `earlier`: kiwi; `next`: fig.
+    func testCFails() throws {
+        let next = openStore("next", fruit: "fig")
+        XCTFail("started with an observer")
+        XCTAssertEqual(sqlite3_close(next), SQLITE_OK)
+    }
+
+    /// `earlier`: kiwi. Its failure arrives from another thread.
+    func testDFailsLater() async throws {
+        await Task.yield()
+        XCTFail("after a suspension")
+    }
+
+    private func openStore(_ name: String, fruit: String) -> OpaquePointer? {
+        guard let directory = try? freshDirectory() else { return nil }
+        var handle: OpaquePointer?
+        let path = directory.appendingPathComponent("\(name).sqlite").path
+        XCTAssertEqual(sqlite3_open(path, &handle), SQLITE_OK)
+        let sql = "CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('\(fruit)')"
+        XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
+        return handle
+    }
+}
