@@ -92,9 +92,11 @@ package struct Salvage: Sendable {
 
     // MARK: Processes that have died
 
-    /// The tests in whose middle a process has died, as long as no bundle is made of them.
-    package var deadTests: [InFlightTest] {
-        directory.journals.filter { !$0.process.isAlive }.flatMap(\.tests)
+    /// The processes that have died in the middle of a test, as long as no bundle is made of it.
+    package var deadProcesses: Set<ProcessIdentity> {
+        let journals = directory.journals.filter { !$0.tests.isEmpty }.map(\.process)
+        let spools = directory.spools.filter { !$0.isEnded }.map(\.process)
+        return Set(journals + spools).filter { !$0.isAlive }
     }
 
     /// Makes the bundles of all processes that have died; what living ones have in the making is left alone.
