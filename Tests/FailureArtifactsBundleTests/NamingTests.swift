@@ -73,6 +73,39 @@ import Testing
         #expect(names.claim("log", suffix: ".txt") == "log-2.txt")
     }
 
+    /// As APFS and NTFS compare names.
+    @Test(arguments: [
+        ("caf\u{e9}", "cafe\u{301}"), ("CAF\u{c9}", "cafe\u{301}"), ("σ", "ς"), ("s", "ſ"),
+        ("k", "\u{212A}"), ("straße", "STRASSE"), ("ÅSA", "a\u{30a}sa"),
+    ])
+    func namesThatAFileSystemTakesForOneAreToldApart(_ first: String, _ second: String) {
+        for (first, second) in [(first, second), (second, first)] {
+            var names = UniqueNames()
+            #expect(names.claim(first) == first)
+            #expect(Array(names.claim(second).utf8) == Array((second + "-2").utf8))
+        }
+        var names = UniqueNames(taken: [first])
+        #expect(names.claim(second) != second)
+    }
+
+    @Test(arguments: [
+        ["x", "x.committed"], ["x.committed", "x"], ["x", "X.Committed", "x.committed.committed"],
+        ["x.committed", "x", "x-2.committed", "x-2"], ["x", "x-2.committed", "x"],
+        [String(repeating: "果", count: 60), String(repeating: "果", count: 61)],
+        [String(repeating: "a", count: 140) + ".committed", String(repeating: "a", count: 140)],
+        ["a b", "a_b", "a?b"],
+    ])
+    func noTwoEntriesOfStoresCollide(_ stores: [String]) {
+        var names = StoreNames()
+        let entries = stores.map { StoreEntries(of: names.claim($0), in: "stores") }
+        let all = entries.flatMap { entry in
+            [entry.copy, entry.committed, entry.history, entry.statements]
+                + ["", "-wal", "-journal"].map { entry.raw + $0 }
+        }
+        #expect(Set(all.map { $0.lowercased() }).count == 7 * stores.count)
+        #expect(all.allSatisfy { ($0.split(separator: "/").last?.utf8.count ?? 0) <= 200 })
+    }
+
     @Test func namesOfOneTestDiffer() {
         let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
         #expect(Set((0..<100).map { _ in BundleName(test: test).description }).count == 100)

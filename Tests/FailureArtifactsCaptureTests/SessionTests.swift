@@ -163,6 +163,21 @@ import Testing
         #expect(try world.bundle().metadata.snapshots?.map(\.label) == ["start-2"])
     }
 
+    /// A snapshot that the test took has the label that a further failure would else have.
+    @Test func labelsOfFurtherFailuresMayBeTaken() throws {
+        let world = try World { $0.mode = .everyFailure }
+        let test = world.start()
+        world.session.takeSnapshot("Failure-2", of: test)
+        world.fail(test, "first")
+        try world.run("INSERT INTO t VALUES (2)")
+        world.fail(test, "second")
+        world.finish(test)
+        let bundle = try world.bundle()
+        #expect(bundle.metadata.snapshots?.map(\.label) == ["Failure-2", "failure-2-2"])
+        #expect(try world.rows(bundle, "Failure-2/ledger") == 1)
+        #expect(try world.rows(bundle, "failure-2-2/ledger") == 2)
+    }
+
     /// Of a test in which nothing happens nothing is made that a failure could be added to.
     @Test func whatFailsAfterATestInWhichNothingHappenedComesTooLate() throws {
         let world = try World()

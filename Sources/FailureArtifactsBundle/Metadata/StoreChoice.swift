@@ -54,7 +54,8 @@ extension BundleMetadata.Store {
         if let committedEntry {
             choices.append(
                 StoreChoice(
-                    name: prefix + name + ".committed", entry: committedEntry, isCommitted: true,
+                    name: prefix + name + StoreEntries.committedSuffix, entry: committedEntry,
+                    isCommitted: true,
                     store: self))
         }
         return choices

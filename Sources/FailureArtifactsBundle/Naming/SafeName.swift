@@ -64,25 +64,42 @@ package enum SafeName {
 }
 
 /// Gives each of several things a name of its own: `a`, `a-2`, `a-3`.
+///
+/// Names that differ only in case, or in the form of Unicode, are the same file on some systems, and here.
 package struct UniqueNames {
-    // Some file systems do not tell case apart.
     private var taken: Set<String> = []
 
     package init() {}
+
+    /// - Parameter names: Names that are taken.
+    package init(taken names: some Sequence<String>) {
+        taken = Set(names.map(Self.key))
+    }
 
     /// The name, or the name with the next number that is free.
     ///
     /// - Parameters:
     ///   - stem: The name, or its part before the number.
     ///   - suffix: Its part after the number, such as the extension.
+    ///   - variants: Endings of further names that come with it: those are taken too.
     /// - Returns: A name that was not given before.
-    package mutating func claim(_ stem: String, suffix: String = "") -> String {
+    package mutating func claim(_ stem: String, suffix: String = "", variants: [String] = []) -> String {
         var candidate = stem + suffix
         var number = 2
-        while !taken.insert(candidate.lowercased()).inserted {
+        while true {
+            let keys = ([""] + variants).map { Self.key(candidate + $0) }
+            if taken.isDisjoint(with: keys) {
+                taken.formUnion(keys)
+                return candidate
+            }
             candidate = "\(stem)-\(number)\(suffix)"
             number += 1
         }
-        return candidate
     }
+
+    /// The same for all names that some file system takes for one.
+    ///
+    /// Equality of strings is by canonical equivalence already. Several small letters may have one capital, such as
+    /// `σ` and `ς`, and several capitals one small letter.
+    private static func key(_ name: String) -> String { name.lowercased().uppercased().lowercased() }
 }

@@ -92,9 +92,11 @@ package struct Salvage: Sendable {
 
     // MARK: Processes that have died
 
-    /// The tests in whose middle a process has died, as long as no bundle is made of them.
-    package var deadTests: [InFlightTest] {
-        directory.journals.filter { !$0.process.isAlive }.flatMap(\.tests)
+    /// The processes that have died in the middle of a test, as long as no bundle is made of it.
+    package var deadProcesses: Set<ProcessIdentity> {
+        let journals = directory.journals.filter { !$0.tests.isEmpty }.map(\.process)
+        let spools = directory.spools.filter { !$0.isEnded }.map(\.process)
+        return Set(journals + spools).filter { !$0.isAlive }
     }
 
     /// Makes the bundles of all processes that have died; what living ones have in the making is left alone.
@@ -200,8 +202,10 @@ package struct Salvage: Sendable {
                 var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
                 if metadata.failures.last?.kind != .termination {
-                    let copies = finalCopies(of: test, held, cause, in: spool)
-                    metadata.end(cause, with: copies)
+                    var labels = UniqueNames(taken: (metadata.snapshots ?? []).map(\.label))
+                    let label = labels.claim(cause.outcome.rawValue)
+                    let copies = finalCopies(of: test, held, below: "snapshots/\(label)", in: spool)
+                    metadata.end(cause, with: copies, label: label)
                     removed = copies.removed
                 }
                 isDone = pack(metadata, spool, removed, rules(of: test), &result) && isDone
@@ -237,9 +241,8 @@ package struct Salvage: Sendable {
 
     /// The stores of a test that had failed before, as they were when its process ended.
     private func finalCopies(
-        of test: InFlightTest, _ held: Held?, _ cause: Cause, in spool: Spool
+        of test: InFlightTest, _ held: Held?, below folder: String, in spool: Spool
     ) -> SalvagedCopies {
-        let folder = "snapshots/\(cause.outcome.rawValue)"
         // Where somebody before this process has died over it.
         try? FileSystem.remove(spool.file(ofEntry: folder))
         let room = SpoolRoom(of: spool, in: directory, within: limits)
@@ -385,11 +388,13 @@ extension BundleMetadata {
     }
 
     /// Adds that the test, which had failed, did not end, and its stores as they were then.
-    fileprivate mutating func end(_ cause: Salvage.Cause, with copies: SalvagedCopies) {
+    fileprivate mutating func end(
+        _ cause: Salvage.Cause, with copies: SalvagedCopies, label: String
+    ) {
         end(cause)
         snapshots =
             (snapshots ?? [])
-            + [Snapshot(label: cause.outcome.rawValue, at: .now, stores: copies.stores)]
+            + [Snapshot(label: label, at: .now, stores: copies.stores)]
         warnings += copies.warnings
     }
 }

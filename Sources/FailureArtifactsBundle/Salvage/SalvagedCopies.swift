@@ -26,10 +26,9 @@ struct SalvagedCopies: Sendable {
     ) {
         self.room = room
         self.folder = folder
-        var names = UniqueNames()
+        var names = StoreNames()
         for path in test.paths {
-            let name = names.claim(
-                SafeName.make(from: Path.stem(of: Path.name(of: path.path)), maximumBytes: 150))
+            let name = names.claim(Path.stem(of: Path.name(of: path.path)))
             stores.append(copy(path, named: name, limits, rules))
         }
         room.settle()

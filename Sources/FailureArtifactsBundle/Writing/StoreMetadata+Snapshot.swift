@@ -58,8 +58,29 @@ extension BundleMetadata.Store {
     }
 }
 
+/// Gives each store of a bundle a name, so that no two entries collide.
+package struct StoreNames {
+    private var names = UniqueNames()
+
+    package init() {}
+
+    /// The name of a store.
+    ///
+    /// - Parameter name: The name that it has elsewhere, such as that of its file without the extension.
+    /// - Returns: A name that is fit for a file, and was not given before.
+    package mutating func claim(_ name: String) -> String {
+        names.claim(
+            SafeName.make(from: name, maximumBytes: 150), variants: [StoreEntries.committedSuffix])
+    }
+}
+
 /// The names of a store's entries in a bundle.
+///
+/// Those of stores with names from ``StoreNames`` differ.
 package struct StoreEntries: Sendable {
+    /// The end of the name of a committed copy.
+    package static let committedSuffix = ".committed"
+
     package let copy: String
     package let committed: String
     /// The start of the names of the raw files.
@@ -72,7 +93,7 @@ package struct StoreEntries: Sendable {
     ///   - folder: `stores`, or that of a snapshot.
     package init(of name: String, in folder: String) {
         copy = "\(folder)/\(name).sqlite"
-        committed = "\(folder)/\(name).committed.sqlite"
+        committed = "\(folder)/\(name)\(Self.committedSuffix).sqlite"
         let top = folder == "stores" ? "" : folder + "/"
         history = "\(top)history/\(name).wal-history"
         statements = "\(top)statements/\(name).jsonl"

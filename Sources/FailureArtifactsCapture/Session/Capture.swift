@@ -134,10 +134,13 @@ final class Capture: Sendable {
     /// Copies the stores as they are at another moment; to be called on the test's thread.
     ///
     /// - Parameters:
-    ///   - label: The folder under `snapshots/`.
+    ///   - label: The folder under `snapshots/`, which gets a number where there is one of that name.
     ///   - date: The moment.
     ///   - failure: What has happened; nil where the test asked for it.
     func spoolSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
+        let label = test.state.withLock { state in
+            state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
+        }
         add {
             var stores = spool(findStores(), below: "snapshots/\(label)", after: failure)
             // Copies of a passing test's end go, should it fail yet.

@@ -208,9 +208,6 @@ extension CaptureSession {
     func takeSnapshot(_ label: String, of test: RunningTest) {
         guard test.isOfThisProcess, configuration.mode != .off else { return }
         let date = Timestamp.now
-        let label = test.state.withLock { state in
-            state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
-        }
         update(test) { $0.spoolSnapshot(label: label, at: date, after: nil) }
     }
 }

@@ -77,14 +77,14 @@ struct FoundStores {
             }
             libraries[index] = store
         }
-        var unique = UniqueNames()
+        var unique = StoreNames()
         for (index, store) in candidates.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
             let fileName = store.path.map { Path.stem(of: Path.name(of: $0)) }
             let name = names[index] ?? store.suggestedName ?? fileName ?? "memory"
             stores.append(
                 Store(
-                    store: store, name: unique.claim(SafeName.make(from: name, maximumBytes: 150)),
+                    store: store, name: unique.claim(name),
                     isShared: !registered.contains { Self.isSame(store, $0.path) }
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
                     storeOfLibrary: libraries[index]))

@@ -7,6 +7,11 @@ extension CoreDataStore {
     private enum Limit {
         static let entities = 500
         static let tables = 5000
+        /// The largest number of an entity of the application's model.
+        ///
+        /// Core Data's own entities have larger ones, and tables with another first letter: 16001 is `CHANGE` of the
+        /// persistent history, in the table `ACHANGE`.
+        static let modelEntity: Int64 = 16000
     }
 
     /// Recognises a store of Core Data.
@@ -113,7 +118,8 @@ extension CoreDataStore {
             }
             // Entities that inherit from each other in a circle are in no table.
             let isRooted = steps < names.count
-            let table = isRooted ? names[root].flatMap { capitals["Z" + $0.uppercased()] } : nil
+            let prefix = root > Limit.modelEntity ? "A" : "Z"
+            let table = isRooted ? names[root].flatMap { capitals[prefix + $0.uppercased()] } : nil
             entities.append(
                 Entity(
                     name: name, number: number, superentity: supers[number].flatMap { names[$0] },

@@ -10,6 +10,8 @@ final class RunSalvage: Sendable {
     private let leftOutBefore = Lock<UInt64>(0)
     /// Copies for tests that hang, made while they did.
     private let held = Lock<[Salvage.Held]>([])
+    /// The processes that had died in the middle of a test before the run was ended.
+    private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
     /// - Parameters:
     ///   - directory: Where bundles go, absolute.
@@ -43,6 +45,12 @@ final class RunSalvage: Sendable {
         return result
     }
 
+    /// Notes which processes have died by themselves; to be called before the run is ended.
+    func beforeEnd() {
+        let dead = salvage.deadProcesses
+        diedBefore.withLock { $0 = dead }
+    }
+
     /// Copies the stores of the tests that hang; to be called while everything still runs.
     ///
     /// - Parameter processes: The command's.
@@ -57,41 +65,63 @@ final class RunSalvage: Sendable {
 
     /// Makes the bundles of the processes that have died.
     func afterwards(_ report: RunReport) -> Salvage.Result {
-        let dead = Set(salvage.deadTests.map(\.process))
+        let crashed = report.cause == .itself ? salvage.deadProcesses : diedBefore.withLock(\.self)
         return salvage.sweep(holding: held.withLock(\.self)) { process in
-            Self.cause(of: process, isOnly: dead.count == 1, report)
+            Self.cause(of: process, among: crashed, report)
         }
     }
 
     // MARK: Why a process has died
 
+    /// The reason for a process's end.
+    ///
+    /// - Parameters:
+    ///   - process: The process.
+    ///   - crashed: The processes that the end of the run did not take along.
+    ///   - report: The run.
+    /// - Returns: The time limit or the signal that ended the run, or else the crash.
     private static func cause(
-        of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
+        of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport
     ) -> Salvage.Cause {
+        let crash =
+            crashed.contains(process) ? crash(of: process, isOnly: crashed.count == 1, report) : nil
         switch report.cause {
-        case .timeLimit:
+        case .timeLimit where !crashed.contains(process):
             return Salvage.Cause(
                 outcome: .timedOut,
                 message: "The process was ended in the middle of the test: the time limit was up.")
-        case .signal(let signal):
+        // Where the whole group got the signal, a process that it ended may have died first: only the log or
+        // another signal tells that it crashed.
+        case .signal(let signal) where crash == nil:
             return Salvage.Cause(
                 outcome: .terminated,
                 message: "The run was stopped by \(SignalName.text(signal)) in the middle of the test.")
-        case .itself:
-            break
+        case .timeLimit, .signal, .itself:
+            return crash ?? .unknown
         }
+    }
+
+    /// The crash that ended a process; nil where neither its exit status nor the log shows one.
+    private static func crash(
+        of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
+    ) -> Salvage.Cause? {
         let lines = report.standardError.lines + report.standardOutput.lines
         var cause = Salvage.Cause.unknown
-        if let signal = signal(of: process, isOnly: isOnly, lines, report) {
+        var isKnown = false
+        if let signal = signal(of: process, isOnly: isOnly, lines, report),
+            .signal(signal) != report.cause
+        {
+            isKnown = true
             cause.message =
                 "The process was ended by \(SignalName.text(signal)) in the middle of the test."
         }
         // Of several that died the log does not say whose message it is.
         if isOnly, let fatal = FatalMessage.all(in: lines).last {
+            isKnown = true
             cause.message = "\(fatal.message)\n\(cause.message)"
             (cause.file, cause.line) = (fatal.file, fatal.line)
         }
-        return cause
+        return isKnown ? cause : nil
     }
 
     /// The signal that ended a process, if this one has seen it or the log tells.

@@ -11,6 +11,7 @@ extension Supervisor {
             CommandError(
                 .found,
                 "'\(command.words[0])' is ended: it has taken longer than \(limit)."))
+        salvage.beforeEnd()
         salvage.beforeTimeoutKill(tree.members())
         end { supervisor in supervisor.tree.members() }
     }

@@ -141,7 +141,10 @@ struct Supervisor {
     /// Passes a signal on to the command, unless it has got it from the terminal already.
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
         let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
-        if !isForOwnPurposes, cause != .timeLimit { cause = .signal(signal.number) }
+        if !isForOwnPurposes, cause != .timeLimit {
+            if cause == .itself { salvage.beforeEnd() }
+            cause = .signal(signal.number)
+        }
         // A program may well go on after a key, as an interactive one does.
         if signal.isFromTerminal { return false }
         // Until it is reaped, its number is its own.

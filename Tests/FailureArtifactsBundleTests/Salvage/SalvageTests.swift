@@ -37,7 +37,8 @@ import Testing
 
         /// What the process had of a failure.
         func leaveSpool(
-            taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion]
+            taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion],
+            snapshots: [BundleMetadata.Snapshot]? = nil
         ) throws -> Spool {
             let path = try path(HiddenName("spool", of: dead, taker: taker, random: "abcdef"))
             try FileSystem.createDirectory(path)
@@ -49,7 +50,8 @@ import Testing
                     failures: kinds.map {
                         .init(message: "m", file: nil, line: nil, kind: $0, at: .now)
                     },
-                    stores: [], attachments: [], environment: RunEnvironment.describe(variables: [:]),
+                    stores: [], snapshots: snapshots, attachments: [],
+                    environment: RunEnvironment.describe(variables: [:]),
                     capture: .init(at: .now, duration: 0, limitsHit: []), warnings: []))
             return spool
         }
@@ -85,6 +87,16 @@ import Testing
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion, .termination]])
         #expect(bundles.first?.snapshots?.map(\.label) == ["crashed"])
+    }
+
+    @Test func aSnapshotOfTheTestKeepsItsLabel() throws {
+        let world = try World()
+        try world.leaveJournal()
+        let own = BundleMetadata.Snapshot(label: "Crashed", at: .now, stores: [])
+        let spool = try world.leaveSpool(snapshots: [own])
+        try FileSystem.write([1], toNewFile: spool.path(ofEntry: "snapshots/Crashed/mine.sqlite"))
+        let bundles = try world.sweep()
+        #expect(bundles.first?.snapshots?.map(\.label) == ["Crashed", "crashed-2"])
     }
 
     /// The test has ended, and the process died before its journal said so.

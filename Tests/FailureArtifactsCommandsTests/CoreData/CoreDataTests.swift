@@ -12,18 +12,22 @@ import Testing
     private static let uuid = "5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11"
 
     /// A store in Core Data's layout.
-    private func store(_ fixture: borrowing Fixture, after: Bool = false, sql: String = "") throws
-        -> String
-    {
+    private func store(
+        _ fixture: borrowing Fixture, after: Bool = false, history: Bool = false, sql: String = ""
+    ) throws -> String {
         let path = fixture.path(after ? "after.sqlite" : "before.sqlite")
         let made = try Program.run(
-            "/usr/bin/env", ["python3", "-B", Self.maker, path] + (after ? ["after"] : []))
+            "/usr/bin/env",
+            ["python3", "-B", Self.maker, path] + (history ? ["history"] : []) + (after ? ["after"] : [])
+        )
         try #require(made.status == 0, "\(made.error)")
         if !sql.isEmpty { try Connection(path: path, mode: .readWrite).execute(sql) }
         return path
     }
 
-    private func bundle(_ fixture: borrowing Fixture, sql: String = "") throws -> String {
+    private func bundle(
+        _ fixture: borrowing Fixture, history: Bool = false, sql: String = ""
+    ) throws -> String {
         let tables = ["ZFRUIT", "Z_METADATA", "Z_PRIMARYKEY"]
             .map { "{\"name\": \"\($0)\", \"rows\": 3, \"exact\": true}" }.joined(separator: ", ")
         let metadata = Metadata.store("fruits").replacing(
@@ -35,9 +39,13 @@ import Testing
                 ("metadata.json", Array(metadata.utf8)),
                 (
                     "stores/fruits.sqlite",
-                    try FileSystem.contents(ofFile: store(fixture, after: true, sql: sql))
+                    try FileSystem.contents(
+                        ofFile: store(fixture, after: true, history: history, sql: sql))
                 ),
-                ("stores/c.sqlite", try FileSystem.contents(ofFile: store(fixture))),
+                (
+                    "stores/c.sqlite",
+                    try FileSystem.contents(ofFile: store(fixture, history: history))
+                ),
             ])
     }
 
@@ -72,6 +80,54 @@ import Testing
         #expect(store.entity(6)?.toMany.map(\.name) == ["fruits"])
         #expect(store.entity(4)?.toMany.map(\.name) == ["friends", "Fruit.grower"])
         #expect(store.links.map(\.name) == ["Fruit.tags", "Person.friends"])
+    }
+
+    @Test func persistentHistoryHasTablesOfItsOwn() throws {
+        let fixture = try Fixture()
+        let connection = try Connection(path: store(fixture, history: true), mode: .immutable)
+        let store = try #require(try CoreDataStore.read(connection, counts: true))
+        let entities = store.entities.suffix(3)
+        #expect(entities.map(\.name) == ["CHANGE", "TRANSACTION", "TRANSACTIONSTRING"])
+        #expect(entities.map(\.table) == ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"])
+        #expect(entities.map(\.rows) == [2, 1, 1])
+        #expect(entities.first?.toOne.map(\.column) == ["ZTRANSACTIONID"])
+        #expect(entities.last?.attributes == [.init(name: "name", column: "ZNAME", type: "VARCHAR")])
+    }
+
+    @Test func commandsKnowPersistentHistory() throws {
+        let fixture = try Fixture()
+        let path = try bundle(fixture, history: true)
+        let shown = run("show", path).output
+        #expect(shown.contains("\n    CHANGE  5 objects  (ACHANGE)\n"))
+        #expect(shown.contains("\n    TRANSACTION  2 objects  (ATRANSACTION)\n"))
+        #expect(!shown.contains("(no table)"))
+        #expect(shown.contains("3 rows inserted into CHANGE"))
+        let changed = run("diff", path).output
+        #expect(changed.contains("CHANGE (ACHANGE): 3 inserted"))
+        #expect(changed.contains("timestamp '2026-11-21T07:09:09.250Z'"))
+        let queried = run(
+            "query", path, "SELECT _id, entitypk FROM \"CHANGE\" WHERE transactionid = 2", "--entities")
+        #expect(queried.output == "_id,entitypk\r\n3,4\r\n4,1\r\n5,3\r\n")
+        let file = fixture.path("r.html")
+        #expect(run("report", path, "-o", file).status == 0)
+        let page = String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
+        #expect(page.contains("<caption><code>CHANGE</code> 3 inserted"))
+    }
+
+    @Test func anEntityOfTheModelMayBeCalledAsOneOfPersistentHistory() throws {
+        let fixture = try Fixture()
+        let path = try store(
+            fixture, history: true,
+            sql: """
+                INSERT INTO Z_PRIMARYKEY VALUES (8, 'Change', 0, 1);
+                CREATE TABLE ZCHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZREASON VARCHAR);
+                INSERT INTO ZCHANGE VALUES (1, 8, 1, 'because')
+                """)
+        let store = try #require(
+            try CoreDataStore.read(Connection(path: path, mode: .immutable), counts: true))
+        let tables = Dictionary(uniqueKeysWithValues: store.entities.map { ($0.name, $0.table) })
+        #expect(tables["Change"] == "ZCHANGE" && tables["CHANGE"] == "ACHANGE")
+        #expect(store.entity(8)?.rows == 1 && store.entity(16001)?.rows == 2)
     }
 
     @Test func showTellsEntities() throws {

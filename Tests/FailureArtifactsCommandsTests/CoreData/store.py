@@ -1,6 +1,6 @@
 """Makes stores as Core Data lays them out; see CoreDataStores.md for where that layout is known from.
 
-    store.py PATH [after]
+    store.py PATH [history] [after]
 """
 
 import plistlib
@@ -28,6 +28,22 @@ INSERT INTO Z_PRIMARYKEY VALUES (1, 'Basket', 0, 2), (2, 'Fruit', 0, 3), (3, 'Ci
   (5, 'Farmer', 4, 0), (6, 'Tag', 0, 2), (7, '果物屋', 0, 1);
 """
 
+# Persistent history: tables that begin with an A, of entities that are not the model's.
+HISTORY = """
+CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCHANGETYPE INTEGER, ZENTITY INTEGER,
+  ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER, ZCOLUMNS BLOB );
+CREATE TABLE ATRANSACTION ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZAUTHORTS INTEGER,
+  ZBUNDLEIDTS INTEGER, ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER, ZTIMESTAMP TIMESTAMP, ZAUTHOR VARCHAR,
+  ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR, ZPROCESSID VARCHAR, ZQUERYGEN BLOB );
+CREATE TABLE ATRANSACTIONSTRING ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR );
+CREATE INDEX ACHANGE_ZTRANSACTIONID_INDEX ON ACHANGE (ZTRANSACTIONID);
+CREATE INDEX ATRANSACTION_ZAUTHORTS_INDEX ON ATRANSACTION (ZAUTHORTS);
+CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUENESS_NAME ON ATRANSACTIONSTRING (ZNAME COLLATE BINARY ASC);
+INSERT INTO Z_PRIMARYKEY VALUES (16001, 'CHANGE', 0, 2), (16002, 'TRANSACTION', 0, 1),
+  (16003, 'TRANSACTIONSTRING', 0, 1);
+INSERT INTO ATRANSACTIONSTRING VALUES (1, 16003, 1, 'importer');
+"""
+
 UUID = "5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11"
 ENTITIES = ("Basket", "Fruit", "Citrus", "Person", "Farmer", "Tag", "果物屋")
 # The day of the examples: 2026-11-21T07:08:09.25Z, in seconds since 2001-01-01.
@@ -43,9 +59,13 @@ def metadata():
         "NSStoreType": "SQLite", "_NSAutoVacuumLevel": "2"}, fmt=plistlib.FMT_BINARY)
 
 
-def build(path):
+def build(path, history=False):
     database = sqlite3.connect(path)
-    database.executescript(LAYOUT)
+    database.executescript(LAYOUT + (HISTORY if history else ""))
+    if history:
+        database.execute(
+            "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, Z_OPT, ZAUTHORTS, ZTIMESTAMP) VALUES (1, 16002, 1, 1, ?)", (DATE,))
+        database.executemany("INSERT INTO ACHANGE VALUES (?, 16001, 1, 0, 2, ?, 1, NULL)", [(1, 1), (2, 2)])
     external = b"\x02" + UUID.encode() + b"\x00"
     inline = b"\x01" + b"\x89PNG"
     color = plistlib.dumps({"$archiver": "NSKeyedArchiver", "$top": {}}, fmt=plistlib.FMT_BINARY)
@@ -76,8 +96,18 @@ DELETE FROM Z_2TAGS WHERE Z_2FRUITS = 1 AND Z_6TAGS = 1;
 UPDATE Z_PRIMARYKEY SET Z_MAX = 4 WHERE Z_ENT = 2;
 """
 
+# What persistent history adds for them.
+CHANGES_OF_HISTORY = f"""
+INSERT INTO ATRANSACTION (Z_PK, Z_ENT, Z_OPT, ZAUTHORTS, ZTIMESTAMP) VALUES (2, 16002, 1, 1, {DATE + 60});
+INSERT INTO ACHANGE VALUES (3, 16001, 1, 0, 2, 4, 2, NULL), (4, 16001, 1, 1, 2, 1, 2, NULL),
+  (5, 16001, 1, 2, 2, 3, 2, NULL);
+UPDATE Z_PRIMARYKEY SET Z_MAX = 5 WHERE Z_ENT = 16001;
+UPDATE Z_PRIMARYKEY SET Z_MAX = 2 WHERE Z_ENT = 16002;
+"""
+
 if __name__ == "__main__":
-    made = build(sys.argv[1])
-    if "after" in sys.argv:
-        made.executescript(CHANGES)
+    has_history = "history" in sys.argv[2:]
+    made = build(sys.argv[1], has_history)
+    if "after" in sys.argv[2:]:
+        made.executescript(CHANGES + (CHANGES_OF_HISTORY if has_history else ""))
     made.close()

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import unicodedata
 import unittest
 import zipfile
 
@@ -115,6 +116,9 @@ def name_problems(name):
 
 def check_names(bundle, entries):
     """Every bundle can be uploaded, and what is in it be unpacked anywhere."""
+    # Also where case and the form of Unicode don't tell names apart.
+    folded = [unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold()) for name in entries]
+    assert len(set(folded)) == len(folded), f"entries of {bundle!r} collide: {sorted(entries)}"
     for name in [bundle, *(part for entry in entries for part in entry.split("/"))]:
         problems = name_problems(name)
         assert not problems, f"the name {name!r} of {bundle!r} is {problems}"
@@ -248,7 +252,9 @@ def check_with_tools(bundle):
     assert unzip.returncode == 0, f"unzip -t: {unzip.stdout}{unzip.stderr}"
     bsdtar = subprocess.run(["bsdtar", "-tf", str(bundle.path)], **options)
     assert bsdtar.returncode == 0, f"bsdtar -t: {bsdtar.stderr}"
-    assert bsdtar.stdout.splitlines() == bundle.names, f"bsdtar lists {bsdtar.stdout}"
+    # It composes letters and marks.
+    names = [unicodedata.normalize("NFC", name) for name in bundle.names]
+    assert bsdtar.stdout.splitlines() == names, f"bsdtar lists {bsdtar.stdout}"
     assert bundle.damaged is None, f"zipfile finds a damaged entry: {bundle.damaged}"
 
 

@@ -1,6 +1,8 @@
 """The copy is one stand-alone file with the rows that the test's connection saw."""
 
-from harness import SuiteCase
+import pathlib
+
+from harness import Store, SuiteCase
 
 
 class Copying(SuiteCase):
@@ -50,6 +52,19 @@ class CopyOfRaw(Copying):
         self.assertEqual(len(names), 2)
         entries = [name for name in bundle.names if name.startswith("stores/")]
         self.assertEqual(len(entries), 2)
+
+    def test_names_of_entries_that_collide(self):
+        bundle = self.leaves("RawSuite.CopyTests/testNamesOfEntriesThatCollide")
+        stores = {pathlib.PurePath(store["originalPath"]).name: store for store in bundle.metadata["stores"]}
+        self.assertEqual(len(stores), 9)
+        for name, store in stores.items():
+            with self.subTest(store=name):
+                is_open = name in ("x.db", "y.db")
+                self.assertEqual(
+                    Store(bundle.contents[store["entry"]]).rows(), [name] + ["not committed"] * is_open)
+                self.assertEqual("committedEntry" in store, is_open)
+                if is_open:
+                    self.assertEqual(Store(bundle.contents[store["committedEntry"]]).rows(), [name])
 
     def test_file_name_in_japanese(self):
         bundle = self.copied(

@@ -23,9 +23,9 @@ class CoreDataStores(SuiteCase):
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
         original, changes = self.directory / "fruits.sqlite", self.directory / "changes.sql"
-        with contextlib.closing(layout.build(original)):
+        with contextlib.closing(layout.build(original, history=True)):
             pass
-        changes.write_text(layout.CHANGES)
+        changes.write_text(layout.CHANGES + layout.CHANGES_OF_HISTORY)
         process = launch(
             SELECTION, self.directory,
             {"CORE_DATA_STORE": str(original), "CORE_DATA_CHANGES": str(changes)})
@@ -51,7 +51,10 @@ class CoreDataStores(SuiteCase):
         self.assertEqual(
             model["modelHashes"],
             {name: f"{index:02X}" * 32 for index, name in enumerate(layout.ENTITIES)})
-        self.assertEqual(tuple(entity["name"] for entity in model["entities"]), layout.ENTITIES)
+        tables = {entity["name"]: entity["table"] for entity in model["entities"]}
+        self.assertEqual(tuple(tables)[:-3], layout.ENTITIES)
+        self.assertEqual({name: tables[name] for name in tuple(tables)[-3:]}, {
+            "CHANGE": "ACHANGE", "TRANSACTION": "ATRANSACTION", "TRANSACTIONSTRING": "ATRANSACTIONSTRING"})
         text = self.tool("show")
         self.assertIn("Not committed: 1 row deleted from Fruit.tags", text)
         self.assertIn("Citrus  2 objects", text)

@@ -159,6 +159,16 @@ class Crashes(CrashCase):
         self.assertIn("crash.sqlite", store["capture"]["reason"])
         self.assertEqual(len(bundle.metadata["warnings"]), 1)
 
+    def test_names_of_entries_that_collide(self):
+        place = self.place(SUITE_CRASHES="1")
+        code, _, _ = place.run("RawSuite.CopyTests/testNamesOfEntriesThatCollide")
+        self.assertEqual(code, -signal.SIGKILL)
+        (bundle,) = self.swept(place)
+        stores = {pathlib.PurePath(store["originalPath"]).name: store for store in bundle.metadata["stores"]}
+        self.assertEqual(len(stores), 9)
+        for name, store in stores.items():
+            self.assertEqual(harness.Store(bundle.contents[store["entry"]]).rows(), [name])
+
     def test_without_a_store(self):
         place = self.place()
         code, _, _ = place.run("RawSuite.CrashTests/testCrashesWithoutAStore")

@@ -94,6 +94,45 @@ class Running(CrashCase):
                 break
         return process
 
+    # A test crashes, another one hangs.
+    CRASH_THEN_HANG = ["bash", "-c", f"'{EXECUTABLE}' RawSuite.CrashTests/testFatalError;"
+                       f"'{EXECUTABLE}' RawSuite.CrashTests/testHangs"]
+
+    def crashed_and(self, place, outcome):
+        """The bundle of the test that hung; the crash before it keeps its outcome and its message."""
+        self.assertEqual(place.in_flight, [])
+        bundles = {bundle.metadata["test"]["name"]: bundle for bundle in place.bundles()}
+        self.assertEqual(sorted(bundles), ["testFatalError", "testHangs"])
+        crash, hang = bundles["testFatalError"], bundles["testHangs"]
+        self.check(crash, outcome="crashed")
+        (message,) = crash.messages
+        self.assertIn("Fatal error: the end of the world", message)
+        self.assertTrue(crash.metadata["failures"][0]["file"].endswith("CrashTests.swift"))
+        self.assertEqual(crash.store("crash").rows(), ["apple", "pear"])
+        self.check(hang, outcome=outcome)
+        self.assertEqual(hang.store("crash").rows(), ["apple", "pear"])
+        return hang
+
+    def test_a_crash_before_the_time_limit(self):
+        place = self.place()
+        process = self.supervise(place, *self.CRASH_THEN_HANG, options=["--timeout", "5s"])
+        status, _, errors = self.ends(process)
+        self.assertEqual(status, 124, errors)
+        hang = self.crashed_and(place, "timedOut")
+        self.assertIn("time limit of 5s", hang.messages[0])
+
+    def test_a_crash_before_it_is_told_to_stop(self):
+        place = self.place()
+        process = self.supervise(place, *self.CRASH_THEN_HANG)
+        for line in process.stdout:
+            if line.strip() == b"hanging":
+                break
+        process.send_signal(signal.SIGTERM)
+        status, _, errors = self.ends(process)
+        self.assertEqual(status, 128 + signal.SIGTERM, errors)
+        hang = self.crashed_and(place, "terminated")
+        self.assertIn("SIGTERM", hang.messages[0])
+
     def test_told_to_stop(self):
         for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(signal=stop.name):

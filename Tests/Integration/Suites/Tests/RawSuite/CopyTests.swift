@@ -68,6 +68,30 @@ final class CopyTests: XCTestCase {
         try theirs.close()
     }
 
+    /// Names of which the entries would be the same on some file system; each store has its own name as its row.
+    ///
+    /// `x.db` and `y.db` have open transactions with a second row; `y.committed.db` was used last, `x.db` was used
+    /// after `x.committed.db`.
+    func testNamesOfEntriesThatCollide() throws {
+        let long = String(repeating: "l", count: 160)
+        var stores: [Database] = []
+        for name in [
+            "x.committed.db", "x.db", "y.db", "y.committed.db", "Y.sqlite", "caf\u{e9}.db",
+            "cafe\u{301}.db",
+            long + "1.db", long + "2.db",
+        ] {
+            let store = try Database(try freshPath(name), journal: "wal", fruit: name)
+            if ["x.db", "y.db"].contains(name) {
+                try store.execute("BEGIN")
+                try store.add("not committed")
+            }
+            stores.append(store)
+        }
+        if ProcessInfo.processInfo.environment["SUITE_CRASHES"] != nil { kill(getpid(), SIGKILL) }
+        XCTFail("nine stores")
+        for store in stores { try store.close() }
+    }
+
     /// `りんごの 在庫`: apple.
     ///
     /// A name in another script, with a space.
