@@ -8,6 +8,7 @@ let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature(
 // and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it. TestingSuite has
 // Swift Testing's tests; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which
 // pass, and tests that fail with stores of the kit. CISuite has a test of each kind that a CI tells apart.
+// StatesSuite has one test, which fails with a connection in one of the states of a table.
 let package = Package(
     name: "integration-suites",
     platforms: [.macOS(.v13)],
@@ -22,6 +23,13 @@ let package = Package(
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
         .testTarget(
             name: "RawSuite",
+            dependencies: [
+                "CSuiteSQLite",
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "StatesSuite",
             dependencies: [
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),

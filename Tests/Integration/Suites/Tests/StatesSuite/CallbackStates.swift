@@ -1,0 +1,169 @@
+import CSuiteSQLite
+import Foundation
+
+extension State {
+    /// The states that a connection is in while SQLite calls the application.
+    static var insideCalls: [State] {
+        [
+            inside("commitHook", .commit, rule: .untouched, own: added) { $0.add("pear") },
+            inside("commitHookOfTransaction", .commit, rule: .untouched, own: added, inTransaction: true)
+            {
+                $0.run("COMMIT")
+            },
+            refusing("commitHookRefusing", inTransaction: false) { $0.add("pear") },
+            refusing("commitHookOfTransactionRefusing", inTransaction: true) { $0.run("COMMIT") },
+            inside(
+                "rollbackHook", .rollback, rule: .committedOnly, settings: Setting.withRollback,
+                inTransaction: true,
+                keeping: { Allowance.keeping("before") + ($0.isFile ? [] : Allowance.keeping("closed")) }
+            ) { $0.run("ROLLBACK") },
+            inside("updateHook", .update, rule: .untouched, own: added) { $0.add("pear") },
+            inside("updateHookInTransaction", .update, rule: .serialized, own: added, begins: true) {
+                $0.add("pear")
+            },
+            inside(
+                "walHook", .wal, rule: .committedOnly, settings: Setting.logs, own: added,
+                committed: added
+            ) {
+                $0.add("pear")
+            },
+            inside("insideFunction", .function, rule: .readSnapshot) {
+                $0.run("SELECT noted(name) FROM fruit")
+            },
+            inside("insideFunctionOfInsert", .function, rule: .untouched) {
+                $0.run("INSERT INTO fruit (name) VALUES (noted('pear'))")
+            },
+            inside(
+                "insideFunctionInTransaction", .function, rule: .serialized, own: added,
+                inTransaction: true
+            ) { $0.run("SELECT noted(name) FROM fruit") },
+            State(
+                name: "insideFunctionDestructorDuringClose", rule: .untouched, own: added,
+                committed: added,
+                keeping: { $0.isFile ? [] : Allowance.keeping("before") },
+                adjustment: { setting, stores in
+                    // It may have been kept when the close began.
+                    guard !setting.isFile else { return }
+                    for label in stores.keys {
+                        stores[label]?.copies = [added]
+                        stores[label]?.mayBeDescribed = true
+                    }
+                }
+            ) { run in
+                let a = run.open()
+                a.add("pear")
+                a.on(.functionDestructor) {
+                    run.fail()
+                    return 0
+                }
+                a.close()
+            },
+            inside("insideCollation", .collation, rule: .readSnapshot) {
+                $0.run("SELECT name FROM fruit ORDER BY name COLLATE noted")
+            },
+            inside("insideTrace", .trace, rule: .committedOnly, listens: true) {
+                $0.run("SELECT name FROM fruit")
+            },
+            inside(
+                "insideTraceInTransaction", .trace, rule: .serialized, own: added, inTransaction: true,
+                listens: true
+            ) { $0.run("SELECT name FROM fruit") },
+            inside("insideAuthorizer", .authorizer, rule: .committedOnly) {
+                $0.run("SELECT name FROM fruit")
+            },
+            inside(
+                "insideAuthorizerInTransaction", .authorizer, rule: .serialized, own: added,
+                inTransaction: true
+            ) { $0.run("SELECT name FROM fruit") },
+            insideProgressHandler("insideProgressHandler", SQLITE_TXN_READ, rule: .readSnapshot) {
+                $0.run("SELECT name FROM fruit")
+            },
+            insideProgressHandler("insideProgressHandlerOfInsert", SQLITE_TXN_WRITE, rule: .untouched) {
+                $0.add("pear")
+            },
+            insideProgressHandler(
+                "insideProgressHandlerInTransaction", SQLITE_TXN_WRITE, rule: .serialized, own: added,
+                inTransaction: true
+            ) { $0.run("SELECT name FROM fruit") },
+            State(
+                name: "insideBusyHandler", rule: .committedOnly, settings: Setting.files, mayWarn: true
+            ) { run in
+                let a = run.open()
+                let b = run.openOnly("b")
+                b.run("BEGIN IMMEDIATE")
+                b.add("lime")
+                a.on(.busy) {
+                    run.fail()
+                    return 0
+                }
+                a.add("pear")
+                b.run("COMMIT")
+            },
+            State(
+                name: "insideAutomaticExtension", rule: .serialized, settings: Setting.files, own: added
+            ) { run in
+                let a = run.openInTransaction()
+                AutomaticExtension.on({ run.fail() }) { _ = run.openOnly("b") }
+                a.run("COMMIT")
+            },
+        ]
+    }
+
+    /// A test that fails inside a callback, which the call makes SQLite call.
+    private static func inside(
+        _ name: String, _ event: Event, rule: Rule, settings: [Setting] = Setting.allCases,
+        own: [String] = base, committed: [String] = base, begins: Bool = false,
+        inTransaction: Bool = false, listens: Bool = false, keeping: ((Setting) -> [Allowance])? = nil,
+        call: @escaping (Connection) -> Void
+    ) -> State {
+        var state =
+            State(
+                name: name, rule: rule, settings: settings, own: own, committed: committed,
+                allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : []
+            ) { run in
+                let a = inTransaction ? run.openInTransaction() : run.open()
+                if begins { a.run("BEGIN") }
+                if listens { a.listen() }
+                a.on(event) {
+                    run.fail()
+                    return 0
+                }
+                call(a)
+                if sqlite3_get_autocommit(a.handle) == 0 { a.run("COMMIT") }
+            }
+        // The application's trace hears of the close in place of the product's.
+        if let keeping = listens ? { _ in [] } : keeping { state.keeping = keeping }
+        return state
+    }
+
+    /// A test that fails inside a commit hook which then refuses the transaction.
+    private static func refusing(
+        _ name: String, inTransaction: Bool, call: @escaping (Connection) -> Void
+    ) -> State {
+        State(name: name, rule: .untouched, settings: Setting.withRollback, own: added) { run in
+            let a = inTransaction ? run.openInTransaction() : run.open()
+            a.on(.commit) {
+                run.fail()
+                return 1
+            }
+            call(a)
+            a.on(.commit) { 0 }
+        }
+    }
+
+    /// A test that fails inside the progress handler, when the transaction has come to a state.
+    private static func insideProgressHandler(
+        _ name: String, _ transaction: Int32, rule: Rule, own: [String] = base,
+        inTransaction: Bool = false, call: @escaping (Connection) -> Void
+    ) -> State {
+        State(name: name, rule: rule, own: own) { run in
+            let a = inTransaction ? run.openInTransaction() : run.open()
+            a.on(.progress) {
+                if sqlite3_txn_state(a.handle, nil) == transaction { run.fail() }
+                return 0
+            }
+            call(a)
+            if inTransaction { a.run("COMMIT") }
+        }
+    }
+}

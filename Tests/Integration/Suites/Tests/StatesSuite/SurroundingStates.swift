@@ -1,0 +1,218 @@
+import CSuiteSQLite
+import Foundation
+
+extension State {
+    /// The states in which something of the connection's surroundings is unusual.
+    static var surrounded: [State] {
+        [
+            State(
+                name: "traced", rule: .serialized, own: added, allowances: [.calls(.trace, more: 1)],
+                // The application's trace hears of the close in place of the product's.
+                keeping: { _ in [] }
+            ) { run in
+                let a = run.openInTransaction()
+                a.listen()
+                run.fail()
+                a.add("plum")
+                a.run("COMMIT")
+            },
+            obstructed("progressHandlerCancels") { _, a, report in
+                a.on(.progress) { 1 }
+                report()
+                a.on(.progress) { 0 }
+            },
+            obstructed("authorizerDenies") { _, a, report in
+                a.on(.authorizer) { SQLITE_DENY }
+                report()
+                a.on(.authorizer) { 0 }
+            },
+            State(name: "loweredLimits", rule: .serialized, own: added) { run in
+                let a = run.openInTransaction()
+                let limits = [
+                    SQLITE_LIMIT_LENGTH: Int32(64), SQLITE_LIMIT_SQL_LENGTH: 8, SQLITE_LIMIT_ATTACHED: 0,
+                    SQLITE_LIMIT_VARIABLE_NUMBER: 1, SQLITE_LIMIT_COLUMN: 1,
+                ]
+                let earlier = limits.map { ($0.key, sqlite3_limit(a.handle, $0.key, $0.value)) }
+                run.fail()
+                for (limit, value) in earlier { sqlite3_limit(a.handle, limit, value) }
+                a.add("plum")
+                a.run("COMMIT")
+            },
+            obstructed("hardHeapLimit") { run, _, report in
+                let limit = sqlite3_memory_used() + 20_000
+                sqlite3_hard_heap_limit64(limit)
+                report()
+                run.log("heap limit is kept", sqlite3_hard_heap_limit64(-1) == limit)
+                sqlite3_hard_heap_limit64(0)
+                sqlite3_soft_heap_limit64(0)
+            },
+            State(
+                name: "fileSizeLimit", rule: .committedOnly, settings: Setting.recorded, own: added,
+                committed: added,
+                adjustment: { _, stores in stores["shop"]?.mayBeDescribed = true }
+            ) { run in
+                let a = run.open()
+                a.add("pear")
+                run.fail { report in
+                    var limit = rlimit()
+                    getrlimit(fileSize, &limit)
+                    // More than the observations, and less than the store.
+                    limit.rlim_cur = 65536
+                    setrlimit(fileSize, &limit)
+                    report()
+                }
+            },
+            State(
+                name: "exclusiveLockingMode", rule: .committedOnly, settings: Setting.files, own: added,
+                committed: added
+            ) { run in
+                let a = run.open()
+                a.run("PRAGMA locking_mode = exclusive")
+                a.add("pear")
+                run.fail()
+                a.add("plum")
+            },
+            State(
+                name: "exclusiveLockingModeInTransaction", rule: .serialized, settings: Setting.files,
+                own: added
+            ) { run in
+                let a = run.open()
+                a.run("PRAGMA locking_mode = exclusive")
+                a.run("BEGIN")
+                a.add("pear")
+                run.fail()
+                a.run("COMMIT")
+            },
+            State(name: "queryOnly", rule: .serialized, own: added) { run in
+                let a = run.openInTransaction()
+                a.run("PRAGMA query_only = on")
+                run.fail()
+                a.add("plum")
+                a.run("PRAGMA query_only = off")
+                a.run("COMMIT")
+            },
+            State(name: "attached", rule: .committedOnly, allowances: Allowance.serialization) {
+                run in
+                let a = run.open()
+                run.makeFile("extra.db")
+                // A relative path is the same in both runs.
+                a.run("ATTACH 'store/extra.db' AS extra")
+                if let journal = run.setting.journal { a.run("PRAGMA extra.journal_mode = \(journal)") }
+                a.run("BEGIN")
+                a.run("INSERT INTO extra.fruit (name) VALUES ('pear')")
+                run.fail()
+                a.run("COMMIT")
+                a.run("SELECT group_concat(name) FROM extra.fruit")
+            }.with(store: "extra") { setting in
+                Expected(
+                    .serialized, own: added, committed: base, in: setting.isFile ? setting : .delete)
+            },
+            State(
+                name: "temporaryTable", rule: .committedOnly,
+                settings: Setting.allCases.filter { $0 != .temporary },
+                allowances: Allowance.serialization
+            ) { run in
+                let a = run.open()
+                a.run("BEGIN")
+                a.run("CREATE TEMPORARY TABLE scratch (id INTEGER PRIMARY KEY, name TEXT)")
+                a.run("INSERT INTO scratch (name) VALUES ('quince')")
+                run.fail()
+                a.run("COMMIT")
+                a.run("SELECT name FROM scratch")
+            }.with(store: "temporary") { _ in
+                var expected = Expected(.serialized, own: ["quince"], committed: [], in: .temporary)
+                expected.table = "scratch"
+                return expected
+            },
+            State(name: "temporaryTrigger", rule: .serialized, own: added) { run in
+                let a = run.open()
+                a.run(
+                    """
+                    CREATE TEMPORARY TRIGGER note AFTER INSERT ON fruit
+                    BEGIN INSERT INTO filler (data) VALUES (zeroblob(10)); END
+                    """)
+                a.run("BEGIN")
+                a.add("pear")
+                run.fail()
+                a.add("plum")
+                a.run("COMMIT")
+            },
+            shared("sharedCacheWriterOther", "file:shared?mode=memory&cache=shared", copies: [added]),
+            // The connection that was used last sees the committed rows.
+            shared("memdbShared", "file:/shared?vfs=memdb", copies: [added, base]),
+            State(
+                name: "dotfileVFS", rule: .serialized,
+                settings: [.delete, .truncate, .persist, .memory, .off, .deleteWithoutMutex], own: added
+            ) { run in
+                run.vfs = "unix-dotfile"
+                let a = run.openInTransaction()
+                run.fail()
+                a.add("plum")
+                a.run("COMMIT")
+            },
+            State(
+                name: "detachedThread", rule: .committedOnly,
+                settings: Setting.allCases.filter { !$0.hasMutex }, own: added, committed: added
+            ) { run in
+                let a = run.open()
+                let done = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    a.add("pear")
+                    done.signal()
+                }
+                done.wait()
+                run.fail()
+                a.add("plum")
+            },
+        ]
+    }
+
+    /// A write transaction in surroundings in which it may be that nothing can be serialized.
+    private static func obstructed(
+        _ name: String, around: @escaping (Scenario, Connection, () -> Void) -> Void
+    ) -> State {
+        State(
+            name: name, rule: .serialized, own: added,
+            adjustment: { _, stores in
+                // What can't be serialized is read from the files, or described.
+                for label in stores.keys {
+                    stores[label]?.copies = [added, base]
+                    stores[label]?.mayLackCommitted = true
+                    stores[label]?.mayBeDescribed = true
+                }
+            }
+        ) { run in
+            let a = run.openInTransaction()
+            run.fail { around(run, a, $0) }
+            a.add("plum")
+            a.run("COMMIT")
+        }
+    }
+
+    /// A store that two connections share in memory: one has an open transaction, the other was used last.
+    private static func shared(_ name: String, _ address: String, copies: [[String]]) -> State {
+        State(
+            name: name, rule: .serialized, settings: [.inMemory], own: added,
+            keeping: { _ in Allowance.keeping("closed") + Allowance.keeping("closed", of: "b") },
+            adjustment: { _, stores in stores["memory"]?.copies = copies }
+        ) { run in
+            let a = run.openOnly(file: address)
+            sqlite3_exec(a.handle, Scenario.content, nil, nil, nil)
+            let b = run.openOnly("b", file: address)
+            a.run("BEGIN")
+            a.add("pear")
+            b.run("SELECT 1")
+            run.fail()
+            a.run("COMMIT")
+        }
+    }
+
+    #if os(Linux)
+    private static let fileSize = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+    #else
+    private static let fileSize = RLIMIT_FSIZE
+    #endif
+
+    /// All states.
+    static var table: [State] { betweenCalls + insideCalls + surrounded }
+}
