@@ -63,6 +63,8 @@ extension DiscoveredConnection {
             // the registry's lock grants.
             let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
                 guard let mutex = sqlite3_db_mutex(handle) else {
+                    // In a destructor of the application's, this thread would wait for itself.
+                    if failure_artifacts_is_closing(record) { return .closing }
                     // Another test's connection is not even held up.
                     guard isPrivate || waitsForRest else { return Attempt.noMutex }
                     guard isPrepared else { return .unprepared }
@@ -74,7 +76,7 @@ extension DiscoveredConnection {
                 return sqlite3_mutex_try(mutex) == SQLITE_OK ? .entered(mutex) : .busy
             }
             switch attempt {
-            case nil: throw .ended
+            case nil, .closing: throw .ended
             case .unprepared:
                 hold = ConnectionHold()
                 isPrepared = true
@@ -138,7 +140,7 @@ extension DiscoveredConnection {
     }
 
     private enum Attempt {
-        case lent, noMutex, unprepared, busy
+        case lent, noMutex, unprepared, busy, closing
         case entered(OpaquePointer)
     }
 }

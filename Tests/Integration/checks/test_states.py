@@ -84,6 +84,9 @@ def differences(case, without, with_capture):
         if allowance is None:
             if before != after:
                 yield f"{name}: {before!r}, with the product {after!r}"
+        elif "becomes" in allowance:
+            if before == allowance["becomes"] or after != allowance["becomes"]:
+                yield f"{name}: {before!r}, with the product {after!r}, allowed is {allowance['becomes']!r}"
         else:
             difference = None if "missing" in (before, after) else int(after) - int(before)
             low, high = allowance.get("more", 0), allowance.get("more", allowance.get("most"))

@@ -119,7 +119,9 @@ extension State {
         var state =
             State(
                 name: name, rule: rule, settings: settings, own: own, committed: committed,
-                allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : []
+                allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : [],
+                // What the statement has written so far can't be known.
+                mayWarn: rule == .untouched
             ) { run in
                 let a = inTransaction ? run.openInTransaction() : run.open()
                 if begins { a.run("BEGIN") }
@@ -156,7 +158,7 @@ extension State {
         _ name: String, _ transaction: Int32, rule: Rule, own: [String] = base,
         inTransaction: Bool = false, call: @escaping (Connection) -> Void
     ) -> State {
-        State(name: name, rule: rule, own: own) { run in
+        State(name: name, rule: rule, own: own, mayWarn: rule == .untouched) { run in
             let a = inTransaction ? run.openInTransaction() : run.open()
             a.on(.progress) {
                 if sqlite3_txn_state(a.handle, nil) == transaction { run.fail() }

@@ -64,6 +64,8 @@ struct Allowance: Encodable {
     var more: Int?
     /// The greatest difference of two counts.
     var most: Int?
+    /// The exact value with the product.
+    var becomes: String?
 
     /// A callback that is called more often while the failure is reported, or in another phase.
     static func calls(
@@ -79,15 +81,26 @@ struct Allowance: Encodable {
     /// It compiles and runs `PRAGMA page_count`, for which SQLite calls the authorizer once and makes six instructions.
     static let serialization = [calls(.authorizer, more: 1), calls(.progress, more: 6)]
 
+    /// The restoration of the error that the connection had before it was serialized, by a function that fails.
+    ///
+    /// SQLite calls the authorizer for the SELECT and for the function.
+    static let restoration = [calls(.authorizer, more: 3), calls(.progress, more: 9)]
+
+    /// SQLite's answer after a row, which becomes the one after a statement that has ended.
+    static let rowIsForgotten = [
+        Allowance(observation: "after: a errcode", becomes: "0"),
+        Allowance(observation: "after: a extended errcode", becomes: "0"),
+        Allowance(observation: "after: a errmsg", becomes: "not an error"),
+    ]
+
     /// The same where it may fail, and be tried again.
     static let attempts = [calls(.authorizer, most: 2), calls(.progress, most: 12)]
 
-    /// The state that is kept when a transaction is rolled back or a store without a file closed: a call that measures
-    /// it, and one that serializes it.
+    /// The state that is kept when a transaction is rolled back or a store without a file closed.
     static func keeping(_ phase: String, of connection: String = "a") -> [Allowance] {
         [
-            calls(.authorizer, more: 2, phase: phase, of: connection),
-            calls(.progress, more: 12, phase: phase, of: connection),
+            calls(.authorizer, more: 1, phase: phase, of: connection),
+            calls(.progress, more: 6, phase: phase, of: connection),
         ]
     }
 
@@ -108,6 +121,8 @@ struct State {
     var allowances: [Allowance] = []
     /// The effects of keeping states: by default, of a store without a file when it is closed.
     var keeping: (Setting) -> [Allowance] = { $0.isFile ? [] : Allowance.keeping("closed") }
+    /// True if ``allowances`` has those of serializing in it.
+    var replacesSerialization = false
     /// True if the bundle may have warnings although all of its copies are as they should be.
     var mayWarn = false
     /// Changes the expectations that follow from the rule, by the stores' labels.
@@ -122,7 +137,7 @@ struct State {
         adjustment(setting, &stores)
         var effects = [Allowance.extensions] + allowances + keeping(setting)
         let isCertain = stores.values.allSatisfy(\.isCertain)
-        if rule == .serialized {
+        if rule == .serialized, !replacesSerialization {
             effects += isCertain ? Allowance.serialization : Allowance.attempts
         }
         return Case(
