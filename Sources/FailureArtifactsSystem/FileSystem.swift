@@ -113,11 +113,12 @@ package enum FileSystem {
         return String(cString: given)
     }
 
-    /// The reason why a directory can't be created or written to; nil where permissions allow it.
+    /// Looks for what keeps a directory from being created or written to.
     ///
     /// Nothing is created, so that other reasons may remain.
     ///
     /// - Parameter path: The directory, absolute. It and those above it may be missing.
+    /// - Returns: The reason; nil where permissions allow it.
     package static func obstacle(toWritingInto path: String) -> SystemError? {
         do throws(SystemError) {
             guard let status = try status(of: path) else {

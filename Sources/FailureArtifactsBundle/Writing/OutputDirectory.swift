@@ -20,7 +20,7 @@ package final class OutputDirectory: Sendable {
         state = Lock(State(path: path))
     }
 
-    /// Where bundles go, as far as it is known.
+    /// The directory of bundles, as far as it is known.
     package var path: String { state.withLock(\.path) }
 
     /// A full sentence about the directory that is used instead of the configured one; nil where that is used.
@@ -66,8 +66,8 @@ package final class OutputDirectory: Sendable {
 
     // MARK: The temporary directory
 
-    /// The directory below the temporary one; nil where there is no temporary directory, or where somebody else has
-    /// taken the name: what is in stores is not for everybody.
+    /// The directory below the temporary one; nil without a temporary directory, and if another user owns what has
+    /// that name: stores may hold secrets.
     private static var fallback: String? {
         let parent = Path.absolute(FileSystem.temporaryDirectory)
         guard (try? FileSystem.status(of: parent))?.kind == .directory else { return nil }
@@ -80,7 +80,7 @@ package final class OutputDirectory: Sendable {
         }
     }
 
-    /// Creates it, and makes sure that nobody else was faster.
+    /// Creates it, and checks that no other user was faster.
     private static func create(_ path: String) throws(SystemError) {
         try FileSystem.createDirectory(path)
         guard fallback == path else { throw SystemError("use", path, code: EPERM) }

@@ -62,9 +62,9 @@ final class Capture: Sendable {
     /// - Parameters:
     ///   - test: The test.
     ///   - configuration: What is captured.
-    ///   - output: Where its bundle goes.
-    ///   - registry: What knows the process's connections.
-    ///   - isRunning: Whether a test has not ended yet.
+    ///   - output: The directory of bundles.
+    ///   - registry: The process's connections.
+    ///   - isRunning: Tells if a test has not ended yet.
     ///   - libraryStores: The stores that adapters know.
     /// - Throws: That it can't be written to, or holds as many bundles as it may.
     init(

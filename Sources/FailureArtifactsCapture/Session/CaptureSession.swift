@@ -18,7 +18,7 @@ package final class CaptureSession: Sendable {
         var attempts: [String: Int] = [:]
         /// How many tests were started.
         var tests: TestID = 0
-        /// Where bundles go.
+        /// The directory of bundles.
         var output: OutputDirectory
         /// What others are told should the process die; nil only before the session is configured.
         var inFlight: InFlightJournal?
@@ -90,10 +90,10 @@ package final class CaptureSession: Sendable {
         return policy
     }
 
-    /// Where bundles go.
+    /// The directory of bundles.
     var output: OutputDirectory { state.withLock(\.output) }
 
-    /// Where bundles go, as far as it is known, for those who write to it.
+    /// The directory of bundles, as far as it is known, for those who write to it.
     var artifactsDirectory: ArtifactsDirectory {
         state.withLock { $0.configuration.artifactsDirectory(at: $0.output.path) }
     }

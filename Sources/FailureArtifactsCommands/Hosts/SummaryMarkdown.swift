@@ -23,17 +23,23 @@ struct SummaryMarkdown {
     var isPart = false
     /// The page that was made of them; nil where there is none.
     var report: String?
+    /// The failed tests without a bundle; nil if there are none.
+    var hint: TraitHint?
 
     /// The text; never more than ``limit`` bytes, and empty where not even the heading fits.
     var text: String {
+        guard !causes.isEmpty || hint == nil else { return hintAlone }
         let bundles = causes.map(\.bundles.count).reduce(0, +)
         var head = "## " + Counted.items(Int64(bundles), "failed test")
         if causes.count < bundles { head += " with " + Counted.items(Int64(causes.count), "cause") }
         head += "\n"
         if isPart { head += "\nSome bundles could not be read: the tool said which.\n" }
         if let report { head += "\nThe report: \(Markdown.code(report))\n" }
-        let room = limit - Self.reserve
+        var room = limit - Self.reserve
         guard head.utf8.count <= room else { return head.utf8.count <= limit ? head : "" }
+        var end = hint?.markdown(heading: "###") ?? ""
+        if head.utf8.count + end.utf8.count > room { end = "" }
+        room -= end.utf8.count
         var text = head
         var told = 0
         for cause in causes.prefix(Self.fullLimit) {
@@ -57,7 +63,13 @@ struct SummaryMarkdown {
         if rest > 0 {
             text += "\nAnd " + Counted.items(Int64(rest), "failure") + " more.\n"
         }
-        return text
+        return text + end
+    }
+
+    /// The text where no test left a bundle.
+    private var hintAlone: String {
+        let text = String((hint?.markdown(heading: "##") ?? "").drop { $0.isNewline })
+        return text.utf8.count <= limit ? text : ""
     }
 
     /// A failure in full.

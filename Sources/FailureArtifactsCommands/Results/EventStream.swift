@@ -70,7 +70,7 @@ struct EventStream {
 
     private mutating func begin(_ id: String, at moment: Double) {
         guard var test = tests[id] else { return }
-        if test.name.isEmpty { test.name = "suite" }
+        if test.name.isEmpty { test.name = TestIdentity.wholeSuite }
         running[id] = (attempts.count, moment)
         attempts.append(TestAttempt(test: test))
     }

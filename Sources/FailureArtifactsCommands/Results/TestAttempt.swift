@@ -51,6 +51,10 @@ struct TestIdentity: Hashable, Sendable {
 
     static let xctest = "XCTest"
     static let swiftTesting = "Swift Testing"
+    /// The name that stands for what goes wrong around a suite's tests.
+    static let wholeSuite = "suite"
+
+    var isWholeSuite: Bool { name == Self.wholeSuite }
 
     /// Whether both are of one test, as far as is known.
     func isSame(as other: TestIdentity) -> Bool {

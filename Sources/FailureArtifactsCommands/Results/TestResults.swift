@@ -93,6 +93,17 @@ struct TestResults: Sendable {
 
     var failures: [TestResult] { tests.filter(\.isFailure) }
 
+    /// Tests of Swift Testing that failed and left no bundle, as do those without the trait.
+    ///
+    /// A test that was cut off isn't among them: another test's crash may have ended it before it failed.
+    var failedWithoutBundle: [TestIdentity] {
+        tests.filter { result in
+            result.test.framework == TestIdentity.swiftTesting && !result.test.isWholeSuite
+                && result.runs.contains { $0.attempt.outcome == .failed }
+                && result.runs.allSatisfy(\.bundles.isEmpty)
+        }.map(\.test)
+    }
+
     /// By suite, in their order.
     var suites: [(name: String, tests: [TestResult])] {
         var suites: [(name: String, tests: [TestResult])] = []
@@ -150,6 +161,6 @@ extension TestIdentity {
 
     /// As SwiftPM names it: a function of Swift Testing has parentheses.
     var caseName: String {
-        framework == Self.swiftTesting && !name.hasSuffix(")") && name != "suite" ? name + "()" : name
+        framework == Self.swiftTesting && !name.hasSuffix(")") && !isWholeSuite ? name + "()" : name
     }
 }

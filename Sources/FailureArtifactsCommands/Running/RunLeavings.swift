@@ -50,10 +50,25 @@ struct RunLeavings {
         }
     }
 
+    /// All tests that the recorder heard of.
+    func results(of recorder: RunRecorder) -> TestResults { recorder.results(bundles: resultBundles) }
+
+    /// The failed tests of Swift Testing that left no bundle because they lack the trait.
+    ///
+    /// - Parameters:
+    ///   - results: All tests.
+    ///   - leftOut: The number of failures that left no bundle because there was no room.
+    /// - Returns: Nil without such tests, and where a bundle may be missing for another reason.
+    func hint(_ results: TestResults, leftOut: Int) -> TraitHint? {
+        guard leftOut == 0, !bundles.contains(where: { $0.metadata == nil }),
+            FileSystem.obstacle(toWritingInto: directory) == nil
+        else { return nil }
+        return TraitHint(results.failedWithoutBundle)
+    }
+
     /// Writes the results of all tests, failed or not.
-    func writeResults(of recorder: RunRecorder, to path: String) throws {
+    func writeResults(_ results: TestResults, to path: String) throws {
         do {
-            let results = recorder.results(bundles: resultBundles)
             let text = JUnitText(
                 results: results, attachment: JUnitText.attachment(environment: console.environment))
             try FileSystem.createDirectory(Path.directory(of: Path.absolute(path)), permissions: 0o755)
@@ -64,13 +79,14 @@ struct RunLeavings {
     }
 
     /// Adds to the page of the step, on GitHub.
-    func writeStepSummary(report: String?) throws {
+    func writeStepSummary(report: String?, hint: TraitHint?) throws {
         let path = console.environment["GITHUB_STEP_SUMMARY", default: ""]
-        guard hasFailures, !path.isEmpty else { return }
+        guard hasFailures || hint != nil, !path.isEmpty else { return }
         do {
             var summary = SummaryMarkdown(causes: causes)
             summary.isPart = bundles.contains { $0.metadata == nil }
             summary.report = report
+            summary.hint = hint
             try summary.append(to: path)
         } catch {
             try console.warn(Self.sentence("The summary of the step could not be written.", error))

@@ -1,7 +1,9 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Learns of all tests of a run: from XCTest's log, which passes by, and from files that the command writes.
+/// Learns of the tests of a run: from XCTest's log, which passes by, and from files that the command writes.
+///
+/// Without XCTest only the event stream of Swift Testing is read, and what the command prints is left alone.
 ///
 /// `swift test` is asked for Swift Testing's event stream, and for the report of its parallel runs, with options
 /// that change nothing of what it prints. Any other command is run as it is given.
@@ -13,13 +15,16 @@ final class RunRecorder: Sendable {
     let words: [String]
     private let eventFiles: [String]
     private let reportFile: String?
+    private let hasXCTest: Bool
     private let logs = [Lock(XCTestLog()), Lock(XCTestLog())]
 
     /// - Parameters:
     ///   - words: The command.
     ///   - events: Where the command writes event streams itself.
     ///   - scratch: An existing directory for what it is asked for.
-    init(_ words: [String], events: [String], scratch: String) {
+    ///   - hasXCTest: Whether the results of XCTest are wanted too.
+    init(_ words: [String], events: [String], scratch: String, hasXCTest: Bool = true) {
+        self.hasXCTest = hasXCTest
         var (words, eventFiles, reportFile) = (words, events, String?.none)
         if let test = Self.placeOfTest(in: words) {
             let options = words[(test + 1)...]
@@ -31,7 +36,9 @@ final class RunRecorder: Sendable {
                 eventFiles.append(file)
                 added += [Self.eventsOption, file]
             }
-            if let given = Self.value(of: Self.reportOption, in: options) {
+            if !hasXCTest {
+                // Its report is of no use here.
+            } else if let given = Self.value(of: Self.reportOption, in: options) {
                 reportFile = given
             } else if options.contains("--parallel") {
                 let file = Path.join(scratch, "report.xml")
@@ -45,8 +52,9 @@ final class RunRecorder: Sendable {
         self.reportFile = reportFile
     }
 
-    /// What takes the lines of standard output and of standard error, on any thread.
-    var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook) {
+    /// What takes the lines of standard output and of standard error, on any thread; nil if they are not needed.
+    var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook)? {
+        guard hasXCTest else { return nil }
         func hook(_ log: Lock<XCTestLog>) -> LogTail.LineHook {
             { line in log.withLock { log in log.read(bytes: line) } }
         }

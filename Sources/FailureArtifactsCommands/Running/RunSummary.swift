@@ -14,6 +14,7 @@ enum RunSummary {
     ///   - bundles: What has come, in the order it is named in.
     ///   - salvaged: How many of them were made after the command's end.
     ///   - leftOut: How many failures have left no bundle, for want of room.
+    ///   - hint: The failed tests without a bundle; nil if there are none.
     ///   - directory: Where they are, absolute.
     ///   - workingDirectory: That of whoever reads this.
     ///   - report: The page that was made of them; nil where there is none.
@@ -21,15 +22,23 @@ enum RunSummary {
     /// - Returns: None where there are no bundles and nothing was left out.
     static func lines(
         _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, leftOut: Int = 0,
+        hint: TraitHint? = nil,
         directory: String,
         workingDirectory: String, report: String? = nil, for output: TextOutput
     ) -> [String] {
-        let heading = output.styled("failure-artifacts:", .heading) + " "
-        let omissions = Self.omissions(bundles.compactMap(\.metadata), leftOut: leftOut)
+        let label = "failure-artifacts:"
+        let heading = output.styled(label, .heading) + " "
+        // The first line has the heading before it if there are no bundles.
+        let room = (output.terminal?.width ?? width) - (bundles.isEmpty ? label.utf8.count + 1 : 2)
+        let omissions =
+            Self.omissions(bundles.compactMap(\.metadata), leftOut: leftOut)
+            + (hint?.lines(width: room) ?? [])
         let all = bundles
         let bundles = all.filter { $0.metadata?.outcome != .passed }
         let passed = all.count - bundles.count
-        guard let first = bundles.first ?? all.first else { return omissions.map { heading + $0 } }
+        guard let first = bundles.first ?? all.first else {
+            return omissions.enumerated().map { ($0 == 0 ? heading : "  ") + $1 }
+        }
         let place = relative(directory, to: workingDirectory)
         var head = Counted.items(Int64(bundles.count), "bundle") + " in " + SafeText.line(place)
         if salvaged > 0 { head += ", \(salvaged) of a test that could not leave one itself" }

@@ -54,7 +54,8 @@ struct ManualPage {
     private static let variables: [(name: String, meaning: String)] = [
         (
             "FAILURE_ARTIFACTS_DIR",
-            "Where bundles go; by default failure-artifacts in the working directory."
+            "Where bundles go; by default failure-artifacts in the working directory. If that can't be written, they "
+                + "go to failure-artifacts in the temporary directory."
         ),
         (
             "FAILURE_ARTIFACTS_CACHE",

@@ -27,7 +27,7 @@ struct RunCommand: Command {
             Syntax.Option(
                 "--events", value: "FILE",
                 help:
-                    "For --junit: where CMD writes Swift Testing's event stream. Of use where CMD is not swift "
+                    "Where CMD writes Swift Testing's event stream. Of use where CMD is not swift "
                     + "test itself, which is asked for one. May be given several times."),
             Syntax.Option(
                 "--stop-commands",
@@ -47,9 +47,11 @@ struct RunCommand: Command {
             At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
             On GitHub they are told of on the step's page, and marked in the source.
 
+            `swift test` is asked for Swift Testing's results by an option of its own. Failed tests that lack \
+            the trait, and so left no bundle, are named at the end.
+
             For --junit XCTest's results are read from what passes by; where that goes to a terminal, CMD gets \
-            another one like it. `swift test` is asked for Swift Testing's results by an option of its own, \
-            and with --parallel for SwiftPM's.
+            another one like it. With --parallel, `swift test` is asked for SwiftPM's report.
 
             The exit status is the command's own, 128 plus the signal's number where a signal ended it, 124 \
             where it took longer than --timeout, 126 where it cannot be run and 127 where there is no such \
@@ -72,9 +74,6 @@ struct RunCommand: Command {
         events = arguments.values(of: "--events")
         stopsCommands = arguments.has("--stop-commands")
         if junit?.isEmpty == true { throw Self.syntax.usageError("'--junit' needs a file.") }
-        if junit == nil, !events.isEmpty {
-            throw Self.syntax.usageError("'--events' is of use with '--junit' only.")
-        }
         guard let text = arguments.value(of: "--timeout") else {
             timeLimit = nil
             return
@@ -88,13 +87,27 @@ struct RunCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        guard let junit else { return try run(console, nil) }
         // Whatever becomes of this run: what is there afterwards is not of another one.
-        WholeFile.removeOld(junit)
-        return try console.withScratchDirectory { scratch in
-            try run(console, RunRecorder(words, events: events, scratch: scratch))
+        if let junit { WholeFile.removeOld(junit) }
+        let readsEvents =
+            !isOff(console) && (!events.isEmpty || RunRecorder.placeOfTest(in: words) != nil)
+        guard junit != nil || readsEvents else { return try run(console, nil) }
+        var hasScratch = false
+        do {
+            return try console.withScratchDirectory { scratch in
+                hasScratch = true
+                return try run(
+                    console,
+                    RunRecorder(words, events: events, scratch: scratch, hasXCTest: junit != nil))
+            }
+        } catch  where junit == nil && !hasScratch {
+            // Tests without the trait can't be named then, and that is no reason not to run them.
+            return try run(console, nil)
         }
     }
+
+    /// Whether nothing is captured, so that no bundle is missing.
+    private func isOff(_ console: Console) -> Bool { console.environment["FAILURE_ARTIFACTS"] == "off" }
 
     private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
         let workingDirectory = Path.currentDirectory
@@ -144,10 +157,13 @@ struct RunCommand: Command {
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
             directory: directory, workingDirectory: workingDirectory)
         let page = hasReport ? try leavings.writeReport() : nil
-        if let recorder, let junit { try leavings.writeResults(of: recorder, to: junit) }
-        try leavings.writeStepSummary(report: page)
+        let results = recorder.map(leavings.results)
+        if let results, let junit { try leavings.writeResults(results, to: junit) }
+        let leftOut = salvage.failuresLeftOut
+        let hint = isOff(console) ? nil : results.flatMap { leavings.hint($0, leftOut: leftOut) }
+        try leavings.writeStepSummary(report: page, hint: hint)
         let lines = RunSummary.lines(
-            leavings.bundles, salvaged: salvaged.count, leftOut: salvage.failuresLeftOut,
+            leavings.bundles, salvaged: salvaged.count, leftOut: leftOut, hint: hint,
             directory: directory,
             workingDirectory: workingDirectory, report: page, for: console.error)
         // What stands behind something on a line is no command.

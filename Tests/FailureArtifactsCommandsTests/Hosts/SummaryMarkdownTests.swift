@@ -36,6 +36,43 @@ import Testing
                         """, error: ""))
     }
 
+    @Test func testsWithoutABundleAreListed() throws {
+        let tests = (0..<60).map { number in
+            TestIdentity(
+                framework: TestIdentity.swiftTesting, module: nil, suite: "Suite", name: "a`b\(number)")
+        }
+        var summary = SummaryMarkdown(causes: [])
+        summary.hint = TraitHint(Array(tests.prefix(1)))
+        #expect(
+            summary.text == """
+                ## 1 failed test without a bundle
+
+                - ``Suite.a`b0()``
+
+                A test of Swift Testing leaves a bundle if it or its suite has the trait. Add the product \
+                `FailureArtifactsTesting` to the test target, and in the source:
+
+                ```swift
+                import FailureArtifactsTesting
+
+                @Suite(.failureArtifacts)
+                ```
+
+                """)
+        summary = SummaryMarkdown(causes: BundleCause.causes(of: [try Sample.bundle("test", "m")]))
+        summary.hint = TraitHint(tests)
+        #expect(summary.text.hasPrefix("## 1 failed test\n"))
+        #expect(summary.text.contains("\n### 60 failed tests without a bundle\n"))
+        #expect(summary.text.contains("\n- and 10 more\n"))
+        // Where there is no room for both, the failures come first.
+        summary.limit = 3000
+        #expect(summary.text.contains("`Suite.test`"))
+        for limit in stride(from: 0, through: 6000, by: 100) {
+            summary.limit = limit
+            #expect(summary.text.utf8.count <= limit)
+        }
+    }
+
     /// Each message as long as it can be, and of characters that take four bytes or six times as many to show.
     @Test(arguments: ["m", "\u{1F600}", "\u{1}", "`"])
     func fiveThousandFailuresFit(_ character: String) throws {

@@ -26,6 +26,11 @@ import Testing
         #expect(
             words("swift", "test", "--parallel")
                 == ["swift", "test"] + events + ["--xunit-output", "/s/report.xml", "--parallel"])
+        // Without the results of XCTest, its report isn't asked for, and its output isn't read.
+        let recorder = RunRecorder(
+            ["swift", "test", "--parallel"], events: [], scratch: "/s", hasXCTest: false)
+        #expect(recorder.words == ["swift", "test"] + events + ["--parallel"])
+        #expect(recorder.lineHooks == nil)
         // Who asks for them gets them.
         let given = [
             "swift", "test", "--event-stream-output-path=e", "--parallel", "--xunit-output", "x",
@@ -129,8 +134,35 @@ import Testing
         #expect(text.contains("<testcase classname=\"M\" name=\"a()\" time=\"0.000\"/>"))
     }
 
+    @Test func failedTestsWithoutABundleAreNamed() throws {
+        let fixture = try Fixture()
+        try fixture.write(
+            Array(
+                (#"{"kind":"test","payload":{"kind":"function","id":"M.S/a()/F.swift:1:2","name":"a()"}}"#
+                    + "\n"
+                    + #"{"kind":"event","payload":{"kind":"testStarted","testID":"M.S/a()/F.swift:1:2"}}"#
+                    + "\n"
+                    + #"{"kind":"event","payload":{"kind":"issueRecorded","testID":"M.S/a()/F.swift:1:2","#
+                    + #""issue":{"isKnown":false}}}"#)
+                    .utf8),
+            to: "made")
+        func run(_ mode: String) throws -> Outcome {
+            try Program.tool(
+                "run", "--events", "e", "--", "cp", "made", "e",
+                environment: ["FAILURE_ARTIFACTS_DIR": "", "FAILURE_ARTIFACTS": mode],
+                directory: fixture.directory)
+        }
+        #expect(
+            try run("").error == """
+                failure-artifacts: 1 failed test of Swift Testing left no bundle: S.a()
+                  For bundles, link FailureArtifactsTesting, import it, and add the trait: \
+                @Suite(.failureArtifacts) or @Test(.failureArtifacts)
+
+                """)
+        #expect(try run("off") == Outcome(status: 0, output: "", error: ""))
+    }
+
     @Test func whatMakesNoSense() {
-        #expect(run("run", "--events", "e", "--", "true").status == 64)
         #expect(run("run", "--junit", "", "--", "true").status == 64)
     }
 

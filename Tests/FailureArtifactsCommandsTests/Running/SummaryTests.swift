@@ -1,3 +1,4 @@
+import FailureArtifactsBundle
 import FailureArtifactsSystem
 import Testing
 
@@ -62,6 +63,31 @@ import Testing
             ])
     }
 
+    @Test func testsWithoutABundleAreNamed() throws {
+        let tests = (0..<5).map { number in
+            TestIdentity(
+                framework: TestIdentity.swiftTesting, module: "M", suite: "S", name: "test\(number)")
+        }
+        let advice =
+            "  For bundles, link FailureArtifactsTesting, import it, and add the trait: "
+            + "@Suite(.failureArtifacts) or @Test(.failureArtifacts)"
+        func lines(_ bundles: [(path: String, metadata: BundleMetadata?)], _ count: Int) -> [String] {
+            RunSummary.lines(
+                bundles, salvaged: 1, hint: TraitHint(Array(tests.prefix(count))), directory: "/new",
+                workingDirectory: "/", report: "report.html", for: Memory().output())
+        }
+        #expect(lines([], 0) == [])
+        #expect(
+            lines([], 5) == [
+                "failure-artifacts: 5 failed tests of Swift Testing left no bundle: "
+                    + "S.test0(), S.test1(), S.test2() and 2 more", advice,
+            ])
+        let all = lines((0..<9).map { (path: "/new/\($0).zip", metadata: nil) }, 1)
+        #expect(all.count == 9)
+        #expect(
+            all[5...6] == ["  1 failed test of Swift Testing left no bundle: S.test0()", advice])
+    }
+
     @Test func unreadableBundlesAreNamedToo() throws {
         let fixture = try Fixture()
         let before = NewBundles(in: fixture.directory)
@@ -82,9 +108,18 @@ import Testing
             before.bundles(), salvaged: 0, directory: fixture.directory,
             workingDirectory: fixture.directory,
             for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
-        #expect(TextWidth.columns(of: lines[1]) <= width)
-        #expect(TextWidth.columns(of: lines[1]) >= width - 1)
-        #expect(lines[1].hasSuffix("…"))
+        let test = TestIdentity(
+            framework: TestIdentity.swiftTesting, module: nil, suite: "果物",
+            name: String(repeating: "果物", count: 100))
+        let hint = RunSummary.lines(
+            [], salvaged: 0, hint: TraitHint([test]), directory: fixture.directory,
+            workingDirectory: fixture.directory,
+            for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
+        for line in [lines[1], hint[0]] {
+            #expect(TextWidth.columns(of: line) <= width)
+            #expect(TextWidth.columns(of: line) >= width - 1)
+            #expect(line.hasSuffix("…"))
+        }
     }
 
     /// What is printed can be given to a shell.

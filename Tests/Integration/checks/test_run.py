@@ -1,14 +1,15 @@
 """`failure-artifacts run` around tests that crash, hang or are told to stop."""
 
+import pathlib
 import signal
 import subprocess
 import unittest
 
-from harness import EXECUTABLE
+from harness import EXECUTABLE, SCRATCH, SUITES
 from test_crash import TOOL, CrashCase
 
 
-class Running(CrashCase):
+class RunCase(CrashCase):
     def supervise(self, place, *command, options=(), **more):
         return subprocess.Popen(
             [str(TOOL), "run", *options, "--", *map(str, command)], cwd=place.directory,
@@ -18,6 +19,8 @@ class Running(CrashCase):
         output, errors = process.communicate(timeout=120)
         return process.returncode, output.decode(), errors.decode()
 
+
+class Running(RunCase):
     def only(self, place, outcome, errors):
         """The only bundle; nothing is left to sweep, and the end of the run tells of it."""
         self.assertEqual(place.in_flight, [])
@@ -180,3 +183,86 @@ class Running(CrashCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+def modern(*patterns):
+    """What runs the tests of Swift Testing whose names match, and has them write an event stream."""
+    filters = [word for pattern in patterns for word in ("--filter", pattern)]
+    return [EXECUTABLE, "--testing-library", "swift-testing", "--event-stream-output-path", "events", *filters]
+
+
+class WithoutTrait(RunCase):
+    """Failed tests of Swift Testing that leave no bundle are named."""
+
+    hint = "@Suite(.failureArtifacts)"
+
+    def fails(self, *patterns, count, options=("--events", "events"), command=None, **variables):
+        """Runs tests; gives what is said at the end, and on GitHub's page."""
+        place = self.place()
+        page = place.directory / "page.md"
+        place.environment.update(GITHUB_STEP_SUMMARY=str(page), **variables)
+        status, _, errors = self.ends(self.supervise(place, *(command or modern(*patterns)), options=options))
+        self.assertEqual(status, 1, errors)
+        self.assertEqual(len(place.bundles()), count, errors)
+        # Whatever the tests said themselves comes before.
+        lines = errors.splitlines()
+        ends = [number for number, line in enumerate(lines) if line.startswith("failure-artifacts: ")]
+        self.assertLessEqual(len(lines) - (ends[-1] if ends else 0), 10)
+        return errors, page.read_text() if page.exists() else ""
+
+    def test_it_is_named_beside_a_bundle(self):
+        errors, page = self.fails("PlainTests", "OuterTests.*again", count=1)
+        self.assertIn("\n  1 failed test of Swift Testing left no bundle: PlainTests.fails()\n", errors)
+        self.assertIn("link FailureArtifactsTesting, import it", errors)
+        self.assertIn(self.hint, errors)
+        self.assertIn("## 1 failed test\n", page)
+        self.assertIn("### 1 failed test without a bundle\n\n- `PlainTests.fails()`\n", page)
+        self.assertIn(self.hint, page)
+
+    def test_it_is_named_without_any_bundle(self):
+        errors, page = self.fails("PlainTests", count=0)
+        self.assertIn("failure-artifacts: 1 failed test of Swift Testing left no bundle: PlainTests.fails()\n", errors)
+        self.assertIn(self.hint, errors)
+        self.assertTrue(page.startswith("## 1 failed test without a bundle\n"), page)
+
+    def test_nothing_is_said_of_tests_with_the_trait(self):
+        # With names of every kind.
+        errors, page = self.fails("OuterTests|freeFunction", count=9)
+        self.assertNotIn(self.hint, errors + page)
+        self.assertNotIn("left no bundle", errors)
+
+    def test_nothing_is_said_of_cases_that_pass(self):
+        errors, page = self.fails("CIModernTests/isRipe", count=1)
+        self.assertNotIn(self.hint, errors + page)
+
+    def test_nothing_is_said_where_capture_is_off(self):
+        errors, page = self.fails("PlainTests", count=0, FAILURE_ARTIFACTS="off")
+        self.assertNotIn("failure-artifacts: ", errors)
+        self.assertEqual(page, "")
+
+    def test_nothing_is_said_where_there_was_no_room(self):
+        errors, page = self.fails("OuterTests", count=1, FAILURE_ARTIFACTS_MAX_BUNDLES="1")
+        self.assertIn("left no bundle: there was no room", errors)
+        self.assertNotIn(self.hint, errors + page)
+
+    def test_nothing_is_said_where_no_bundle_can_be_written(self):
+        place = self.place()
+        taken = [place.directory / "taken", pathlib.Path(place.environment["TMPDIR"]) / "failure-artifacts"]
+        for file in taken:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("")
+        place.environment["FAILURE_ARTIFACTS_DIR"] = str(taken[0])
+        status, _, errors = self.ends(
+            self.supervise(place, *modern("OuterTests.*nested"), options=("--events", "events")))
+        self.assertEqual(status, 1)
+        self.assertIn("No bundle can be written", errors)
+        self.assertNotIn(self.hint, errors)
+
+    def test_swift_test_is_asked_for_its_events(self):
+        """Without any option; what it prints stays as it is."""
+        command = [
+            "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--filter",
+            "PlainTests|AgainTests"]
+        errors, page = self.fails(count=1, options=(), command=command)
+        self.assertIn("1 failed test of Swift Testing left no bundle: PlainTests.fails()\n", errors)
+        self.assertIn(self.hint, errors)

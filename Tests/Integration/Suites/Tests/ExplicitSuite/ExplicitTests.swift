@@ -113,7 +113,9 @@ final class LateInstallationTests: XCTestCase {
         XCTAssertEqual(sqlite3_close(next), SQLITE_OK)
     }
 
-    /// `earlier`: kiwi. Its failure arrives from another thread.
+    /// `earlier`: kiwi.
+    ///
+    /// Its failure arrives from another thread.
     func testDFailsLater() async throws {
         await Task.yield()
         XCTFail("after a suspension")
