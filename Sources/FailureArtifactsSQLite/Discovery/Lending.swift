@@ -64,7 +64,7 @@ extension DiscoveredConnection {
             let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
                 guard let mutex = sqlite3_db_mutex(handle) else {
                     // In a destructor of the application's, this thread would wait for itself.
-                    if failure_artifacts_is_closing(record) { return .closing }
+                    if failure_artifacts_is_closing(record) { return Attempt.closing }
                     // Another test's connection is not even held up.
                     guard isPrivate || waitsForRest else { return Attempt.noMutex }
                     guard isPrepared else { return .unprepared }

@@ -100,7 +100,8 @@ extension State {
                 a.run("COMMIT")
             },
             State(
-                name: "failedStatement", rule: .serialized, own: added, allowances: Allowance.restoration,
+                name: "failedStatement", rule: .serialized, own: added,
+                allowances: Allowance.restoration,
                 replacesSerialization: true
             ) { run in
                 let a = run.openInTransaction()
