@@ -148,7 +148,7 @@ import Testing
         }
         closer.isClosing.wait()
 
-        #expect(throws: LendingRefusal.belongsToOtherThread) {
+        #expect(throws: LendingRefusal.ended) {
             try connection.lend(until: .now, waitsForRest: false) { _ in }
         }
 

@@ -125,7 +125,7 @@ class Stores(RedactionCase):
         return store
 
     def test_wal(self):
-        store = self.assertRedacted(self.redacted("testWAL"), "ownConnection")
+        store = self.assertRedacted(self.redacted("testWAL"), "fileCopy")
         self.assertEqual(store["journalMode"], "wal")
         self.assertNotIn("entry", store["history"])
         self.assertIn("cannot be redacted", store["history"]["reason"])
@@ -162,7 +162,7 @@ class Stores(RedactionCase):
 
     def test_every_failure(self):
         bundle = self.redacted("testFailsAgainAndAgain", FAILURE_ARTIFACTS="every-failure")
-        self.assertRedacted(bundle, "ownConnection")
+        self.assertRedacted(bundle, "fileCopy")
         (snapshot,) = bundle.metadata["snapshots"]
         (store,) = snapshot["stores"]
         copy = harness.Store(bundle.contents[store["entry"]])
