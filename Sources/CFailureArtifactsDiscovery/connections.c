@@ -97,6 +97,7 @@ bool failure_artifacts_connections_leave(uint64_t test, uint64_t statements) {
         if (connection->registration.user == test) connection->registration.user = 0;
         if (connection->registration.owner != test) continue;
         connection->registration.left_at = statements;
+        atomic_store(&connection->is_left, true);
         are_left = true;
     }
     return are_left;

@@ -115,11 +115,14 @@ static inline uint64_t next_number(failure_artifacts_connection *connection) {
 }
 
 static _Atomic(uint64_t) started_tests;
+static atomic_bool reports_first_uses;
 
-void failure_artifacts_test_starts(void) {
+void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_uses, true); }
+
+uint64_t failure_artifacts_test_starts(void) {
     atomic_fetch_add(&started_tests, 1);
     // Whoever finds that nobody has taken a number knows that no test has started either.
-    failure_artifacts_moment();
+    return failure_artifacts_moment();
 }
 
 // Takes numbers for the next statements, unless a test has started since the last one.
@@ -182,7 +185,10 @@ static void statement_starts(
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
     if (tests != connection->tests) {
         connection->tests = tests;
-        events.used_since_start(connection);
+        if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
+            || atomic_load_explicit(&reports_first_uses, memory_order_relaxed)) {
+            events.used_since_start(connection);
+        }
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     uintptr_t thread = this_thread.handle;

@@ -69,8 +69,10 @@ typedef struct failure_artifacts_connection {
     _Atomic(int) last_thread_number;
     // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
     _Atomic(uintptr_t) last_task;
-    // The tests that had started when the last statement was run, as far as that is of interest.
+    // The tests that had started when the last statement was run.
     uint64_t tests;
+    // Whether the test that opened it has ended.
+    atomic_bool is_left;
     // Whether the application has begun to close the connection and run no statement since.
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
@@ -124,7 +126,8 @@ typedef struct failure_artifacts_discovery_events {
     void (*opened)(failure_artifacts_connection *connection);
     // On the thread of a statement, before it starts, where its Swift task is not that of the one before.
     void (*used_in_task)(failure_artifacts_connection *connection);
-    // On the thread of a statement, before it starts, where it is the first one since a test has started.
+    // On the thread of a statement, before it starts, where it is the first one since a test has started: of each
+    // connection if that was asked for, else of those that a test has left open.
     void (*used_since_start)(failure_artifacts_connection *connection);
     // On the thread of the statement that follows an ATTACH, before it starts.
     void (*attached)(failure_artifacts_connection *connection);
@@ -141,8 +144,12 @@ void failure_artifacts_discovery_install(failure_artifacts_discovery_events hand
 // From now on, it is reported that a connection is used in another Swift task.
 void failure_artifacts_follow_tasks(void);
 
-// A test starts whose first use of each connection is to be reported.
-void failure_artifacts_test_starts(void);
+// A test starts, or has left connections open: the next use of a connection is its first one since then. Gives the
+// point in the order of statements.
+uint64_t failure_artifacts_test_starts(void);
+
+// From now on the first use since the start of a test is reported of each connection.
+void failure_artifacts_report_first_uses(void);
 
 // Makes sure that discovery is still in place, whatever the application did to SQLite's configuration since.
 // Cheap enough to be called before each test.

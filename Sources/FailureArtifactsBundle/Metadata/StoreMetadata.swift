@@ -22,6 +22,8 @@ extension BundleMetadata {
         package var storage: Storage
         /// Whether other tests may have used it too; absent where it is the test's own.
         package var shared: Bool?
+        /// The test that opened it; absent where it is the failing test, none, or not known.
+        package var openedBy: Opener?
         /// By SQLite's names, of the original: `wal`, `delete`, `memory`, …; absent where unknown.
         package var journalMode: String?
         /// The name of the VFS it was read with; absent where that is the process's default one.
@@ -58,7 +60,7 @@ extension BundleMetadata {
         package init(
             name: String, entry: String? = nil, committedEntry: String? = nil,
             rawEntries: [String]? = nil, originalPath: String? = nil, deleted: Bool? = nil,
-            storage: Storage, shared: Bool? = nil,
+            storage: Storage, shared: Bool? = nil, openedBy: Opener? = nil,
             journalMode: String? = nil, vfs: String? = nil, transactionOpen: Bool? = nil,
             capture: Capture, bytes: Bytes
         ) {
@@ -69,12 +71,31 @@ extension BundleMetadata {
             self.originalPath = originalPath
             self.deleted = deleted
             self.shared = shared
+            self.openedBy = openedBy
             self.storage = storage
             self.journalMode = journalMode
             self.vfs = vfs
             self.transactionOpen = transactionOpen
             self.capture = capture
             self.bytes = bytes
+        }
+
+        /// Another test than the one that failed.
+        package struct Opener: Codable, Equatable, Sendable, CustomStringConvertible {
+            /// The class or suite.
+            package var suite: String
+            /// The method or function.
+            package var name: String
+
+            package init(suite: String, name: String) {
+                self.suite = suite
+                self.name = name
+            }
+
+            package init(_ test: BundleMetadata.Test) { self.init(suite: test.suite, name: test.name) }
+
+            /// `Suite.test`.
+            package var description: String { "\(suite).\(name)" }
         }
 
         /// The last statements that were run on the store's connections, see ``StatementRecord``.

@@ -49,6 +49,8 @@ package final class InFlightJournal: Sendable {
         var startEnd: UInt64 = 0
         /// Paths of stores that any test may use.
         var shared: [String] = []
+        /// Paths of stores of which the file says that one of these tests has used them.
+        var usedBySome: Set<String> = []
         /// The tests that the file tells of.
         var inFlight = InFlightIDs()
         /// What is to be written next.
@@ -122,15 +124,39 @@ package final class InFlightJournal: Sendable {
         if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
+    /// A store is used that an earlier test has left open.
+    ///
+    /// - Parameters:
+    ///   - path: Its file; nil for a store in memory.
+    ///   - test: The test that uses it; nil for one of those in flight.
+    ///   - opener: The test that opened it; nil where that is not known.
+    package func storeUsed(
+        _ path: String?, by test: Test?, openedBy opener: BundleMetadata.Store.Opener?
+    ) {
+        state.withLock { state in
+            if test == nil {
+                // Of none in flight there is nothing to say, nor again until another one is.
+                guard let path, !state.inFlight.isEmpty, state.usedBySome.insert(path).inserted else {
+                    return
+                }
+            }
+            guard hasFile(&state) else { return }
+            state.lines.clear()
+            if let test { guard note(test, &state) else { return } }
+            state.lines.add(.used(path: path, by: test?.id ?? 0, openedBy: opener))
+            if write(&state), let test { state.inFlight.insert(test.id) }
+        }
+    }
+
     /// A test has ended.
     ///
     /// - Parameters:
     ///   - id: The test.
-    ///   - left: The files of the stores that it has left open.
-    package func testEnded(_ id: JournalRecord.TestID, leaving left: [String]) {
+    ///   - unwatched: The files of stores that it has left open, and that others may use without notice.
+    package func testEnded(_ id: JournalRecord.TestID, leaving unwatched: [String]) {
         let state = self.state.enter()
         defer { self.state.leave() }
-        if left.count > 0 { share(left, &state.pointee) }
+        if unwatched.count > 0 { share(unwatched, &state.pointee) }
         guard state.pointee.inFlight.remove(id), state.pointee.owner == getpid() else { return }
         state.pointee.lines.clear()
         if state.pointee.inFlight.isEmpty {
@@ -174,6 +200,7 @@ package final class InFlightJournal: Sendable {
             state.isStartCurrent = true
         }
         state.lines.addBegan(test)
+        if !state.usedBySome.isEmpty { state.usedBySome = [] }
         return true
     }
 

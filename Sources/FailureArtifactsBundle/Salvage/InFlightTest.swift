@@ -8,9 +8,9 @@ package struct InFlightTest: Equatable, Sendable {
     package let identity: BundleMetadata.Test
     package let start: Timestamp
     package let environment: BundleMetadata.Environment?
-    /// The files that it has opened, and those that any test may have used, each once.
+    /// The files that it has opened or used, and those that any test may have used, each once.
     package fileprivate(set) var paths: [Path] = []
-    /// Whether it has opened stores in memory.
+    /// Whether it has opened or used stores in memory.
     package fileprivate(set) var hasMemoryStores = false
     /// What must not get into its bundle, by the rules of its process.
     package fileprivate(set) var redactions = RedactionRules()
@@ -19,6 +19,8 @@ package struct InFlightTest: Equatable, Sendable {
     package struct Path: Equatable, Sendable {
         package let path: String
         package let isShared: Bool
+        /// The earlier test that opened it; nil for none.
+        var openedBy: BundleMetadata.Store.Opener?
     }
 
     /// What a journal tells.
@@ -43,10 +45,11 @@ package struct InFlightTest: Equatable, Sendable {
                 shared.append(path)
             case .opened(let path, let id):
                 guard let index = tests.firstIndex(where: { $0.id == id }) else { continue }
-                if let path {
-                    tests[index].add(path, isShared: false)
-                } else {
-                    tests[index].hasMemoryStores = true
+                tests[index].add(path.map { Path(path: $0, isShared: false) })
+            case .used(let path, let id, let opener):
+                // By 0, one of those that are in flight has used it.
+                for index in tests.indices where id == 0 || tests[index].id == id {
+                    tests[index].add(path.map { Path(path: $0, isShared: true, openedBy: opener) })
                 }
             case .ended(let id):
                 tests.removeAll { $0.id == id }
@@ -54,14 +57,21 @@ package struct InFlightTest: Equatable, Sendable {
         }
         for index in tests.indices {
             tests[index].redactions = redactions
-            for path in shared { tests[index].add(path, isShared: true) }
+            for path in shared { tests[index].add(Path(path: path, isShared: true)) }
         }
         return tests
     }
 
-    private mutating func add(_ path: String, isShared: Bool) {
-        if !paths.contains(where: { $0.path == path }) {
-            paths.append(Path(path: path, isShared: isShared))
+    /// Adds a store's file; nil for a store in memory.
+    private mutating func add(_ path: Path?) {
+        guard let path else {
+            hasMemoryStores = true
+            return
+        }
+        if let index = paths.firstIndex(where: { $0.path == path.path }) {
+            if !path.isShared { paths[index] = path }
+        } else {
+            paths.append(path)
         }
     }
 }

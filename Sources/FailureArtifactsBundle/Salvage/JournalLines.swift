@@ -51,6 +51,13 @@ final class JournalLines {
         case .opened(let path, let id):
             guard let path else { return addOpened(nil, by: id) }
             path.withCString { addOpened($0, by: id) }
+        case .used(let path, let id, let opener):
+            begin("U")
+            addID(id)
+            add(opener?.suite ?? "")
+            add(opener?.name ?? "")
+            if let path { add(path) }
+            end()
         case .ended(let id):
             begin("E")
             addID(id)

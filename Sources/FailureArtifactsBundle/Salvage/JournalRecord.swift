@@ -14,6 +14,10 @@ package enum JournalRecord: Equatable, Sendable {
     case began(TestID, BundleMetadata.Test, at: Timestamp)
     /// `S`: a store was opened, by a test or (0) by nobody in particular. A store in memory has no path.
     case opened(path: String?, by: TestID)
+    /// `U`: a store was used that an earlier test had opened: by a test or (0) by one of those in flight.
+    ///
+    /// Without an opener where that is not known; a store in memory has no path.
+    case used(path: String?, by: TestID, openedBy: BundleMetadata.Store.Opener?)
     /// `E`: the test has ended.
     case ended(TestID)
 
@@ -91,6 +95,12 @@ package enum JournalRecord: Equatable, Sendable {
         case ("S", 2...3):
             guard let id = TestID(fields[1]) else { return nil }
             self = .opened(path: fields.count == 3 ? fields[2] : nil, by: id)
+        case ("U", 4...5):
+            guard let id = TestID(fields[1]) else { return nil }
+            let isKnown = !fields[2].isEmpty || !fields[3].isEmpty
+            self = .used(
+                path: fields.count == 5 ? fields[4] : nil, by: id,
+                openedBy: isKnown ? .init(suite: fields[2], name: fields[3]) : nil)
         case ("E", 2):
             guard let id = TestID(fields[1]) else { return nil }
             self = .ended(id)

@@ -84,7 +84,7 @@ struct SalvagedCopies: Sendable {
         }
         let store = BundleMetadata.Store(
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
-            duration: start.elapsed, entries: entries, bytes: bytes)
+            openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
         return takeRoom(for: store, in: room)
     }
 

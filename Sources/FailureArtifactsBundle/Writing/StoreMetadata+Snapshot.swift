@@ -8,12 +8,13 @@ extension BundleMetadata.Store {
     ///   - name: The store's name, unique in the bundle.
     ///   - originalPath: The path of its file; nil for a store without one.
     ///   - isShared: Whether other tests may have used it too.
+    ///   - opener: The test that opened it; nil where it is the failing test, none, or not known.
     ///   - duration: How long the copy took, in seconds.
     ///   - entries: The entries that the copies would have; those that exist are named.
     ///   - bytes: The size of the copy; nil where there is none.
     package init(
         _ snapshot: Snapshot, named name: String, originalPath: String?, isShared: Bool,
-        duration: Double, entries: StoreEntries, bytes: UInt64?
+        openedBy opener: Opener? = nil, duration: Double, entries: StoreEntries, bytes: UInt64?
     ) {
         self.init(
             name: name, entry: snapshot.method == .described ? nil : entries.copy,
@@ -21,7 +22,7 @@ extension BundleMetadata.Store {
             rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
             originalPath: originalPath, deleted: snapshot.isDeleted ? true : nil,
             storage: Storage(rawValue: snapshot.storage.rawValue) ?? .file,
-            shared: isShared ? true : nil,
+            shared: isShared ? true : nil, openedBy: opener,
             journalMode: snapshot.journalMode, vfs: snapshot.vfs,
             transactionOpen: snapshot.isTransactionOpen,
             capture: Capture(

@@ -21,7 +21,7 @@ extension Capture {
         FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
             libraryStores: storesOfLibraries(),
-            artifactsDirectory: directory.path, isRunning: isRunning
+            artifactsDirectory: directory.path, isRunning: isRunning, opener: opener
         ).stores
     }
 
@@ -55,7 +55,8 @@ extension Capture {
         note(snapshot, of: found, limit: limit)
         return BundleMetadata.Store(
             snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
-            duration: 0, entries: StoreEntries(of: found.name, in: ""), bytes: nil)
+            openedBy: found.openedBy, duration: 0, entries: StoreEntries(of: found.name, in: ""),
+            bytes: nil)
     }
 
     private func spoolStore(
@@ -105,7 +106,7 @@ extension Capture {
             state.withLock { $0.removed.add(snapshot.redaction?.removed ?? RemovedValues()) }
             var store = BundleMetadata.Store(
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
-                duration: start.elapsed, entries: entries,
+                openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
             let spooled = store.spooledEntries.reduce(0) { bytes, entry in
                 bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)

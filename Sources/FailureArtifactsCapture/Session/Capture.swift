@@ -44,6 +44,8 @@ final class Capture: Sendable {
     let registry: ConnectionRegistry
     /// Whether a test has not ended yet.
     let isRunning: @Sendable (TestID) -> Bool
+    /// Names a test that has not ended, or has left stores open.
+    let opener: @Sendable (TestID) -> BundleMetadata.Store.Opener?
     /// The stores that adapters know.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
@@ -71,6 +73,7 @@ final class Capture: Sendable {
         of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
         registry: ConnectionRegistry,
         isRunning: @escaping @Sendable (TestID) -> Bool,
+        opener: @escaping @Sendable (TestID) -> BundleMetadata.Store.Opener? = { _ in nil },
         libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] }
     ) throws(CaptureError) {
         self.test = test
@@ -78,6 +81,7 @@ final class Capture: Sendable {
         rules = configuration.redactionRules
         self.registry = registry
         self.isRunning = isRunning
+        self.opener = opener
         self.storesOfLibraries = libraryStores
         do {
             (directory, room) = try output.use { path in
@@ -155,7 +159,8 @@ final class Capture: Sendable {
         let baseline = found.compactMap { found in
             found.store.baseline(of: test.id).map {
                 FoundStores.Store(
-                    store: $0, name: found.name, isShared: found.isShared, storeOfLibrary: nil)
+                    store: $0, name: found.name, isShared: found.isShared, openedBy: found.openedBy,
+                    storeOfLibrary: nil)
             }
         }
         guard !baseline.isEmpty else { return }

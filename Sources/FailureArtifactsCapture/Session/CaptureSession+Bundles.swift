@@ -25,6 +25,7 @@ extension CaptureSession {
                                 id == RunningTest.unobserved
                                     || self.state.withLock { $0.test(id) != nil }
                             },
+                            opener: { id in self.state.withLock { $0.opener(id) } },
                             libraryStores: {
                                 self.state.withLock(\.sources).flatMap { $0() }
                             })
@@ -96,12 +97,13 @@ extension CaptureSession {
 
     private func forget(_ test: RunningTest) {
         // While it counts as running: what it leaves open would seem to be used by others until that is noted.
-        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
         let state = self.state.enter()
         state.pointee.remove(test)
+        if left != nil { state.pointee.leavers[test.id] = .init(test.identity) }
         let journal = state.pointee.inFlight
         self.state.leave()
-        journal?.testEnded(test.id, leaving: left)
+        journal?.testEnded(test.id, leaving: left?.unwatched ?? [])
     }
 
     private static func endCapture(of test: RunningTest) -> RunningTest.CaptureStage {

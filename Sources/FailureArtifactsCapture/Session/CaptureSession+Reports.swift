@@ -126,8 +126,8 @@ extension CaptureSession {
     }
 
     private func end(_ test: UnreportedTest) {
-        let left = test.isWatched ? registry.endKeeping(of: test.id) : []
-        inFlight?.testEnded(test.id, leaving: left)
+        let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
+        inFlight?.testEnded(test.id, leaving: left?.unwatched ?? [])
     }
 
     // MARK: Failures and ends

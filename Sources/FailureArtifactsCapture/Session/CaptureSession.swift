@@ -28,6 +28,8 @@ package final class CaptureSession: Sendable {
         var unreported: UnreportedTest?
         /// The other tests that have not ended.
         var running: [TestID: RunningTest] = [:]
+        /// The tests that have ended and left stores open.
+        var leavers: [TestID: BundleMetadata.Store.Opener] = [:]
         /// Whether there were tests that do not run alone: the only ones to have a task.
         var hasTasks = false
         /// Whether the caller runs in a test, reported or not; nil where no adapter can tell.
@@ -47,6 +49,11 @@ package final class CaptureSession: Sendable {
         func test(_ id: TestID) -> RunningTest? {
             if let current, current.id == id { return current }
             return running.isEmpty ? nil : running[id]
+        }
+
+        /// The test of that number, if it has not ended, or has left stores open.
+        func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
+            test(id).map { .init($0.identity) } ?? leavers[id]
         }
 
         mutating func add(_ test: RunningTest) {
@@ -214,6 +221,21 @@ extension CaptureSession: ConnectionObserver {
         // A test without a name has no place in the journal.
         if test == nil, let owner, owner == unreported { return }
         journal?.storeOpened(connection.path, by: test?.inJournal)
+        finishAtExit()
+    }
+
+    /// Writes down that a store is in use that an earlier test has opened.
+    package func leftConnectionUsed(_ connection: LeftConnection) {
+        if policy.isOff { return }
+        let test = currentTest
+        if let test {
+            if !test.isOfThisProcess { return }
+        } else if unobservedTestID != nil {
+            return
+        }
+        let opener = state.withLock { $0.opener(connection.owner) }
+        inFlight?.storeUsed(
+            connection.path.map { String(cString: $0) }, by: test?.inJournal, openedBy: opener)
         finishAtExit()
     }
 

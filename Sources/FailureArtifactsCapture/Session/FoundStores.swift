@@ -4,8 +4,8 @@ internal import FailureArtifactsSystem
 
 /// The stores that belong to a failing test, each with its name in the bundle.
 ///
-/// They are those that are open, whoever opened them and when; those that were closed since the test started;
-/// and those that the test registered.
+/// They are the stores that are open or were closed since the test started, and those that the test registered. Of
+/// what an earlier test opened, only the stores that were used since the test started are among them.
 struct FoundStores {
     struct Store {
         let store: DiscoveredStore
@@ -13,6 +13,8 @@ struct FoundStores {
         let name: String
         /// Whether other tests may have used it too.
         let isShared: Bool
+        /// The test that opened it; nil where it is this one, none, or not known.
+        let openedBy: BundleMetadata.Store.Opener?
         /// How the library that has it open copies it, where that is known.
         let storeOfLibrary: LibraryStore?
     }
@@ -28,11 +30,12 @@ struct FoundStores {
     ///   - libraryStores: Those that adapters know.
     ///   - artifactsDirectory: Databases in it are not the test's.
     ///   - isRunning: Whether a test has not ended yet.
+    ///   - opener: Names a test.
     init(
         test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
         libraryStores: [LibraryStore] = [],
         artifactsDirectory: String,
-        isRunning: (TestID) -> Bool
+        isRunning: (TestID) -> Bool, opener: (TestID) -> BundleMetadata.Store.Opener?
     ) {
         var candidates: [DiscoveredStore] = []
         if discovers {
@@ -45,13 +48,9 @@ struct FoundStores {
             }
             candidates += registry.storesClosed(after: test.start).map { DiscoveredStore($0) }
                 .filter { store in
-                    guard store.hasContent else { return false }
-                    switch Relation(of: store, to: test, isRunning: isRunning) {
-                    case .own, .shared: return true
-                    // An earlier test has deleted it, and let go of it late: there is nothing to say of it.
-                    case .left: return !store.isLost || store.wasUsed(since: test.start)
-                    case .foreign: return false
-                    }
+                    store.hasContent
+                        && Relation.captured.contains(
+                            Relation(of: store, to: test, isRunning: isRunning))
                 }
         }
         for store in discovers ? libraryStores : []
@@ -87,6 +86,7 @@ struct FoundStores {
                     store: store, name: unique.claim(name),
                     isShared: !registered.contains { Self.isSame(store, $0.path) }
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
+                    openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap(opener),
                     storeOfLibrary: libraries[index]))
         }
     }
@@ -97,9 +97,9 @@ struct FoundStores {
         case own
         /// Nobody knows whose it is, or the test has used what another one has opened.
         case shared
-        /// An earlier test has opened it and left it open.
+        /// An earlier test has opened it and left it open, and this one may have used it.
         case left
-        /// It belongs to another test that runs at the same time.
+        /// It belongs to another test that runs at the same time, or to one that has ended.
         case foreign
 
         /// Those that are in the test's bundle, in the order in which they are copied.
@@ -114,8 +114,8 @@ struct FoundStores {
             } else if store.owners.contains(where: isRunning) {
                 self = .foreign
             } else {
-                // Among several tests, one that was left by another is nobody's unless somebody uses it.
-                self = test.isAlone || (isUsed && store.isUsedByOthers) ? .left : .foreign
+                let isUsed = test.isAlone ? store.isUnwatched : isUsed && store.isUsedByOthers
+                self = isUsed ? .left : .foreign
             }
         }
     }

@@ -56,12 +56,17 @@ struct StoreText {
         }
         if let entry = store.entry {
             lines.append(
-                "\(entry)\(size(store.bytes.copy)), what the test's connection saw\(place(entry))")
+                "\(entry)\(size(store.bytes.copy)), what \(store.connection) saw\(place(entry))")
         } else {
             lines.append("Described only. \(store.capture.reason ?? "")")
         }
         if let entry = store.committedEntry {
             lines.append("\(entry), what everyone else saw\(place(entry))")
+        }
+        if let opener = store.openedBy {
+            lines.append("opened by \(opener)")
+        } else if store.shared == true {
+            lines.append("shared with other tests")
         }
         switch store.storage {
         case .file: lines.append("was \(store.originalPath ?? "a file")\(size(store.bytes.original))")
@@ -123,5 +128,14 @@ struct StoreText {
 
     private static func size(_ bytes: UInt64?) -> String {
         bytes.map { " (\(Counted.bytes($0)))" } ?? ""
+    }
+}
+
+extension BundleMetadata.Store {
+    /// The name of the connection whose view the copy is.
+    ///
+    /// Only of a test's own store it is certain that it is the test's.
+    var connection: String {
+        shared == true || openedBy != nil ? "its connection" : "the test's connection"
     }
 }

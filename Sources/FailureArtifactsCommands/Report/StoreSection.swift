@@ -37,7 +37,11 @@ struct StoreSection {
         if let version = store.userVersion, version != 0 { items.append("user version \(version)") }
         if let integrity = store.integrity { items.append("integrity \(integrity)") }
         if store.transactionOpen == true { items.append("inside an open transaction") }
-        if store.shared == true { items.append("shared with other tests") }
+        if let opener = store.openedBy {
+            items.append("opened by \(opener)")
+        } else if store.shared == true {
+            items.append("shared with other tests")
+        }
         if let coreData = detail.coreData {
             items.append("Core Data" + (coreData.uuid.map { " " + $0 } ?? ""))
             items += coreData.modelIdentifiers.map { "model " + $0 }
@@ -156,7 +160,7 @@ struct StoreSection {
         if let uncommitted = detail.uncommitted {
             text +=
                 "<h4>Not committed at the failure</h4>\n"
-                + "<p class=\"dim\">Committed on the left, what the test saw on the right: "
+                + "<p class=\"dim\">Committed on the left, what \(HTMLText.line(store.connection)) saw on the right: "
                 + "\(HTMLText.line(ChangeTable.summary(of: uncommitted))).</p>\n"
                 + ChangeTable(change: uncommitted, label: "what was not committed").html
         }

@@ -15,6 +15,8 @@ extension ClosedStore {
         let beforeRollback: KeptImage?
         /// The last statements of its connections.
         let logs: KeptLogs
+        /// The last statement of its connections, in the order of those of all connections.
+        let lastUse: UInt64
         /// What it held when tests began to use it.
         var baselines: [TestID: KeptImage] = [:]
 
@@ -27,12 +29,14 @@ extension ClosedStore {
                 schema: "main",
                 // With a transaction open at the end, that image is all there is of a store without a file.
                 last: remains.last ?? (connection.path == nil ? remains.imageBeforeRollback : nil),
-                beforeRollback: remains.imageBeforeRollback, logs: remains.logs, baselines: baselines)
+                beforeRollback: remains.imageBeforeRollback, logs: remains.logs,
+                lastUse: remains.lastUse,
+                baselines: baselines)
         }
 
         /// The attached databases of a connection that had a file or content.
         static func attached(
-            to connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?
+            to connection: DiscoveredConnection, _ remains: Remains, _ log: KeptLog?, lastUse: UInt64
         ) -> [Draft] {
             Set(remains.images.map(\.schema)).sorted().map { schema in
                 let mine = remains.only(schema)
@@ -41,7 +45,8 @@ extension ClosedStore {
                     path: path, owner: connection.owner, identity: mine.images.last?.identity,
                     schema: schema,
                     last: mine.last ?? (path == nil ? mine.imageBeforeRollback : nil),
-                    beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log))
+                    beforeRollback: mine.imageBeforeRollback, logs: KeptLogs(log),
+                    lastUse: lastUse)
             }
         }
     }

@@ -14,6 +14,8 @@ package final class ClosedStore: Sendable {
     private let serial: UInt64
     /// 0 where that is not known.
     private let ownerID: TestID
+    /// The last statement of its connections, in the order of those of all connections; 0 for none.
+    let lastUse: UInt64
     /// What else there is of it; nil as for most stores.
     private let kept: Draft?
     /// Counts the process's opens and closes.
@@ -34,6 +36,7 @@ package final class ClosedStore: Sendable {
         log = failure_artifacts_log_take(connection)
         serial = connection.pointee.serial
         ownerID = connection.pointee.registration.owner
+        lastUse = failure_artifacts_last_use(connection)
         kept = nil
         self.event = event
     }
@@ -47,6 +50,7 @@ package final class ClosedStore: Sendable {
         log = nil
         serial = 0
         ownerID = draft.owner ?? 0
+        lastUse = draft.lastUse
         kept = draft
         self.event = event
     }

@@ -9,6 +9,24 @@ package protocol ConnectionObserver: AnyObject, Sendable {
     ///
     /// Called on the opening thread, inside the open.
     func connectionOpened(_ connection: OpenedConnection)
+
+    /// A connection is used whose test has ended; reported at least once for each test that uses it.
+    ///
+    /// Called on the thread of a statement, before it starts.
+    func leftConnectionUsed(_ connection: LeftConnection)
+}
+
+/// A connection whose test has ended, inside of a statement.
+package struct LeftConnection {
+    private let record: UnsafeMutablePointer<failure_artifacts_connection>
+
+    init(_ record: UnsafeMutablePointer<failure_artifacts_connection>) { self.record = record }
+
+    /// The store's file; nil where it has none.
+    package var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
+
+    /// The test that opened it.
+    package var owner: TestID { record.pointee.registration.owner }
 }
 
 /// A connection inside its open.

@@ -25,12 +25,26 @@ extension ConnectionRegistry {
         state.leave()
         guard let test = observer?.currentTestID else { return }
         let state = self.state.enter()
-        defer { self.state.leave() }
-        if record.pointee.registration.user == 0 { record.pointee.registration.user = test }
+        let isNew = Self.note(user: test, of: record, &state.pointee)
+        self.state.leave()
+        if isNew { usedAfterItsTest(record) }
+    }
+
+    /// Notes that a test uses a connection.
+    ///
+    /// - Returns: True if that was not known.
+    private static func note(
+        user test: TestID, of record: UnsafeMutablePointer<failure_artifacts_connection>,
+        _ state: inout State
+    ) -> Bool {
+        if record.pointee.registration.user == test { return false }
+        if record.pointee.registration.user == 0 {
+            record.pointee.registration.user = test
+            return true
+        }
         // The table is for the few that several tests use.
-        if record.pointee.registration.user == test { return }
         record.pointee.registration.is_noted = true
-        state.pointee.users[record.pointee.serial, default: []].insert(test)
+        return state.users[record.pointee.serial, default: []].insert(test).inserted
     }
 
     func attached(
@@ -79,16 +93,17 @@ extension ConnectionRegistry {
             return []
         }
         var remains = store.remains ?? Remains()
+        let lastUse = failure_artifacts_last_use(record)
         remains.add(
             images.filter { $0.schema == "main" }, log,
-            lastUse: failure_artifacts_last_use(record), unwoundAt: unwoundAt)
+            lastUse: lastUse, unwoundAt: unwoundAt)
         store.remains = remains
         let closed: [ClosedStore.Draft] =
             isOpen ? [] : [.main(of: connection, remains, store.baselines)]
         if images.isEmpty { return closed }
         var left = Remains()
         left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
-        return closed + ClosedStore.Draft.attached(to: connection, left, log)
+        return closed + ClosedStore.Draft.attached(to: connection, left, log, lastUse: lastUse)
     }
 
     /// How many closed stores of one test are remembered; of a test that makes thousands the last ones

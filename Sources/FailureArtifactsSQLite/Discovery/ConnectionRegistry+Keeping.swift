@@ -16,7 +16,7 @@ extension ConnectionRegistry {
         failure_artifacts_keeping_begins(
             maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes),
             state.pointee.keepers == 1)
-        let now = Moment(event: state.pointee.event, statement: failure_artifacts_moment())
+        let now = Moment(event: state.pointee.event, statement: failure_artifacts_test_starts())
         self.state.leave()
         return now
     }
@@ -25,7 +25,7 @@ extension ConnectionRegistry {
     /// ``DiscoveredStore/baseline(of:)``, as far as the test has things kept.
     package func keepBaselines() {
         state.withLock { $0.keepsBaselines = true }
-        failure_artifacts_test_starts()
+        failure_artifacts_report_first_uses()
     }
 
     /// Ends what a test has begun with ``beginKeeping(maximumBytes:)``.
@@ -35,13 +35,14 @@ extension ConnectionRegistry {
     ///
     /// - Parameter test: The test; nil if it has no stores of its own. A store without a known owner may belong
     ///   to a test that is still running, so it stays.
-    /// - Returns: The files of the stores that it has left open.
+    /// - Returns: The stores that it has left open; nil if there are none.
     @discardableResult
-    package func endKeeping(of test: TestID? = nil) -> [String] {
+    package func endKeeping(of test: TestID? = nil) -> LeftStores? {
         let state = self.state.enter()
-        var left: [String] = []
+        var left: LeftStores?
         if let test, failure_artifacts_connections_leave(test, failure_artifacts_moment()) {
-            left = Self.paths(leftBy: test)
+            left = Self.stores(leftBy: test)
+            failure_artifacts_test_starts()
         }
         if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }
         state.pointee.keepers -= 1
@@ -65,16 +66,24 @@ extension ConnectionRegistry {
         return left
     }
 
-    private static func paths(leftBy test: TestID) -> [String] {
-        var paths: Set<String> = []
+    /// The stores that a test has left open.
+    package struct LeftStores: Sendable {
+        /// The files of those whose further use will not be noticed, because the application has set a trace of its own.
+        package let unwatched: [String]
+    }
+
+    private static func stores(leftBy test: TestID) -> LeftStores {
+        var unwatched: Set<String> = []
         var next = failure_artifacts_connections_next(nil)
         while let record = next {
-            if record.pointee.registration.owner == test, let path = record.pointee.path {
-                paths.insert(String(cString: path))
+            if record.pointee.registration.owner == test, let path = record.pointee.path,
+                failure_artifacts_trace_is_replaced(record)
+            {
+                unwatched.insert(String(cString: path))
             }
             next = failure_artifacts_connections_next(record)
         }
-        return paths.sorted()
+        return LeftStores(unwatched: unwatched.sorted())
     }
 
     private static func forgetUses(by test: TestID, _ state: inout State) {
@@ -129,8 +138,17 @@ extension ConnectionRegistry {
         }
     }
 
+    /// Tells the observer that a connection is used that a test has left open.
+    func usedAfterItsTest(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+        let state = self.state.enter()
+        let observer = state.pointee.observer
+        let isLeft = record.pointee.registration.left_at > 0
+        self.state.leave()
+        if isLeft { observer?.leftConnectionUsed(LeftConnection(record)) }
+    }
+
     /// Keeps what a store holds before a test uses it for the first time.
-    func usedSinceStart(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
+    func keepBaseline(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
         guard isWanted, let test = observer?.currentTestID else { return }
         let isDue = state.withLock { state in

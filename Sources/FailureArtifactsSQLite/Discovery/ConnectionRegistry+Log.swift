@@ -28,4 +28,9 @@ extension ConnectionRegistry {
     func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
         state.withLock { $0.stores[main]?.remains?.logs ?? KeptLogs() }
     }
+
+    /// The last one of all their statements, in the order of those of all connections; 0 for none.
+    func lastUse(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> UInt64 {
+        state.withLock { $0.stores[main]?.remains?.lastUse ?? 0 }
+    }
 }

@@ -77,11 +77,12 @@ package final class ConnectionRegistry: Sendable {
                 used_in_task: { record in
                     guard let record else { return }
                     ConnectionRegistry.shared.usedInTask(record)
-                    ConnectionRegistry.shared.usedSinceStart(record)
+                    ConnectionRegistry.shared.keepBaseline(record)
                 },
                 used_since_start: { record in
                     guard let record else { return }
-                    ConnectionRegistry.shared.usedSinceStart(record)
+                    ConnectionRegistry.shared.usedAfterItsTest(record)
+                    ConnectionRegistry.shared.keepBaseline(record)
                 },
                 attached: { record in
                     guard let record else { return }

@@ -105,6 +105,13 @@ package struct DiscoveredConnection: Sendable {
         }
     }
 
+    /// Whether the application has set a trace of its own, so that its statements are not noticed.
+    var isUnwatched: Bool {
+        ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+            failure_artifacts_trace_is_replaced(record)
+        } ?? false
+    }
+
     /// When the connection was rolled back, in the order of statements; nil where that is not the last thing that
     /// was done with it.
     static func unwoundAt(_ record: UnsafeMutablePointer<failure_artifacts_connection>) -> UInt64? {

@@ -42,6 +42,8 @@ package struct DiscoveredStore: Sendable {
     let beforeRollback: KeptImage?
     /// The statements of those of its connections that have ended.
     let endedLogs: KeptLogs
+    /// The last one of those, in the order of the statements of all connections; 0 for none.
+    let endedUse: UInt64
     /// What it held when tests began to use it.
     let baselines: [TestID: KeptImage]
     /// What this is instead of a store that can be read: what one held then.
@@ -80,7 +82,7 @@ package struct DiscoveredStore: Sendable {
             files: isInPlace
                 ? closed.path.map { StoreFiles(path: $0) } : StoreFiles(closed),
             last: closed.last, beforeRollback: closed.beforeRollback, endedLogs: closed.logs,
-            baselines: closed.baselines)
+            endedUse: closed.lastUse, baselines: closed.baselines)
     }
 
     private init(
@@ -89,7 +91,7 @@ package struct DiscoveredStore: Sendable {
         files: StoreFiles?,
         accesses: [Access] = [],
         last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: KeptLogs = KeptLogs(),
-        baselines: [TestID: KeptImage] = [:], start: KeptImage? = nil
+        endedUse: UInt64 = 0, baselines: [TestID: KeptImage] = [:], start: KeptImage? = nil
     ) {
         self.storage = storage
         self.path = path
@@ -102,6 +104,7 @@ package struct DiscoveredStore: Sendable {
         self.last = last
         self.beforeRollback = beforeRollback
         self.endedLogs = endedLogs
+        self.endedUse = endedUse
         self.baselines = baselines
         self.start = start
     }
@@ -154,6 +157,7 @@ package struct DiscoveredStore: Sendable {
             accesses: sorted, last: sorted.lazy.compactMap { registry.imageAtEnd(of: $0) }.first,
             beforeRollback: isUsedSince == true ? nil : latest,
             endedLogs: main.map { registry.logs(ofEndedConnectionsTo: $0) } ?? KeptLogs(),
+            endedUse: main.map { registry.lastUse(ofEndedConnectionsTo: $0) } ?? 0,
             baselines: main.map { registry.baselines(of: $0) } ?? [:])
     }
 
@@ -166,17 +170,14 @@ package struct DiscoveredStore: Sendable {
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
     package var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
 
-    /// Whether it was closed when its file had been deleted, or replaced, so that nothing of it can be read.
-    package var isLost: Bool {
-        path != nil && files == nil && accesses.isEmpty && last == nil && beforeRollback == nil
-            && baselines.isEmpty
+    /// The test that opened it first, of those that are known.
+    package var opener: TestID? {
+        accesses.map(\.connection).filter { $0.owner != nil }.min { $0.serial < $1.serial }?.owner
+            ?? owners.min()
     }
 
-    /// Whether a statement was run since `moment` on one of its connections that have ended, as far as the
-    /// application lets that be known.
-    package func wasUsed(since moment: ConnectionRegistry.Moment) -> Bool {
-        endedLogs.statements.contains { $0.order > moment.statement }
-    }
+    /// Whether statements may be run on it without being noticed: the application has set a trace of its own.
+    package var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 
     /// Whether a statement was run on it after the test that opened it had ended.
     package var isUsedByOthers: Bool {
@@ -189,7 +190,8 @@ package struct DiscoveredStore: Sendable {
 
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
     package func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
-        accesses.contains { ($0.connection.lastUse?.order ?? 0) > moment.statement }
+        endedUse > moment.statement
+            || accesses.contains { ($0.connection.lastUse?.order ?? 0) > moment.statement }
     }
 }
 

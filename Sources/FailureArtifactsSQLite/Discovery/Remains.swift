@@ -3,8 +3,10 @@ struct Remains {
     private(set) var images: [KeptImage] = []
     /// In the order of their end.
     private(set) var logs = KeptLogs()
+    /// The last statement.
+    private(set) var lastUse: UInt64 = 0
     /// The last statement of those that were not rolled back last.
-    private var lastUse: UInt64 = 0
+    private var lastSettledUse: UInt64 = 0
 
     /// Adds what a connection leaves.
     ///
@@ -21,7 +23,8 @@ struct Remains {
             image.reason == .end || unwoundAt.map { image.isOfRollback(since: $0) } ?? false
         }
         logs.add(log)
-        if unwoundAt == nil { lastUse = max(lastUse, use) }
+        lastUse = max(lastUse, use)
+        if unwoundAt == nil { lastSettledUse = max(lastSettledUse, use) }
     }
 
     /// The part that one database has in it.
@@ -37,6 +40,6 @@ struct Remains {
     /// The content before a rollback that nothing followed but the end.
     var imageBeforeRollback: KeptImage? {
         let latest = images.filter { $0.reason == .rollback }.max { $0.order < $1.order }
-        return latest.flatMap { $0.order >= lastUse ? $0 : nil }
+        return latest.flatMap { $0.order >= lastSettledUse ? $0 : nil }
     }
 }

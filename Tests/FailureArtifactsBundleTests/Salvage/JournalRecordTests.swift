@@ -25,7 +25,9 @@ import Testing
             3, BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t", arguments: []),
             at: Timestamp(seconds: 1)),
         .opened(path: "/tmp/a \\ \t \n \u{1F34E}.sqlite", by: 1), .opened(path: nil, by: 2),
-        .opened(path: "/tmp/shared", by: 0), .ended(1),
+        .opened(path: "/tmp/shared", by: 0),
+        .used(path: "/tmp/a\tb", by: 1, openedBy: .init(suite: "果物", name: "sum(of:)\n")),
+        .used(path: nil, by: 0, openedBy: nil), .ended(1),
     ]
 
     @Test func whatIsWrittenIsRead() {
@@ -58,6 +60,7 @@ import Testing
             let some: [JournalRecord] = [
                 .began(id, test, at: date), .opened(path: path, by: id), .opened(path: nil, by: id),
                 .redactions(name()), .ended(id),
+                .used(path: path, by: id, openedBy: .init(suite: "a" + name(), name: name())),
             ]
             #expect(JournalRecord.records(in: bytes(of: some)) == some, "seed \(seed)")
         }
@@ -102,9 +105,62 @@ import Testing
         let process = ProcessIdentity(number: 42, start: 7)
         let tests = InFlightTest.all(in: Array(records.map(\.line).joined().utf8), of: process)
         #expect(tests.map(\.id) == [2, 3])
-        #expect(tests.first?.hasMemoryStores == true && tests.last?.hasMemoryStores == false)
+        // One of them has used a store in memory.
+        #expect(tests.first?.hasMemoryStores == true && tests.last?.hasMemoryStores == true)
         #expect(tests.allSatisfy { $0.paths == [.init(path: "/tmp/shared", isShared: true)] })
         #expect(tests.allSatisfy { $0.environment?.processID == 42 && $0.process == process })
+    }
+
+    @Test func aTestInFlightHasWhatItUsedOfEarlierTests() {
+        let test = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+        let opener = BundleMetadata.Store.Opener(suite: "S", name: "earlier")
+        let records: [JournalRecord] = [
+            .began(4, test, at: .now), .began(5, test, at: .now),
+            .used(path: "/left", by: 4, openedBy: opener), .used(path: "/left", by: 4, openedBy: opener),
+            .used(path: "/some", by: 0, openedBy: nil), .opened(path: "/own", by: 5),
+            .used(path: "/own", by: 5, openedBy: opener), .used(path: "/again", by: 5, openedBy: opener),
+            .opened(path: "/again", by: 5), .began(6, test, at: .now),
+        ]
+        let tests = InFlightTest.all(in: bytes(of: records), of: ProcessIdentity(number: 42, start: 7))
+        let some = InFlightTest.Path(path: "/some", isShared: true)
+        #expect(
+            tests.map(\.paths) == [
+                [.init(path: "/left", isShared: true, openedBy: opener), some],
+                [some, .init(path: "/own", isShared: false), .init(path: "/again", isShared: false)], [],
+            ])
+    }
+
+    /// What one of several tests has used is said again when another test is in flight.
+    @Test func theJournalSaysOnceWhatOneOfSeveralTestsUses() throws {
+        let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-journal-")
+        defer { try? FileSystem.remove(path) }
+        let directory = ArtifactsDirectory(path: path)
+        let journal = InFlightJournal(in: OutputDirectory(path)) { RunEnvironment.describe(variables: [:]) }
+        let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+        let opener = BundleMetadata.Store.Opener(suite: "S", name: "earlier")
+        func test(_ id: UInt64) -> InFlightJournal.Test {
+            .init(id: id, identity: identity, start: .now)
+        }
+        func size() throws -> UInt64? {
+            try FileSystem.contents(ofDirectory: path + "/.in-flight").first
+                .flatMap { FileSystem.regularFile(path + "/.in-flight/" + $0)?.size }
+        }
+        journal.storeUsed("/left", by: nil, openedBy: opener)
+        #expect(directory.journals.isEmpty)
+        journal.storeUsed("/left", by: test(1), openedBy: opener)
+        journal.storeUsed("/other", by: nil, openedBy: opener)
+        let before = try size()
+        journal.storeUsed("/other", by: nil, openedBy: opener)
+        #expect(try size() == before)
+        journal.storeOpened("/own", by: test(2))
+        journal.storeUsed("/other", by: nil, openedBy: opener)
+        let paths = directory.journals.flatMap(\.tests).map { $0.paths.map(\.path) }
+        #expect(paths == [["/left", "/other"], ["/own", "/other"]])
+        journal.testEnded(1, leaving: [])
+        journal.testEnded(2, leaving: ["/unwatched"])
+        journal.testBegan(test(3))
+        #expect(directory.journals.flatMap(\.tests).map { $0.paths.map(\.path) } == [["/unwatched"]])
+        journal.close()
     }
 
     @Test func whatFollowsTheEndIsOfThePast() {

@@ -1,3 +1,4 @@
+import FailureArtifactsSystem
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -51,6 +52,38 @@ import Testing
                     GITHUB_RUN_ID=7
 
                 """)
+    }
+
+    /// Only a test's own store is what the test's connection saw.
+    @Test(arguments: [
+        (
+            #""shared": true, "openedBy": {"suite": "A", "name": "first"}"#, "its connection",
+            "opened by A.first"
+        ),
+        (#""shared": true"#, "its connection", "shared with other tests"),
+    ])
+    func storesOfOthers(keys: String, connection: String, owner: String) throws {
+        let fixture = try Fixture()
+        let store = try fixture.store(Metadata.ledgerSQL)
+        let committed = try fixture.store("CREATE TABLE account(id INTEGER PRIMARY KEY)")
+        let metadata = Metadata.ledger.replacing(
+            "\"storage\": \"file\", \"j", with: "\(keys), \"storage\": \"file\", \"j")
+        let path = try fixture.zip(
+            "x.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)), ("stores/ledger.sqlite", store),
+                ("stores/ledger.committed.sqlite", committed),
+            ])
+        let text = run("show", path).output
+        #expect(text.contains("stores/ledger.sqlite (8 KB), what \(connection) saw\n"))
+        #expect(text.contains("\n  \(owner)\n"))
+        #expect(!text.contains("the test's connection"))
+        let file = fixture.path("r.html")
+        #expect(run("report", path, "-o", file).status == 0)
+        let page = String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
+        #expect(page.contains("<span>\(owner)</span>"))
+        #expect(page.contains("Committed on the left, what \(connection) saw on the right"))
+        #expect(!page.contains("what the test saw"))
     }
 
     @Test func json() throws {

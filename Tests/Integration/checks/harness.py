@@ -162,6 +162,11 @@ def label(store):
     return pathlib.PurePath(path).stem if path else store["storage"]
 
 
+def openers(bundle):
+    """Of each store, whether it is shared, and the other test that opened it."""
+    return {label(store): (store.get("shared"), store.get("openedBy")) for store in bundle.metadata["stores"]}
+
+
 @dataclasses.dataclass
 class Run:
     """A process that ran tests, and what it left."""

@@ -145,6 +145,26 @@ class Crashes(CrashCase):
             bundle, "SharedStoreCrashTests", "test2Crashes", "in the middle", kind="termination")
         self.assertEqual(bundle.store("shared").rows(), ["apple", "pear"])
         self.assertIs(bundle.described("shared")["shared"], True)
+        self.assertEqual(
+            bundle.described("shared")["openedBy"], {"suite": "SharedStoreCrashTests", "name": "test1OpensIt"})
+
+    def test_stores_that_earlier_tests_left_open(self):
+        place = self.place(SUITE_CRASHES="1")
+        code, _, _ = place.run("RawSuite.LeftOpenTests")
+        self.assertEqual(code, -signal.SIGKILL)
+        place.sweep()
+        (bundle,) = [bundle for bundle in place.bundles() if bundle.metadata["outcome"] == "crashed"]
+        self.check(bundle, outcome="crashed")
+        self.assertTest(bundle, "LeftOpenTests", "test5Crashes", "in the middle", kind="termination")
+        self.assertStores(
+            bundle, crash=["melon"], used=["pear", "fig", "date"], unwatched=["pear"],
+            **{"of-the-class": ["banana"]})
+        opener = {"suite": "LeftOpenTests", "name": "test2LeavesForOthers"}
+        self.assertEqual(harness.openers(bundle), {
+            "crash": (None, None), "used": (True, opener), "unwatched": (True, None),
+            "of-the-class": (True, None)})
+        (warning,) = bundle.metadata["warnings"]
+        self.assertIn("in memory", warning)
 
     def test_in_memory(self):
         bundle = self.crashes("testCrashesInMemory", -signal.SIGKILL, rows=None)
@@ -274,6 +294,21 @@ class CrashOfSwiftTesting(CrashCase):
             self.assertStores(bundle, **{name: [fruit], "shared": ["banana"]})
             self.assertNotIn("shared", bundle.described(name))
             self.assertIs(bundle.described("shared")["shared"], True)
+
+
+    def test_stores_that_earlier_tests_left_open(self):
+        place = self.place(SUITE_CRASHES="1")
+        pattern = r"^\w+\.LeftOpenTests/"
+        code, _, errors = place.run("--testing-library", "swift-testing", "--filter", pattern)
+        self.assertEqual(code, -signal.SIGKILL, errors)
+        place.sweep()
+        (bundle,) = [bundle for bundle in place.bundles() if bundle.metadata["outcome"] == "crashed"]
+        self.check(bundle, outcome="crashed")
+        self.assertStores(
+            bundle, crash=["melon"], used=["pear", "fig", "date"], queue=["pear", "fig", "date"])
+        opener = {"suite": "LeftOpenTests", "name": "leaves"}
+        self.assertEqual(harness.openers(bundle), {
+            "crash": (None, None), "used": (True, opener), "queue": (True, opener)})
 
 
 class Kills(CrashCase):

@@ -1,6 +1,6 @@
 """Stores are found without registration, and nobody's own use of SQLite is disturbed."""
 
-from harness import SuiteCase, label, run
+from harness import SuiteCase, label, openers, run
 
 
 class Discovery(SuiteCase):
@@ -44,6 +44,26 @@ class Discovery(SuiteCase):
         used = bundle.described("used")
         self.assertEqual(used["capture"]["method"], "described")
         self.assertIn(b"SELECT count(*) FROM fruit", bundle.contents[used["statements"]["entry"]])
+
+    def test_stores_that_earlier_tests_left_open(self):
+        used, last = self.leaves("RawSuite.LeftOpenTests", count=2)
+        self.assertTest(used, "LeftOpenTests", "test3Fails", "what the second test has left")
+        self.assertStores(
+            used, own=["plum"], used=["pear", "fig"], memory=["pear", "fig"], unwatched=["pear"],
+            **{"of-the-class": ["banana"]})
+        opener = {"suite": "LeftOpenTests", "name": "test2LeavesForOthers"}
+        self.assertEqual(openers(used), {
+            "own": (None, None), "used": (True, opener), "memory": (True, opener), "unwatched": (True, opener),
+            "of-the-class": (True, None)})
+        self.assertTest(last, "LeftOpenTests", "test4Fails", "uses nothing of other tests")
+        self.assertStores(last, last=["kiwi"], unwatched=["pear"], **{"of-the-class": ["banana"]})
+        self.assertEqual(openers(last), {
+            "last": (None, None), "unwatched": (True, opener), "of-the-class": (True, None)})
+
+    def test_without_statements_a_use_is_known(self):
+        used, _ = self.leaves(
+            "RawSuite.LeftOpenTests", count=2, variables={"FAILURE_ARTIFACTS_STATEMENTS": "0"})
+        self.assertEqual(used.store("used").rows(), ["pear", "fig"])
 
     def test_discovery_off(self):
         bundle = self.leaves(

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from harness import (
-    SCRATCH, SUITES, Store, SuiteCase, clean_environment, label, launch, read, run, timeless, without)
+    SCRATCH, SUITES, Store, SuiteCase, clean_environment, label, launch, openers, read, run, timeless, without)
 
 # The stress test is repeated so often; by hand some hundred times.
 ROUNDS = int(os.environ.get("STRESS_ROUNDS", "3"))
@@ -277,6 +277,15 @@ class Ownership(TestingCase):
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
             # Which of them has opened `lazily` is decided by their race.
             self.assertEqual(shared, {name: False, "nobody": True, "lazily": True})
+
+    def test_stores_that_earlier_tests_left_open(self):
+        bundles = {bundle.metadata["test"]["name"]: bundle for bundle in self.leaves(only("LeftOpenTests"), count=2)}
+        used, last = bundles["usesThem"], bundles["usesNothing"]
+        self.assertStores(used, own=["plum"], used=["pear", "fig"], queue=["pear", "fig"])
+        opener = {"suite": "LeftOpenTests", "name": "leaves"}
+        self.assertEqual(openers(used), {
+            "own": (None, None), "used": (True, opener), "queue": (True, opener)})
+        self.assertStores(last, last=["kiwi"])
 
     def test_crowd(self):
         """64 tests at the same time, each with its own stores."""
