@@ -67,6 +67,7 @@ final class Capture: Sendable {
     ///   - output: The directory of bundles.
     ///   - registry: The process's connections.
     ///   - isRunning: Tells if a test has not ended yet.
+    ///   - opener: Names a test that has ended and left a store open.
     ///   - libraryStores: The stores that adapters know.
     /// - Throws: That it can't be written to, or holds as many bundles as it may.
     init(

@@ -135,7 +135,9 @@ import Testing
         let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-journal-")
         defer { try? FileSystem.remove(path) }
         let directory = ArtifactsDirectory(path: path)
-        let journal = InFlightJournal(in: OutputDirectory(path)) { RunEnvironment.describe(variables: [:]) }
+        let journal = InFlightJournal(in: OutputDirectory(path)) {
+            RunEnvironment.describe(variables: [:])
+        }
         let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
         let opener = BundleMetadata.Store.Opener(suite: "S", name: "earlier")
         func test(_ id: UInt64) -> InFlightJournal.Test {
