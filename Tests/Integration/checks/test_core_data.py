@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BUILD, ROOT, SCRATCH, SuiteCase, clean_environment, launch, read
+from harness import BUILD, ROOT, SuiteCase, clean_environment, launch, read
 
 sys.path.append(str(ROOT / "Tests/FailureArtifactsCommandsTests/CoreData"))
 import store as layout  # noqa: E402
@@ -33,10 +33,9 @@ class CoreDataStores(SuiteCase):
         (self.bundle,) = found.bundles
 
     def tool(self, command, *arguments, status=0):
-        tool = next(path for path in (SCRATCH / "debug/failure-artifacts", BUILD / "debug/failure-artifacts")
-                    if path.exists())
+        # Not the sample's copy of the tool, which may be older.
         result = subprocess.run(
-            [tool, command, str(self.bundle.path), *arguments], capture_output=True, text=True,
+            [BUILD / "debug" / "failure-artifacts", command, str(self.bundle.path), *arguments], capture_output=True, text=True,
             env=clean_environment(self.directory))
         self.assertEqual((result.returncode, result.stderr), (status, ""))
         return result.stdout
@@ -56,7 +55,9 @@ class CoreDataStores(SuiteCase):
         self.assertEqual({name: tables[name] for name in tuple(tables)[-3:]}, {
             "CHANGE": "ACHANGE", "TRANSACTION": "ATRANSACTION", "TRANSACTIONSTRING": "ATRANSACTIONSTRING"})
         text = self.tool("show")
-        self.assertIn("Not committed: 1 row deleted from Fruit.tags", text)
+        self.assertIn(
+            "Not committed: 3 rows inserted into CHANGE, 1 row inserted into TRANSACTION, 1 row deleted from Fruit.tags",
+            text)
         self.assertIn("Citrus  2 objects", text)
 
     def test_query(self):
