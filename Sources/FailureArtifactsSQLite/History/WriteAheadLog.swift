@@ -114,6 +114,43 @@ package struct WriteAheadLog: Sendable {
         try file.close()
     }
 
+    /// Writes the last committed version of each page into a database file, as a checkpoint does, and has the file
+    /// open without a WAL.
+    ///
+    /// - Parameters:
+    ///   - file: The WAL that this was read from, or a copy of it.
+    ///   - path: A copy of the database that nobody else uses.
+    /// - Returns: False if there is no transaction, or a page that neither file has. Nothing is written then.
+    /// - Throws: A failure of the system. The file may be written in part then; to do it again mends that.
+    func fold(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
+        guard let last = transactions.last else { return false }
+        let database = try File(updating: path)
+        let index = FrameIndex(self)
+        let existing = try database.size() / UInt64(pageSize)
+        if existing < last.databaseSize {
+            // The page that SQLite's locks are in is never written.
+            let lockBytePage = UInt32(1 << 30 / pageSize + 1)
+            for number in UInt32(existing) + 1...last.databaseSize
+            where index.slot(of: number) == nil && number != lockBytePage { return false }
+        }
+        var page = [UInt8](repeating: 0, count: pageSize)
+        for slot in index.pages.indices where index.pages[slot] <= last.databaseSize {
+            guard let frame = index.frames(ofSlot: slot).first(where: { _ in true }) else { continue }
+            let number = UInt64(index.pages[slot])
+            try page.withMutableBytes { (buffer) throws(SystemError) in
+                guard try file.read(into: buffer, at: offset(ofPageInFrame: frame)) == pageSize else {
+                    throw SystemError("read", file.path, code: EIO)
+                }
+                try database.write(UnsafeRawBufferPointer(buffer), at: (number - 1) * UInt64(pageSize))
+            }
+        }
+        try database.resize(to: UInt64(last.databaseSize) * UInt64(pageSize))
+        // The versions that say which journal the file has.
+        try [1, 1].withBytes { (buffer) throws(SystemError) in try database.write(buffer, at: 18) }
+        try database.close()
+        return true
+    }
+
     private static func offset(ofFrame frame: Int, _ header: Header) -> UInt64 {
         UInt64(headerSize) + UInt64(frame) * UInt64(frameHeaderSize + header.pageSize)
     }

@@ -315,15 +315,28 @@ extension SnapshotAttempt {
     }
 
     private mutating func recoverCopy(hasJournal: Bool) throws(SQLiteError) {
+        // SQLite reports each recovery of a WAL to the application's error log.
+        if FileSystem.regularFile(targets.copy + "-journal") == nil, foldWAL() {
+            snapshot.foldedJournal = true
+        }
         let copy = try Connection(path: targets.copy, mode: .readWrite)
         // SQLite opens files lazily.
         guard case .text(let mode) = try copy.value(of: "PRAGMA journal_mode") else { return }
         if snapshot.journalMode == nil { snapshot.journalMode = mode }
-        guard hasJournal else { return }
+        guard hasJournal, !snapshot.foldedJournal else { return }
         guard try copy.value(of: "PRAGMA journal_mode = delete") == .text("delete") else {
             throw SQLiteError("fold the journal", code: SQLITE_ERROR)
         }
         snapshot.foldedJournal = true
+    }
+
+    /// Folds the WAL's copy into the database's copy, if it has transactions.
+    private func foldWAL() -> Bool {
+        let wal = targets.copy + "-wal"
+        guard let file = try? File(reading: wal), let log = try? WriteAheadLog(reading: file),
+            (try? log.fold(file, into: targets.copy)) == true
+        else { return false }
+        return (try? FileSystem.remove(wal)) != nil
     }
 
     /// Copies the files as they are, for somebody who knows more than SQLite.

@@ -17,13 +17,15 @@ LARGE = "RawSuite.VanishedTests/testLargeStoreInMemory"
 class Places(SuiteCase):
     """Where nothing can be written."""
 
-    def assertOneSentence(self, found, selection, *words):
+    def assertFallsBack(self, found, selection, *words):
+        """One warning, and a bundle in the temporary directory."""
         self.assertUnchanged(found, selection)
-        self.assertEqual(len(found.said), 1, found.errors)
+        self.assertEqual(len(found.said), 2, found.errors)
         self.assertEqual(len(found.warnings), 1, found.errors)
-        for word in words:
+        for word in (*words, "Bundles go to"):
             self.assertIn(word, found.warnings[0])
         self.assertTrue(found.warnings[0].endswith("."), found.warnings[0])
+        self.assertTrue(found.said[1].endswith(".zip"), found.errors)
 
     def assertNothingHalfWritten(self, artifacts):
         for path in pathlib.Path(artifacts).rglob("*"):
@@ -36,19 +38,19 @@ class Places(SuiteCase):
             (pathlib.Path(name) / "failure-artifacts").write_text("mine")
             found = read(launch(FAILING, pathlib.Path(name), {}), pathlib.Path(name) / "failure-artifacts")
             self.assertEqual((pathlib.Path(name) / "failure-artifacts").read_text(), "mine")
-        self.assertOneSentence(found, FAILING, "failure-artifacts")
+        self.assertFallsBack(found, FAILING, "failure-artifacts")
 
     def test_below_a_file(self):
         with tempfile.NamedTemporaryFile() as file:
             place = f"{file.name}/artifacts"
             found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
-        self.assertOneSentence(found, FAILING, place)
+        self.assertFallsBack(found, FAILING, place)
 
     def test_where_nobody_may_write(self):
         # Root may write anywhere but in a file system without files.
         place = "/proc/artifacts" if pathlib.Path("/proc/self").exists() else "/System/artifacts"
         found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
-        self.assertOneSentence(found, FAILING, place)
+        self.assertFallsBack(found, FAILING, place)
 
     def assertNoRoom(self, found, artifacts):
         """No bundle, or one that says what is not in it; a sentence on the store, and one on the bundle."""
