@@ -33,6 +33,10 @@ enum ChildProcess {
         let child = try spawn(
             executable, arguments: arguments, environment: environment, signals: interruption.inherited)
         interruption.setChild(child)
+        // Until the child is reaped its number is its own, so that pending signals can be passed on to it.
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        interruption.settle()
         var status: CInt = 0
         while waitpid(child, &status, 0) < 0 {
             guard errno == EINTR else { throw SystemError("wait for", executable, code: errno) }

@@ -19,12 +19,20 @@ package final class Interruption: Sendable {
     }
 
     private let state = Lock(State())
+    /// The number of marks that the thread has got.
+    private let marks = Monitor(0)
 
     package init() {}
 
     /// The signals that end a process unless it does something about them: those that ask it to end, from the
     /// terminal or from another process, and those that a process may use for its own purposes.
     private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
+
+    /// The signal that this process sends itself in ``settle()``.
+    ///
+    /// Linux and macOS hand out pending signals in the order of their numbers. All signals that ask a process to
+    /// end have lower numbers.
+    private static let mark = SIGVTALRM
 
     /// What a child process is to be given: what this one was.
     var inherited: InheritedSignals { state.withLock(\.inherited) ?? .current }
@@ -59,6 +67,18 @@ package final class Interruption: Sendable {
         if let child { for number in pending { kill(child, number) } }
     }
 
+    /// Waits until the signals that this process has got so far are dealt with.
+    ///
+    /// A key of the terminal ends a child process too, and the thread that waits for signals may get the key
+    /// later than another one sees the child's end.
+    func settle() {
+        // Without the thread, or where the process was told to ignore the mark, the wait would have no end.
+        guard state.withLock({ state in sigismember(&state.watched, Self.mark) == 1 }) else { return }
+        let earlier = marks.withLock(\.self)
+        kill(getpid(), Self.mark)
+        marks.wait { count in count > earlier ? () : nil }
+    }
+
     /// Starts to wait for signals, once in a process, from its main thread.
     ///
     /// Those that the process was told to ignore, as by `nohup`, are left alone.
@@ -68,7 +88,9 @@ package final class Interruption: Sendable {
         signal(SIGPIPE, SIG_IGN)
         var set = sigset_t()
         sigemptyset(&set)
-        for signal in Self.signals where !InheritedSignals.isIgnored(signal) { sigaddset(&set, signal) }
+        for signal in Self.signals + [Self.mark] where !InheritedSignals.isIgnored(signal) {
+            sigaddset(&set, signal)
+        }
         state.withLock { [set] state in
             state.inherited = inherited
             state.watched = set
@@ -83,13 +105,20 @@ package final class Interruption: Sendable {
         let code = pthread_create(&thread, nil, { interruptionThread($0) }, context)
         #endif
         // Without the thread the signals end the tool as ever, and leave its scratch behind.
-        if code != 0 { pthread_sigmask(SIG_UNBLOCK, &set, nil) }
+        if code != 0 {
+            pthread_sigmask(SIG_UNBLOCK, &set, nil)
+            state.withLock { state in _ = sigemptyset(&state.watched) }
+        }
     }
 
     fileprivate func waitForSignals() {
         let watched = state.withLock(\.watched)
         while true {
             guard let signal = ReceivedSignal.next(of: watched) else { continue }
+            if signal.number == Self.mark {
+                marks.update { count in count += 1 }
+                continue
+            }
             if let handler = state.withLock(\.handler) {
                 if handler(signal) { continue }
             } else if leaveToChild(signal.number) {

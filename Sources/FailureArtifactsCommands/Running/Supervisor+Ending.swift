@@ -22,7 +22,8 @@ extension Supervisor {
     /// session of its own, as daemons do.
     mutating func endAfterSignal() {
         let deadline = Instant.now.advanced(bySeconds: Self.grace)
-        kill(child, SIGCONT)
+        // Until it is reaped, its number is its own.
+        if commandEnd == nil { kill(child, SIGCONT) }
         while commandEnd == nil, let event = mailbox.next(until: deadline) { _ = take(event) }
         let session = getsid(0)
         let child = child

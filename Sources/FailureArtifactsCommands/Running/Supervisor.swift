@@ -86,6 +86,7 @@ struct Supervisor {
             endAfterSignal()
         }
         finishOutputs(isPatient: cause != .timeLimit && !stopped)
+        _ = takePendingSignals()
         console.interruption.setHandler { !$0.isFromTerminal }
         return RunReport(
             directory: command.directory, cause: cause, command: commandEnd ?? lost, ended: ended,
@@ -110,7 +111,7 @@ struct Supervisor {
 
     /// Waits until the command has ended, its time is up, or a process has told this one to stop.
     ///
-    /// - Returns: Whether it was told to.
+    /// - Returns: True if a process has told this one to stop.
     private mutating func waitForCommand(until deadline: Instant?) -> Bool {
         while commandEnd == nil {
             guard let event = mailbox.next(until: deadline) else {
@@ -119,7 +120,19 @@ struct Supervisor {
             }
             if take(event) { return true }
         }
-        return false
+        return takePendingSignals()
+    }
+
+    /// Deals with the signals that have come so far, such as the key that has ended the command.
+    ///
+    /// - Returns: True if a process has told this one to stop.
+    private mutating func takePendingSignals() -> Bool {
+        console.interruption.settle()
+        var stopped = false
+        while let event = mailbox.next(until: .now) {
+            if take(event) { stopped = true }
+        }
+        return stopped
     }
 
     /// Deals with what has happened.

@@ -12,6 +12,8 @@
 //                      `! CALL PATH`.
 // FAULTS_CLOCK         START:STEP: the calendar's time in seconds when the program itself first asks for it, and what
 //                      it goes on by with each further question; START may be `now`.
+// FAULTS_LATE_SIGNALS  Seconds by which a thread that waits for signals gets each of them late. The process ends later
+//                      too, by twice as much, so that such a signal is not lost with it.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -47,7 +49,7 @@ static enum fault wanted_fault = proceed;
 static bool goes_on;
 static int log_descriptor = -1;
 static bool shifts_clock;
-static double clock_start, clock_step;
+static double clock_start, clock_step, signal_delay;
 static atomic_long counted, clock_calls;
 static _Thread_local int window;
 
@@ -74,6 +76,8 @@ __attribute__((constructor)) static void start(void) {
             : strcmp(wanted, "descriptors") == 0 ? descriptors
             : strcmp(wanted, "changes") == 0 ? changes : strcmp(wanted, "any") == 0 ? any : none;
     }
+    const char *delay = getenv("FAULTS_LATE_SIGNALS");
+    if (delay) signal_delay = atof(delay);
     char first[32];
     if (clock && sscanf(clock, "%31[^:]:%lf", first, &clock_step) == 2) {
         struct timespec now;
@@ -336,6 +340,20 @@ int pthread_create(
     bool is_own = paths && is_program(__builtin_return_address(0));
     if (is_own && at_path("pthread_create", none, paths)) return errno;
     return real(thread, attributes, body, argument);
+}
+
+static atomic_bool waits_for_signals;
+
+int sigwaitinfo(const sigset_t *restrict signals, siginfo_t *restrict information) {
+    REAL(int, sigwaitinfo, const sigset_t *restrict, siginfo_t *restrict);
+    waits_for_signals = true;
+    int number = real(signals, information);
+    if (number > 0 && signal_delay > 0) usleep((useconds_t)(signal_delay * 1e6));
+    return number;
+}
+
+__attribute__((destructor)) static void linger(void) {
+    if (waits_for_signals && signal_delay > 0) usleep((useconds_t)(2 * signal_delay * 1e6));
 }
 
 // A clock of the program's own: others, such as XCTest, wait for ever for a time that does not come.

@@ -1,12 +1,23 @@
 """`failure-artifacts run` around tests that crash, hang or are told to stop."""
 
+import fcntl
+import os
 import pathlib
+import pty
 import signal
 import subprocess
+import sys
+import termios
+import time
 import unittest
 
 from harness import EXECUTABLE, SCRATCH, SUITES
 from test_crash import TOOL, CrashCase
+from test_faults import preloaded
+
+
+# Of a terminal.
+KEYS = {b"\x03": signal.SIGINT, b"\x1c": signal.SIGQUIT}
 
 
 class RunCase(CrashCase):
@@ -17,7 +28,7 @@ class RunCase(CrashCase):
 
     def ends(self, process):
         output, errors = process.communicate(timeout=120)
-        return process.returncode, output.decode(), errors.decode()
+        return process.returncode, (output or b"").decode(), errors.decode()
 
 
 class Running(RunCase):
@@ -179,6 +190,87 @@ class Running(RunCase):
         (bundle,) = place.bundles()
         self.assertEqual(bundle.metadata["stores"], [])
         self.assertIn("in memory", bundle.metadata["warnings"][0])
+
+
+@unittest.skipUnless(sys.platform == "linux", "Libraries are preloaded on Linux.")
+class LateSignals(RunCase):
+    """Signals that end the command at once, but reach the tool's own thread half a second later."""
+
+    def start(self, place, *arguments, stdout=None, **variables):
+        """Runs the tool in the foreground of a terminal of its own; gives the process and the terminal's other end."""
+        controller, terminal = pty.openpty()
+        self.addCleanup(os.close, controller)
+        process = subprocess.Popen(
+            [str(TOOL), *map(str, arguments)], cwd=place.directory,
+            env={**place.environment, **preloaded(), "FAULTS_LATE_SIGNALS": "0.5", **variables},
+            stdin=terminal, stdout=stdout or terminal, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(terminal)
+        return process, controller
+
+    def see(self, controller, text):
+        seen = b""
+        while text not in seen:
+            seen += os.read(controller, 4096)
+
+    def hang(self, place):
+        """A test that hangs."""
+        process, controller = self.start(place, "run", "--", EXECUTABLE, "RawSuite.CrashTests/testHangs")
+        self.see(controller, b"hanging")
+        return process, controller
+
+    def check_stopped(self, place, process, stop):
+        status, _, errors = self.ends(process)
+        self.assertEqual(status, 128 + stop)
+        (bundle,) = place.bundles()
+        self.check(bundle, outcome="terminated")
+        self.assertIn(f"The run was stopped by signal {int(stop)} ({stop.name})", bundle.messages[0])
+        self.assertEqual(place.in_flight, [])
+        self.assertIn("failure-artifacts: 1 bundle in ", errors)
+
+    def test_a_key(self):
+        for key, stop in KEYS.items():
+            with self.subTest(key=stop.name):
+                place = self.place()
+                process, controller = self.hang(place)
+                os.write(controller, key)
+                self.check_stopped(place, process, stop)
+
+    def test_a_signal_to_the_group(self):
+        place = self.place()
+        process, _ = self.hang(place)
+        os.killpg(process.pid, signal.SIGTERM)
+        self.check_stopped(place, process, signal.SIGTERM)
+
+    def test_a_key_while_output_is_passed_on(self):
+        """The program that reads the output ends by the key, and with it the wait for that program."""
+        place = self.place()
+        reader, writer = os.pipe()
+        # More than fits into one pipe, and less than fits into two.
+        process, controller = self.start(
+            place, "run", "--", "sh", "-c", "head -c 100000 /dev/zero; exec touch ended", stdout=writer)
+        os.close(writer)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (place.directory / "ended").exists() or children.read_text():
+            time.sleep(0.01)
+        os.write(controller, b"\x03")
+        os.close(reader)
+        self.assertEqual(self.ends(process)[0], 0)
+
+    def test_a_key_in_a_viewer(self):
+        """A key that ends the program in which `open` shows a store."""
+        place = self.place()
+        place.run("RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
+        viewer = place.directory / "sqlite3"
+        viewer.write_text("#!/bin/sh\necho ready\nexec sleep 1000\n")
+        viewer.chmod(0o755)
+        for key, stop in KEYS.items():
+            with self.subTest(key=stop.name):
+                process, controller = self.start(
+                    place, "open", place.artifacts, PATH=f"{place.directory}:{os.environ['PATH']}")
+                self.see(controller, b"ready")
+                os.write(controller, key)
+                self.assertEqual(self.ends(process)[0], 128 + stop)
 
 
 if __name__ == "__main__":
