@@ -167,7 +167,7 @@ static void image_by_another(
     const char *path = connection->path, *vfs = connection->vfs ? connection->vfs : failure_artifacts_system_vfs();
     bool creates_wal =
         !failure_artifacts_leaves_no_wal(connection->handle, "main") && size_of_journal(path, "-shm") < 0;
-    // A WAL that nobody has open is recovered by the application, not here.
+    // The application recovers a WAL without an index when it reads the store.
     if (creates_wal && size_of_journal(path, "-wal") > 0) return;
     // Where there is no WAL the file has it all. Read as immutable, it gets none.
     char *uri = creates_wal ? immutable_uri(path) : NULL;

@@ -38,7 +38,7 @@ static bool is_interrupted(sqlite3 *handle) {
 // True unless reading may have SQLite write pages of the transaction to the file, for which it locks everybody out.
 static bool may_fill_cache(sqlite3 *handle, const char *schema) {
     if (failure_artifacts_cache_can_grow()) return true;
-    // In memory and in temporary files nobody is locked out, nor is anybody by a WAL.
+    // Writing to memory, to a temporary file or to a WAL locks no other connection out.
     if (!failure_artifacts_path(handle, schema) || failure_artifacts_read_version(handle, schema) == 2) return true;
     // Few caches are smaller than this.
     if (failure_artifacts_size_limit(handle, schema) <= 256 << 10) return true;

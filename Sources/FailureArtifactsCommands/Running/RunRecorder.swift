@@ -52,7 +52,7 @@ final class RunRecorder: Sendable {
         self.reportFile = reportFile
     }
 
-    /// What takes the lines of standard output and of standard error, on any thread; nil if they are not needed.
+    /// The consumer of the lines of standard output and standard error, called on any thread; nil if not needed.
     var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook)? {
         guard hasXCTest else { return nil }
         func hook(_ log: Lock<XCTestLog>) -> LogTail.LineHook {

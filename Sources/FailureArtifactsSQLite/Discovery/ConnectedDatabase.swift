@@ -21,7 +21,7 @@ struct ConnectedDatabase {
     let identity: FileStatus.Identity?
     /// What it is called where its file does not say it.
     let name: String?
-    /// What its connection is doing in it; nil where that could not be asked.
+    /// The transaction that its connection has open in it; nil if another thread uses the connection.
     let transaction: DiscoveredStore.Access.Transaction?
     /// What it is called where several connections share it.
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }

@@ -120,7 +120,7 @@ extension ConnectionRegistry {
         }
     }
 
-    /// What ended connections to a store saw before a rollback, while others of it are open.
+    /// The content before a rollback, of connections to a store that have ended while others are open.
     func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
         state.withLock { $0.stores[main]?.remains?.imageBeforeRollback }
     }

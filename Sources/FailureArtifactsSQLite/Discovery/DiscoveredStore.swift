@@ -4,7 +4,7 @@ package import FailureArtifactsSystem
 package struct DiscoveredStore: Sendable {
     /// A connection, and the name by which it has the store: `main`, `temp`, or what it was attached as.
     package struct Access: Sendable {
-        /// What a connection is doing in a database.
+        /// The kind of transaction that a connection has open in a database.
         enum Transaction {
             case none, read, write
         }

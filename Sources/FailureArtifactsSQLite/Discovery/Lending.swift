@@ -22,7 +22,7 @@ struct LentHandle {
         failure_artifacts_permitted_reading(record, schema)
     }
 
-    /// What the connection is doing in a database, by `sqlite3_txn_state`.
+    /// The transaction that the connection has open in a database, by `sqlite3_txn_state`.
     func transaction(in schema: String) -> DiscoveredStore.Access.Transaction {
         switch sqlite3_txn_state(handle, schema) {
         case SQLITE_TXN_WRITE: .write

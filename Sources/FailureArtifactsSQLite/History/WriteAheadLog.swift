@@ -119,7 +119,7 @@ package struct WriteAheadLog: Sendable {
     ///
     /// - Parameters:
     ///   - file: The WAL that this was read from, or a copy of it.
-    ///   - path: A copy of the database that nobody else uses.
+    ///   - path: A copy of the database, in use by nothing else.
     /// - Returns: False if there is no transaction, or a page that neither file has. Nothing is written then.
     /// - Throws: A failure of the system. The file may be written in part then; to do it again mends that.
     func fold(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {

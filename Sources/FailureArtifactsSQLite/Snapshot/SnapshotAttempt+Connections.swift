@@ -68,7 +68,7 @@ extension SnapshotAttempt {
             }
             // Without a mutex nothing keeps another thread from starting to use the connection now.
             if !isLastResort, fileIsInPlace, sqlite3_db_mutex(lent.handle) == nil { return nil }
-            // Nobody else reads a file without a name, or knows what its bytes mean.
+            // A deleted file has no other reader, and only the VFS knows the meaning of its bytes.
             guard failure_artifacts_leaves_no_wal(lent.handle, schema) else {
                 throw SnapshotFailure(
                     "The connection has not read the store yet, and reading it now would create a WAL.")

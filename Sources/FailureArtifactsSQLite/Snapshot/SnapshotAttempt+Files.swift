@@ -44,7 +44,7 @@ extension SnapshotAttempt {
     /// refused, and the test would see what it does not see otherwise.
     ///
     /// - Returns: The way in which the copy was made; nil if a connection is better: for a WAL that is
-    ///   checkpointed all the time, in which a reader is in hardly anybody's way.
+    ///   checkpointed all the time, where a reader hardly holds up a writer.
     /// - Throws: Why it could not be made.
     mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let files = store.files, fileIsInPlace else { return nil }

@@ -28,7 +28,7 @@ extension SnapshotAttempt {
     /// - Returns: The number of triggers removed; nil if the schema has no tables.
     private static func removeStrayTriggers(in path: String) throws(SQLiteError) -> Int64? {
         let copy = try Connection(path: path, mode: .readWrite)
-        // Reads what there is of a malformed schema (<https://www.sqlite.org/pragma.html#pragma_writable_schema>).
+        // Has SQLite read the valid part of a malformed schema (<https://www.sqlite.org/pragma.html#pragma_writable_schema>).
         try copy.execute("PRAGMA writable_schema = on")
         guard try copy.integer(of: "SELECT count(*) FROM sqlite_schema WHERE type = 'table'") > 0 else {
             return nil

@@ -130,7 +130,7 @@ import Testing
             ])
     }
 
-    /// What one of several tests has used is said again when another test is in flight.
+    /// The use of a store by one of several tests is written again when another test is in flight.
     @Test func theJournalSaysOnceWhatOneOfSeveralTestsUses() throws {
         let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-journal-")
         defer { try? FileSystem.remove(path) }
