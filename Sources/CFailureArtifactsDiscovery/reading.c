@@ -14,12 +14,10 @@
 extern int sqlite3_is_interrupted(sqlite3 *) __attribute__((weak));
 
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
-    // During a close SQLite says that the handle is misused. So it does after certain calls of the application, such
-    // as binding a value to a statement that runs.
-    if (sqlite3_errcode(connection->handle) != SQLITE_MISUSE) return false;
-    if (atomic_load(&connection->is_closing) || failure_artifacts_trace_is_replaced(connection)) return true;
-    sqlite3_file *file = NULL;
-    return sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK;
+    // A close is told first, unless the application has set a trace of its own. But it may have been refused.
+    if (!atomic_load(&connection->is_closing) && !failure_artifacts_trace_is_replaced(connection)) return false;
+    // During a close SQLite says that the handle is misused, and logs it.
+    return sqlite3_errcode(connection->handle) == SQLITE_MISUSE;
 }
 
 static bool has_pending_statement(sqlite3 *handle) {

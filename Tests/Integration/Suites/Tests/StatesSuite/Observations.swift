@@ -64,11 +64,14 @@ struct Listing {
         guard let file = FileHandle(forReadingAtPath: "/proc/locks") else { return "" }
         var content = Data()
         while let part = try? file.read(upToCount: 65536), !part.isEmpty { content += part }
+        // Between two parts the list may move, so that a lock is there twice.
+        var lines: Set<[Substring]> = []
         return String(decoding: content, as: UTF8.self).split(separator: "\n").compactMap {
             line -> String? in
             // As in "1: POSIX  ADVISORY  WRITE 4711 fe:00:815 1073741824 1073742335".
             let fields = line.split(separator: " ")
-            guard fields.count == 8, let inode = fields[5].split(separator: ":").last,
+            guard fields.count == 8, lines.insert(Array(fields.dropFirst())).inserted,
+                let inode = fields[5].split(separator: ":").last,
                 let name = names[String(inode)]
             else { return nil }
             return "\(name) \(fields[3]) \(fields[6])-\(fields[7])"

@@ -32,6 +32,22 @@ enum AutomaticExtension {
     }
 }
 
+/// SQLite's error log, which the application has set.
+enum ErrorLog {
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var logged: [Int32] = []
+
+    /// The codes of all messages, in their order.
+    static var codes: [Int32] { lock.withLock { logged } }
+
+    /// Sets it, which SQLite allows before its first use only.
+    static func install() {
+        let code = suite_config_log(
+            { _, code, _ in ErrorLog.lock.withLock { ErrorLog.logged.append(code) } }, nil)
+        precondition(code == SQLITE_OK, "SQLite is in use already")
+    }
+}
+
 /// One run of a state with one kind of store.
 final class Scenario {
     let setting: Setting
@@ -47,6 +63,7 @@ final class Scenario {
         name = "\(state) \(setting.rawValue)"
         (self.setting, self.directory, self.log) = (setting, directory, log)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        ErrorLog.install()
         AutomaticExtension.install()
     }
 
@@ -136,8 +153,10 @@ final class Scenario {
         // Later changes get other times.
         usleep(8000)
         let opened = AutomaticExtension.calls
+        let logged = ErrorLog.codes.count
         around { XCTFail("in the state \(name)") }
         log("after: calls of the automatic extension", AutomaticExtension.calls - opened)
+        log("after: error log", ErrorLog.codes.dropFirst(logged).map(String.init).joined(separator: " "))
         log("after: touched", Listing(directory).changes(since: listing))
         observe("after")
         probe()

@@ -104,6 +104,11 @@ struct Allowance: Encodable {
         ]
     }
 
+    /// Messages in SQLite's error log, by their codes.
+    static func logs(_ codes: String) -> Allowance {
+        Allowance(observation: "after: error log", becomes: codes)
+    }
+
     /// SQLite calls an application's automatic extensions for every connection that the capture opens.
     static let extensions = Allowance(observation: "after: calls of the automatic extension", most: 9)
 }

@@ -85,6 +85,12 @@ extension State {
             },
             State(
                 name: "spilledTransaction", rule: .serialized, own: added,
+                keeping: { setting in
+                    guard setting.isFile else { return Allowance.keeping("closed") }
+                    // The journal of the committed state's copy is played back.
+                    return setting.journal == "wal" || setting.lacksJournalFile
+                        ? [] : [.logs("539")]
+                },
                 adjustment: { setting, stores in
                     // Pages of the transaction are in the file, and no journal undoes them.
                     if setting.lacksJournalFile { stores["shop"]?.mayLackCommitted = true }
@@ -101,7 +107,7 @@ extension State {
             },
             State(
                 name: "failedStatement", rule: .serialized, own: added,
-                allowances: Allowance.restoration,
+                allowances: Allowance.restoration + [.logs("2067")],
                 replacesSerialization: true
             ) { run in
                 let a = run.openInTransaction()
@@ -112,7 +118,7 @@ extension State {
             State(
                 name: "syntaxError", rule: .serialized, own: added,
                 allowances: Allowance.restoration
-                    + [Allowance(observation: "after: a error offset", becomes: "-1")],
+                    + [Allowance(observation: "after: a error offset", becomes: "-1"), .logs("1")],
                 replacesSerialization: true
             ) { run in
                 let a = run.openInTransaction()
@@ -141,7 +147,8 @@ extension State {
             },
             State(
                 // Before SQLite 3.41 an interruption is found by the statement that it ends.
-                name: "interrupted", rule: .untouched, own: added, allowances: Allowance.rowIsForgotten,
+                name: "interrupted", rule: .untouched, own: added,
+                allowances: Allowance.rowIsForgotten + [.logs("9")],
                 adjustment: { _, stores in
                     // Nothing of the transaction is in the file yet.
                     stores["shop"]?.mayBeInconsistent = false
@@ -212,6 +219,13 @@ extension State {
 }
 
 extension State {
+    /// The same state, in which SQLite logs what it refuses to the product.
+    func logging(_ codes: String) -> State {
+        var state = self
+        state.allowances.append(.logs(codes))
+        return state
+    }
+
     /// The same state, of whose run one more store is in the bundle.
     func with(store label: String, _ expected: @escaping (Setting) -> Expected) -> State {
         var state = self
