@@ -29,7 +29,9 @@ extension SnapshotAttempt {
         case .rollback:
             let journal = FileSystem.regularFile(files.journal)
             // In a transaction, or with `locking_mode` EXCLUSIVE, every mode has a journal there.
-            let isIdle = store.accesses.allSatisfy { $0.transaction != .write } && !isLocked(files)
+            let isIdle =
+                journal != nil && store.accesses.allSatisfy { $0.transaction != .write }
+                && !isLocked(files)
             snapshot.journalMode =
                 switch journal?.size {
                 case 0? where isIdle: "truncate"
