@@ -108,6 +108,10 @@ set_up_tests() {
         need_command objcopy binutils
         need_command cc gcc
     fi
+    # The recipes for CIs read the results with it.
+    need_command jq jq
+    # The benchmarks measure against it.
+    need_command pigz pigz
     # The completions are tried in the shells, and the manual page with two programs that read it.
     if [ "$(uname)" = Linux ]; then
         need_command zsh zsh

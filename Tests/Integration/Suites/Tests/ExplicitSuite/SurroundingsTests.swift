@@ -43,8 +43,9 @@ final class SurroundingsTests: XCTestCase {
     /// `masked`: apple.
     func testSetsAMask() throws {
         let mask = ProcessInfo.processInfo.environment["SUITE_UMASK"].flatMap { mode_t($0, radix: 8) }
-        umask(try XCTUnwrap(mask))
+        // Before the mask is set, which may keep an ordinary user out of what it makes.
         let store = try open(try freshDirectory() + "/masked.sqlite", fruit: "apple")
+        umask(try XCTUnwrap(mask))
         CurrentTest.snapshot("before")
         CurrentTest.attach(Data("data".utf8), named: "attached")
         XCTFail("with another mask")
