@@ -197,12 +197,14 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
     failure_artifacts_reading reading = failure_artifacts_permitted_reading(connection, "main");
     if (reading == failure_artifacts_reads_by_serializing) {
         image = image_of(connection, "main", failure_artifacts_is_starting, limit);
-    } else if (reading == failure_artifacts_reads_by_backup
-               || failure_artifacts_lock_state(handle, "main") >= failure_artifacts_has_exclusive_lock
-               || (reading == failure_artifacts_reads_files && !is_in_place(handle, "main"))) {
+    } else if (reading == failure_artifacts_reads_by_backup) {
         back_up(handle, "main", limit, &image);
     } else if (reading == failure_artifacts_reads_files) {
-        image_by_another(connection, limit, &image);
+        // Another connection reads neither a deleted file nor one that this connection has locked for itself.
+        bool is_alone = !is_in_place(handle, "main")
+            || failure_artifacts_lock_state(handle, "main") >= failure_artifacts_has_exclusive_lock;
+        if (is_alone) back_up(handle, "main", limit, &image);
+        else image_by_another(connection, limit, &image);
     }
     failure_artifacts_discovery_resume();
     return image;

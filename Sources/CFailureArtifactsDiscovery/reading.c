@@ -20,7 +20,7 @@ bool failure_artifacts_is_closing(const failure_artifacts_connection *connection
     return sqlite3_errcode(connection->handle) == SQLITE_MISUSE;
 }
 
-static bool has_pending_statement(sqlite3 *handle) {
+bool failure_artifacts_has_pending_statement(sqlite3 *handle) {
     sqlite3_stmt *statement = NULL;
     while ((statement = sqlite3_next_stmt(handle, statement))) {
         if (sqlite3_stmt_busy(statement)) return true;
@@ -30,7 +30,7 @@ static bool has_pending_statement(sqlite3 *handle) {
 
 static bool is_interrupted(sqlite3 *handle) {
     // SQLite forgets an interruption when a statement starts and none is pending.
-    return sqlite3_is_interrupted && sqlite3_is_interrupted(handle) && has_pending_statement(handle);
+    return sqlite3_is_interrupted && sqlite3_is_interrupted(handle) && failure_artifacts_has_pending_statement(handle);
 }
 
 // True unless reading may have SQLite write pages of the transaction to the file, for which it locks everybody out.

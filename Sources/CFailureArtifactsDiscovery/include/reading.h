@@ -46,6 +46,9 @@ failure_artifacts_reading failure_artifacts_permitted_reading_while_open(struct 
 // True from the point of a close at which SQLite refuses the connection. The caller must own the connection.
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection);
 
+// True if a statement of the connection has started and not ended. The caller must own the connection.
+bool failure_artifacts_has_pending_statement(struct sqlite3 *handle);
+
 // The database as its connection sees it, with what it has not committed: bytes to free with sqlite3_free(), or NULL.
 // `size` is their number, or -1 after an error.
 //

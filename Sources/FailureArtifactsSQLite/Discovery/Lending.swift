@@ -131,12 +131,7 @@ extension DiscoveredConnection {
             sleep(microseconds: 300)
         }
         guard lastUse?.order == order else { return false }
-        var statement = sqlite3_next_stmt(handle, nil)
-        while let current = statement {
-            if sqlite3_stmt_busy(current) != 0 { return false }
-            statement = sqlite3_next_stmt(handle, current)
-        }
-        return true
+        return !failure_artifacts_has_pending_statement(handle)
     }
 
     private enum Attempt {
