@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-// What the locks of others tell, where the system lists them.
+// What the locks of others tell, where the system reports them.
 extension SnapshotAttempt {
     /// The bytes that SQLite locks in a database file, and in the index of a WAL
     /// (<https://www.sqlite.org/src/file?name=src/os.h>, `PENDING_BYTE`;
@@ -23,13 +23,13 @@ extension SnapshotAttempt {
             }
         guard let writer else { return }
         // With `locking_mode` EXCLUSIVE the locks outlive the transaction.
-        if writer.process == getpid(), !store.accesses.isEmpty,
+        if writer == getpid(), !store.accesses.isEmpty,
             store.accesses.allSatisfy({ $0.transaction.map { $0 != .write } ?? false })
         {
             return
         }
         let who =
-            writer.process == getpid() ? "Another connection" : "Another process (\(writer.process))"
+            writer == getpid() ? "Another connection" : "Another process (\(writer))"
         snapshot.warnings.append(
             "\(who) had a write transaction open on '\(path)'; what it had not committed is not in the copy."
         )
@@ -43,14 +43,14 @@ extension SnapshotAttempt {
         else { return false }
         // With `locking_mode` EXCLUSIVE the lock outlives the transaction. Of the only connection it is known
         // that it is in none.
-        if holder.process == getpid(), store.accesses.count == 1, snapshot.isTransactionOpen == false {
+        if holder == getpid(), store.accesses.count == 1, snapshot.isTransactionOpen == false {
             return false
         }
         guard let journal = FileSystem.regularFile(files.journal) else { return true }
         if Self.isLive(files.journal) { return false }
         // An emptied journal is left by `journal_mode` TRUNCATE and PERSIST, to anybody who comes later, and by
         // `locking_mode` EXCLUSIVE: then its owner has it open and will write to it first.
-        return !OpenFiles.has(holder.process, open: journal.identity)
+        return !OpenFiles.has(holder, open: journal.identity)
     }
 
     /// True if a connection has locked the database file for itself.
@@ -76,7 +76,11 @@ extension SnapshotAttempt {
                 + "half a transaction may be in the copy.")
     }
 
-    private static func holder(of byte: UInt64, in path: String) -> FileLocks.Lock? {
-        FileSystem.regularFile(path).flatMap { FileLocks(on: $0.identity)?.exclusive(at: byte) }
+    /// The process that has locked a byte of a file for itself; nil if none has.
+    private static func holder(of byte: UInt64, in path: String) -> Int32? {
+        guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path) else {
+            return nil
+        }
+        return file.exclusiveLockHolder(at: byte)
     }
 }

@@ -68,21 +68,23 @@ struct Witness: Equatable {
         }.joined(separator: "\n")
     }
 
-    /// The system's list of the locks that this process has on the store's files.
+    /// The POSIX locks that this process holds on the store's files (`man 5 proc_pid_fdinfo`).
     static func locks(on path: String) throws -> String {
-        // The system gives a long list in pieces, between which locks come and go: a line may be given twice, or
-        // left out.
-        let list = try run("cat", "/proc/locks", "/proc/locks", "/proc/locks")
         let inodes = ["", "-shm"].compactMap { suffix in
             (try? FileManager.default.attributesOfItem(atPath: path + suffix))?[.systemFileNumber]
                 as? Int
         }
-        let locks = list.split(separator: "\n").compactMap { line -> String? in
-            let fields = line.split(separator: " ")
-            guard fields.count == 8, fields[4] == "\(getpid())",
-                inodes.contains(where: { fields[5].hasSuffix(":\($0)") })
-            else { return nil }
-            return fields[3...].joined(separator: " ")
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        let locks = descriptors.flatMap { descriptor -> [String] in
+            var status = stat()
+            guard fstat(CInt(descriptor) ?? -1, &status) == 0, inodes.contains(Int(status.st_ino)),
+                let information = try? String(
+                    contentsOfFile: "/proc/self/fdinfo/\(descriptor)", encoding: .utf8)
+            else { return [String]() }
+            return information.split(separator: "\n").filter { $0.hasPrefix("lock:") }.map { line in
+                // Without the number, which counts the locks of other processes too.
+                line.split { $0 == " " || $0 == "\t" }.dropFirst(2).joined(separator: " ")
+            }
         }
         return Set(locks).sorted().joined(separator: "\n")
     }

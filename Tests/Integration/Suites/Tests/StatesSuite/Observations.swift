@@ -50,32 +50,28 @@ struct Listing {
         }.sorted().joined(separator: ", ")
     }
 
-    /// The locks that processes hold, where the system lists them.
+    /// The POSIX locks that this process holds on the files it has open (`man 5 proc_pid_fdinfo`).
     ///
-    /// The list is read until it is twice the same: the system tells it in parts, between which it may change.
+    /// `/proc/locks` would be no help: it is given in parts, between which the locks of the whole system come and go.
     var locks: String {
-        var (list, earlier) = (readLocks(), "")
-        for _ in 0..<20 where list != earlier { (list, earlier) = (readLocks(), list) }
-        return list
-    }
-
-    private func readLocks() -> String {
-        let names = Dictionary(entries.map { (String($0.value.st_ino), $0.key) }) { first, _ in first }
-        guard let file = FileHandle(forReadingAtPath: "/proc/locks") else { return "" }
-        var content = Data()
-        while let part = try? file.read(upToCount: 65536), !part.isEmpty { content += part }
-        // Between two parts the list may move, so that a lock is there twice.
-        var lines: Set<[Substring]> = []
-        return String(decoding: content, as: UTF8.self).split(separator: "\n").compactMap {
-            line -> String? in
-            // As in "1: POSIX  ADVISORY  WRITE 4711 fe:00:815 1073741824 1073742335".
-            let fields = line.split(separator: " ")
-            guard fields.count == 8, lines.insert(Array(fields.dropFirst())).inserted,
-                let inode = fields[5].split(separator: ":").last,
-                let name = names[String(inode)]
-            else { return nil }
-            return "\(name) \(fields[3]) \(fields[6])-\(fields[7])"
-        }.sorted().joined(separator: ", ")
+        let names = Dictionary(entries.map { ($0.value.st_ino, $0.key) }) { first, _ in first }
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let locks = descriptors.flatMap { descriptor -> [String] in
+            var status = stat()
+            guard fstat(Int32(descriptor) ?? -1, &status) == 0, let name = names[status.st_ino],
+                let file = FileHandle(forReadingAtPath: "/proc/self/fdinfo/\(descriptor)"),
+                let information = try? file.readToEnd()
+            else { return [] }
+            return String(decoding: information, as: UTF8.self).split(separator: "\n").compactMap {
+                line in
+                // As in "lock:   1: POSIX  ADVISORY  WRITE 4711 fe:00:815 1073741824 1073742335".
+                let fields = line.split { $0 == " " || $0 == "\t" }
+                guard fields.count == 9, fields[0] == "lock:" else { return nil }
+                return "\(name) \(fields[4]) \(fields[7])-\(fields[8])"
+            }
+        }
+        // Each lock is listed for every descriptor of its file.
+        return Set(locks).sorted().joined(separator: ", ")
     }
 }
 
