@@ -164,7 +164,8 @@ let package = Package(
             name: "FailureArtifactsCaptureTests",
             dependencies: [
                 "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
-                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),

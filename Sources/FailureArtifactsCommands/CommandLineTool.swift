@@ -1,6 +1,8 @@
+internal import FailureArtifactsBundle
+
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
-    package static let version = "0.1.0"
+    package static let version = BundleMetadata.Tool.current.version
     /// Of the version, as `mdoc(7)` wants it.
     static let date = "November 21, 2026"
 

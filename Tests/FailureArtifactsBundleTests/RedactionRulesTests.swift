@@ -168,7 +168,8 @@ import Testing
             stores: [store], snapshots: [.init(label: "l", at: .now, stores: [store])],
             attachments: [.init(name: home, entry: nil, bytes: 0)],
             environment: RunEnvironment.describe(variables: [:]),
-            capture: .init(at: .now, duration: 0, limitsHit: []), warnings: [home])
+            capture: .init(at: .now, duration: 0, limitsHit: []),
+            warnings: [CaptureWarning(.storeFileReplaced, home, ["path": .text(home)])])
         metadata.shortenHomePaths(HomePaths(home: home))
         #expect(!String(decoding: metadata.json(), as: UTF8.self).contains("home"))
     }

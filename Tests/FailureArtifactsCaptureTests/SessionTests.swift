@@ -1,6 +1,7 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsBundle
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsZip
 import Foundation
@@ -299,7 +300,8 @@ import Testing
         #expect(metadata.stores.map(\.capture.method) == ["described"])
         #expect(metadata.stores.first?.capture.reason != nil && metadata.stores.first?.entry == nil)
         #expect(metadata.capture.limitsHit == [limit])
-        #expect(metadata.warnings.count == 1 && metadata.warnings.first?.contains("'ledger'") == true)
+        #expect(metadata.warnings.map(\.code) == ["store-not-copied"])
+        #expect(metadata.warnings.first?.parameters == ["store": "ledger", "limit": .text(limit)])
     }
 
     @Test func failuresOfManyThreadsMakeOneBundle() throws {
@@ -389,7 +391,7 @@ import Testing
         #expect(
             bundle.metadata.attachments.map(\.entry)
                 == (isRedacted ? [] : ["attachments/ledger_EXTERNAL_DATA-1"]))
-        #expect(bundle.metadata.warnings.count == (isRedacted ? 1 : 0))
+        #expect(bundle.metadata.warnings.map(\.code) == (isRedacted ? ["external-files-left-out"] : []))
     }
 
     /// The store is copied as any other then.
@@ -412,7 +414,10 @@ import Testing
         let reason = throwing ? "it is away" : "it left no file"
         #expect(
             bundle.metadata.warnings == [
-                "The library of the store 'ledger' did not copy it, so that its file was copied: \(reason)."
+                CaptureWarning(
+                    .storeCopiedWithoutLibrary,
+                    "The library of the store 'ledger' did not copy it, so that its file was copied: \(reason).",
+                    ["store": "ledger"])
             ])
     }
 

@@ -1,3 +1,4 @@
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Writes the home directory as `~`.
@@ -61,7 +62,7 @@ extension BundleMetadata {
         for index in attachments.indices {
             attachments[index].name = paths.shortened(attachments[index].name)
         }
-        warnings = warnings.map(paths.shortened)
+        warnings = warnings.map { $0.mapTexts(paths.shortened) }
     }
 }
 

@@ -1,3 +1,4 @@
+package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// What `metadata.json` holds: the JSON form of a bundle's description, described to the rest of the world
@@ -6,6 +7,8 @@ package import FailureArtifactsSystem
 /// Sizes are in bytes, durations in seconds, times in UTC by ISO 8601. What is unknown is absent.
 package struct BundleMetadata: Codable, Equatable, Sendable {
     package var formatVersion: FormatVersion = .current
+    /// The program that wrote the bundle; nil in a bundle of format 1.0.
+    package var tool: Tool? = .current
     package var test: Test
     package var outcome: Outcome
     /// One failure, recognised across retries, shards and runs; see ``Fingerprint``.
@@ -20,13 +23,13 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var sharedEntries: [SharedEntry]?
     package var environment: Environment
     package var capture: Capture
-    /// Full sentences: what could not be captured as it should be, and why.
-    package var warnings: [String]
+    /// The problems of the capture.
+    package var warnings: [CaptureWarning]
 
     package init(
         test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
         snapshots: [Snapshot]? = nil, attachments: [Attachment], environment: Environment,
-        capture: Capture, warnings: [String]
+        capture: Capture, warnings: [CaptureWarning]
     ) {
         self.test = test
         self.outcome = outcome
@@ -38,6 +41,15 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         self.environment = environment
         self.capture = capture
         self.warnings = warnings
+    }
+
+    /// The program that wrote a bundle.
+    package struct Tool: Codable, Equatable, Sendable {
+        package var name: String
+        package var version: String
+
+        /// This program.
+        package static let current = Tool(name: "failure-artifacts", version: "0.1.0")
     }
 
     /// The test.

@@ -4,7 +4,7 @@ package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
     package let minor: Int
 
     /// What this code writes.
-    package static let current = FormatVersion(major: 1, minor: 0)
+    package static let current = FormatVersion(major: 1, minor: 1)
 
     package init(major: Int, minor: Int) {
         self.major = major

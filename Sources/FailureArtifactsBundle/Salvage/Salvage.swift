@@ -316,7 +316,8 @@ package struct Salvage: Sendable {
             spool.removeCopies()
             var metadata = metadata
             let reason = "No room was left. \(error)"
-            metadata.warnings.append(reason)
+            metadata.warnings.append(
+                CaptureWarning(.contentNotPacked, reason, ["limit": .text(error.limit.rawValue)]))
             metadata.capture.limitsHit = Set(metadata.capture.limitsHit + [error.limit.rawValue])
                 .sorted()
             metadata.stores = metadata.stores.map { $0.described(because: reason) }
@@ -344,7 +345,10 @@ extension BundleMetadata {
             missing.insert(entry)
         }
         guard !missing.isEmpty else { return }
-        warnings.append("What was captured was gone when the bundle was made: \(missing.sorted()).")
+        warnings.append(
+            CaptureWarning(
+                .contentMissing,
+                "What was captured was gone when the bundle was made: \(missing.sorted())."))
         for index in stores.indices { stores[index].leaveOut(missing) }
         for index in snapshots?.indices ?? 0..<0 {
             for store in snapshots?[index].stores.indices ?? 0..<0 {

@@ -6,7 +6,7 @@ struct SalvagedCopies: Sendable {
     var spool: Spool { room.spool }
     private let room: SpoolRoom
     private(set) var stores: [BundleMetadata.Store] = []
-    private(set) var warnings: [String] = []
+    private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
     /// Some of what was left out of them.
     private(set) var removed = RemovedValues()
@@ -34,8 +34,10 @@ struct SalvagedCopies: Sendable {
         room.settle()
         if test.hasMemoryStores {
             warnings.append(
-                "The test had stores in memory, whose content is gone with its process \(test.process.number)."
-            )
+                CaptureWarning(
+                    .memoryStoresLost,
+                    "The test had stores in memory, whose content is gone with its process \(test.process.number).",
+                    ["process": .number(Int64(test.process.number))]))
         }
     }
 
@@ -80,7 +82,7 @@ struct SalvagedCopies: Sendable {
         snapshot.isTransactionOpen = nil
         warnings += snapshot.warnings
         if let reason = snapshot.reason {
-            warnings.append("The store '\(name)' was not copied. \(reason)")
+            warnings.append(.storeNotCopied(name, because: reason))
         }
         let store = BundleMetadata.Store(
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
@@ -103,7 +105,7 @@ struct SalvagedCopies: Sendable {
             "It has \(size) bytes with its history, for which no room was left. "
             + "\(room.limit.rawValue) sets the limit."
         limitsHit.insert(room.limit.rawValue)
-        warnings.append("The store '\(store.name)' was not copied. \(reason)")
+        warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
         return store.described(because: reason)
     }
 

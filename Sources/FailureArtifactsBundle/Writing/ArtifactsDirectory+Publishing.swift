@@ -1,3 +1,4 @@
+internal import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 extension ArtifactsDirectory {
@@ -18,7 +19,7 @@ extension ArtifactsDirectory {
         sharing isSharing: Bool, date: Timestamp = .now, warn: (String) -> Void = { _ in }
     ) throws -> String {
         var metadata = metadata
-        for problem in metadata.inspectCopies(in: spool) { warn(problem) }
+        for problem in metadata.inspectCopies(in: spool) { warn(problem.text) }
         let shared = isSharing ? SharedStores(in: self) : nil
         let packed = try BundlePacker.pack(metadata, from: spool, sharing: shared, date: date)
         func publish(_ file: String, referringTo holders: Set<String>) throws -> String {

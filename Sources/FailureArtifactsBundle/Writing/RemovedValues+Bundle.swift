@@ -10,8 +10,8 @@ extension RemovedValues {
     /// - Parameters:
     ///   - metadata: What the bundle says.
     ///   - spool: Holds its entries.
-    /// - Returns: A full sentence for each entry that has such a value, without the value.
-    package func warnings(about metadata: BundleMetadata, in spool: Spool) -> [String] {
+    /// - Returns: A warning for each entry that has such a value, without the value.
+    package func warnings(about metadata: BundleMetadata, in spool: Spool) -> [CaptureWarning] {
         guard !isEmpty else { return [] }
         let deadline = Instant.now.advanced(bySeconds: Self.timeLimit)
         var found: [(entry: String, origins: [String])] = []
@@ -23,8 +23,11 @@ extension RemovedValues {
             found.append((entry, origins ?? []))
         }
         return found.filter { !$0.origins.isEmpty }.map { entry, origins in
-            "A value that was removed from \(origins.joined(separator: ", ")) is still in '\(entry)', where no "
-                + "redaction names it."
+            CaptureWarning(
+                .removedValueRemains,
+                "A value that was removed from \(origins.joined(separator: ", ")) is still in '\(entry)', where no "
+                    + "redaction names it.",
+                ["entry": .text(entry)])
         }
     }
 }

@@ -1,13 +1,13 @@
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleMetadata {
     /// Adds what SQLite says of the copies in a spool that were not looked at yet.
     ///
-    /// - Returns: Full sentences on copies that it could not look at; they are in the warnings too.
+    /// - Returns: A warning for each copy that it could not look at; they are in the metadata, too.
     @discardableResult
-    package mutating func inspectCopies(in spool: Spool) -> [String] {
-        var problems: [String?] = []
+    package mutating func inspectCopies(in spool: Spool) -> [CaptureWarning] {
+        var problems: [CaptureWarning?] = []
         for index in stores.indices { problems.append(stores[index].inspectCopy(in: spool)) }
         for index in snapshots?.indices ?? 0..<0 {
             for store in snapshots?[index].stores.indices ?? 0..<0 {
@@ -23,7 +23,7 @@ extension BundleMetadata.Store {
     /// Seconds for `quick_check`, and again for counting rows.
     private static let inspectionTimeLimit = 1.0
 
-    fileprivate mutating func inspectCopy(in spool: Spool) -> String? {
+    fileprivate mutating func inspectCopy(in spool: Spool) -> CaptureWarning? {
         // One that the test's bundle describes only, or that was inspected before the process died.
         guard let entry, integrity == nil else { return nil }
         return inspectCopy(at: spool.file(ofEntry: entry))
@@ -38,9 +38,9 @@ extension BundleMetadata.Store {
 
     /// Adds what SQLite says of the copy.
     ///
-    /// - Returns: That it could not look at it, as a full sentence; nil where it could.
+    /// - Returns: A warning if it could not look at it.
     @discardableResult
-    package mutating func inspectCopy(at path: String) -> String? {
+    package mutating func inspectCopy(at path: String) -> CaptureWarning? {
         do throws(SQLiteError) {
             var inspection: StoreInspection
             do throws(SQLiteError) {
@@ -69,7 +69,10 @@ extension BundleMetadata.Store {
             return nil
         } catch  where error.isOfSystem {
             integrity = "notChecked"
-            return "The copy of the store '\(name)' could not be checked: \(error.message)."
+            return CaptureWarning(
+                .copyNotChecked,
+                "The copy of the store '\(name)' could not be checked: \(error.message).",
+                ["store": .text(name)])
         } catch {
             // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
             integrity = error.message

@@ -147,17 +147,21 @@ extension Capture {
                 }
             } else if !files.isEmpty {
                 state.withLock { state in
-                    state.warnings.append(
+                    state.warn(
+                        .externalFilesLeftOut,
                         "What the store '\(found.name)' keeps in files of their own was left out: there is no "
-                            + "telling which of it is redacted.")
+                            + "telling which of it is redacted.",
+                        ["store": .text(found.name)])
                 }
             }
             return DiscoveredStore(path: target)
         } catch {
             state.withLock { state in
-                state.warnings.append(
+                state.warn(
+                    .storeCopiedWithoutLibrary,
                     "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
-                        + "\(error).")
+                        + "\(error).",
+                    ["store": .text(found.name)])
             }
             return nil
         }
@@ -197,7 +201,9 @@ extension Capture {
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
             state.withLock { state in
-                state.warnings.append("The statements of '\(found.name)' were not kept: \(error).")
+                state.warn(
+                    .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
+                    ["store": .text(found.name)])
             }
         }
     }
@@ -224,8 +230,10 @@ extension Capture {
             }
         } catch {
             state.withLock { state in
-                state.warnings.append(
-                    "The store '\(found.name)' could not be checkpointed: \(error.message).")
+                state.warn(
+                    .storeNotCheckpointed,
+                    "The store '\(found.name)' could not be checkpointed: \(error.message).",
+                    ["store": .text(found.name)])
             }
         }
     }
@@ -262,7 +270,8 @@ extension Capture {
         }
         if let reason = snapshot.reason {
             let hint = limit.map { " \($0) sets the limit." } ?? ""
-            warnings.insert("The store '\(found.name)' was not copied. \(reason)\(hint)", at: 0)
+            warnings.insert(
+                .storeNotCopied(found.name, because: reason + hint, limit: limit), at: 0)
         }
         state.withLock { state in
             state.warnings += warnings
@@ -296,16 +305,20 @@ extension Capture {
                 }
             if leavesOut(source, named: name) {
                 state.withLock {
-                    $0.warnings.append("The attachment '\(name)' was left out by a redaction.")
+                    $0.warn(
+                        .attachmentLeftOut, "The attachment '\(name)' was left out by a redaction.",
+                        ["attachment": .text(name)])
                 }
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
             guard room.take(size) else {
                 state.withLock { state in
                     state.limitsHit.insert(room.limit.rawValue)
-                    state.warnings.append(
+                    state.warn(
+                        .attachmentNotKept,
                         "The attachment '\(name)' has \(size) bytes, for which no room was left. "
-                            + "\(room.limit.rawValue) sets the limit.")
+                            + "\(room.limit.rawValue) sets the limit.",
+                        ["attachment": .text(name), "limit": .text(room.limit.rawValue)])
                 }
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
@@ -316,7 +329,11 @@ extension Capture {
             }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
         } catch {
-            state.withLock { $0.warnings.append("The attachment '\(name)' was not kept: \(error).") }
+            state.withLock {
+                $0.warn(
+                    .attachmentNotKept, "The attachment '\(name)' was not kept: \(error).",
+                    ["attachment": .text(name)])
+            }
             return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)
         }
     }

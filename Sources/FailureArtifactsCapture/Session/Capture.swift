@@ -24,8 +24,10 @@ final class Capture: Sendable {
         var snapshots: [BundleMetadata.Snapshot] = []
         var attachments: [BundleMetadata.Attachment] = []
         var attachmentNames = UniqueNames()
-        var warnings: [String] = []
+        var warnings: [CaptureWarning] = []
         var saidWarnings = 0
+        /// The problems of publishing the bundle, as full sentences; not in the bundle.
+        var publishingProblems: [String] = []
         var limitsHit: Set<String> = []
         /// Which of the warnings are about the copies of a passing test.
         var passingWarnings = 0..<0
@@ -37,6 +39,13 @@ final class Capture: Sendable {
         var recorded: BundleMetadata?
         /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
+
+        mutating func warn(
+            _ code: CaptureWarning.Code, _ text: String,
+            _ parameters: [String: CaptureWarning.Parameter?] = [:]
+        ) {
+            warnings.append(CaptureWarning(code, text, parameters))
+        }
     }
 
     let test: RunningTest
@@ -104,17 +113,23 @@ final class Capture: Sendable {
         }
         let lost = test.state.withLock(\.lostCaptures)
         state.withLock { state in
-            state.warnings = lost
+            state.warnings = lost.map {
+                CaptureWarning(.earlierCaptureLost, $0)
+            }
             // When they were new.
             state.saidWarnings = lost.count
         }
     }
 
-    /// Full sentences on what could not be captured as it should be, each given out once.
+    /// Returns the warnings that it has not returned before, as full sentences.
     func takeWarnings() -> [String] {
         state.withLock { state in
-            defer { state.saidWarnings = state.warnings.count }
-            return Array(state.warnings.dropFirst(state.saidWarnings))
+            defer {
+                state.saidWarnings = state.warnings.count
+                state.publishingProblems = []
+            }
+            // What publishing says of a copy is a warning of the bundle's, which is written by then.
+            return state.warnings.dropFirst(state.saidWarnings).map(\.text) + state.publishingProblems
         }
     }
 
@@ -262,7 +277,8 @@ final class Capture: Sendable {
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
             state.withLock { state in
                 if let limit { state.limitsHit.insert(limit.rawValue) }
-                state.warnings.append(reason)
+                state.warn(
+                    .contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
                 state.stores = state.stores.map { $0.described(because: reason) }
                 state.snapshots = []
                 state.attachments = []
@@ -271,7 +287,7 @@ final class Capture: Sendable {
             do {
                 return try publish(describe())
             } catch {
-                state.withLock { $0.warnings.removeAll { $0 == reason } }
+                state.withLock { $0.warnings.removeAll { $0.is(.contentNotPacked) } }
                 let isLimit = first is LimitReached && error is LimitReached
                 // What is true of every further failure is said once.
                 throw CaptureError(
@@ -300,7 +316,7 @@ final class Capture: Sendable {
             metadata, from: spool, within: configuration.limits,
             sharing: configuration.sharesIdenticalStores, date: date
         ) { warning in
-            state.withLock { $0.warnings.append(warning) }
+            state.withLock { $0.publishingProblems.append(warning) }
         }
     }
 }

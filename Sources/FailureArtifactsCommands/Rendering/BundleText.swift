@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 
 /// A bundle's description for people: what `show` prints.
 struct BundleText {
@@ -115,7 +116,7 @@ struct BundleText {
     private func warnings(_ metadata: BundleMetadata) -> [String] {
         guard !metadata.warnings.isEmpty else { return [] }
         return [output.styled("Warnings", .heading)]
-            + metadata.warnings.flatMap { TextWrap.message($0, indent: 2, for: output) }
+            + metadata.warnings.flatMap { TextWrap.message($0.text, indent: 2, for: output) }
             .map { output.styled($0, .yellow) }
     }
 

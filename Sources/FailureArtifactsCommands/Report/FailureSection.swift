@@ -1,5 +1,6 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A cause of failures as HTML.
@@ -31,7 +32,7 @@ struct FailureSection {
         if let detail {
             text += failures(of: detail.metadata)
             text += attemptText
-            text += ReportPage.warnings(detail.metadata.warnings + detail.notes)
+            text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
             for (index, store) in detail.stores.enumerated() {
                 text +=
                     StoreSection(

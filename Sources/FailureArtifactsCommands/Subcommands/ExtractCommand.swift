@@ -173,7 +173,7 @@ struct ExtractCommand: Command {
         do {
             let result = try StoreRedactor(rules, timeLimit: RedactedFiles.timeLimit).redact(
                 store, to: file)
-            for note in result.notes { try console.warn(note) }
+            for note in result.notes { try console.warn(note.text) }
         } catch let error as RedactionError {
             throw CommandError(.badData, "The store could not be redacted. \(error)")
         }

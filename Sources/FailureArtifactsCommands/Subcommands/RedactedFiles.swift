@@ -103,7 +103,7 @@ struct RedactedFiles {
                 if work.redacted[entry] == nil {
                     work.redacted[entry] = try redact(entry)
                     work.files.append(entry)
-                    for note in work.redacted[entry]?.notes ?? [] { try warn(note) }
+                    for note in work.redacted[entry]?.notes ?? [] { try warn(note.text) }
                 }
                 if let one = work.redacted[entry] { done.add(one) }
             } catch let error as RedactionError {

@@ -31,7 +31,7 @@ struct RedactionPlan {
     /// What is done, each as `table.column: hashed` or `table: dropped`.
     var summaries: [String] = []
     /// Full sentences on what was done beyond the rules.
-    var notes: [String] = []
+    var notes: [CaptureWarning] = []
 
     var isEmpty: Bool { virtualTables.isEmpty && dropped.isEmpty && changed.isEmpty }
 
@@ -69,8 +69,10 @@ struct RedactionPlan {
             summaries.append("\(object.name): dropped")
             guard !rules.drop(table: object.name) else { continue }
             notes.append(
-                "The virtual table '\(object.name)' was dropped: it may hold what was redacted elsewhere."
-            )
+                CaptureWarning(
+                    .virtualTableDropped,
+                    "The virtual table '\(object.name)' was dropped: it may hold what was redacted elsewhere.",
+                    ["table": .text(object.name)]))
         }
     }
 
@@ -96,8 +98,11 @@ struct RedactionPlan {
             let method = mustDiffer && !becomesNull ? .hash : asked
             if method != asked {
                 notes.append(
-                    "The values of '\(shape.name).\(column.name)' must differ from each other, so that they "
-                        + "are hashed.")
+                    CaptureWarning(
+                        .uniqueValuesHashed,
+                        "The values of '\(shape.name).\(column.name)' must differ from each other, so that they "
+                            + "are hashed.",
+                        ["table": .text(shape.name), "column": .text(column.name)]))
             }
             let change = Column(name: column.name, method: method, becomesNull: becomesNull)
             columns.append(change)

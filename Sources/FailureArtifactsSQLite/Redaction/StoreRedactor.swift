@@ -13,7 +13,7 @@ package struct StoreRedactor: Sendable {
         /// Each as `table.column: hashed` or `table: dropped`.
         package var summaries: [String] = []
         /// Full sentences on what was done beyond the rules.
-        package var notes: [String] = []
+        package var notes: [CaptureWarning] = []
         /// The names in the store's schema, folded, what was dropped included.
         package var names: Set<String> = []
         /// Some of the values that are gone.

@@ -49,8 +49,8 @@ package struct Snapshot: Sendable {
     package var vfs: String?
     /// Why there is no copy, as a full sentence; nil where there is one.
     package var reason: String?
-    /// Full sentences on what else is not as it should be.
-    package var warnings: [String] = []
+    /// The problems of the copies there are.
+    package var warnings: [CaptureWarning] = []
     /// The store's size in bytes where it was the reason: more than may be copied.
     package var excessiveBytes: UInt64?
     /// The size of the database file at the time, in bytes; nil where there is none.
@@ -63,5 +63,14 @@ package struct Snapshot: Sendable {
 
     package init(storage: Storage) {
         self.storage = storage
+    }
+}
+
+extension Snapshot {
+    mutating func warn(
+        _ code: CaptureWarning.Code, _ text: String,
+        _ parameters: [String: CaptureWarning.Parameter?] = [:]
+    ) {
+        warnings.append(CaptureWarning(code, text, parameters))
     }
 }

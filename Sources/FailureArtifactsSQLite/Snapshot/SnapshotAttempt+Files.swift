@@ -92,8 +92,10 @@ extension SnapshotAttempt {
                 snapshot.isTransactionOpen = false
             }
             if try !copyConsistently(files, until: deadline) {
-                snapshot.warnings.append(
-                    "Somebody was writing to '\(original)' all the time while its files were copied.")
+                snapshot.warn(
+                    .changedWhileCopied,
+                    "'\(original)' was written to all the time while its files were copied.",
+                    ["path": .text(original)])
             }
         } catch {
             removeCopies()
@@ -290,9 +292,11 @@ extension SnapshotAttempt {
         recordHistory(ofCopy: targets.copy)
         if !isWALSound && snapshot.rawFiles.isEmpty && isBroken {
             snapshot.isConsistent = false
-            snapshot.warnings.append(
+            snapshot.warn(
+                .walDamaged,
                 "SQLite does not read all of the WAL of '\(store.path ?? "")': a checksum is wrong, or a "
-                    + "transaction was given up. The files are kept as they were.")
+                    + "transaction was given up. The files are kept as they were.",
+                ["path": store.path.map { .text($0) }])
             keepRawFiles()
         }
         do throws(SQLiteError) {
@@ -304,8 +308,10 @@ extension SnapshotAttempt {
             }
         } catch {
             snapshot.isConsistent = false
-            snapshot.warnings.append(
-                "SQLite could not read the copy of '\(store.path ?? "")': \(error.message).")
+            snapshot.warn(
+                .copyUnreadable,
+                "SQLite could not read the copy of '\(store.path ?? "")': \(error.message).",
+                ["path": store.path.map { .text($0) }])
             if !journals.isEmpty {
                 leaveOutRecordedHistory()
                 keepRawFiles()
@@ -352,7 +358,9 @@ extension SnapshotAttempt {
                 FileSystem.regularFile(targets.raw + $0) != nil
             }
         } catch {
-            snapshot.warnings.append("The files of the store could not be kept: \(error).")
+            snapshot.warn(
+                .rawFilesNotKept, "The files of '\(store.path ?? "")' could not be kept: \(error).",
+                ["path": store.path.map { .text($0) }])
         }
     }
 }

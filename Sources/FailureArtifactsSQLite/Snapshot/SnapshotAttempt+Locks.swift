@@ -28,11 +28,12 @@ extension SnapshotAttempt {
         {
             return
         }
-        let who =
-            writer == getpid() ? "Another connection" : "Another process (\(writer))"
-        snapshot.warnings.append(
-            "\(who) had a write transaction open on '\(path)'; what it had not committed is not in the copy."
-        )
+        let isOwn = writer == getpid()
+        snapshot.warn(
+            .otherWriter,
+            "\(isOwn ? "Another connection" : "Another process (\(writer))") had a write transaction open on "
+                + "'\(path)'; what it had not committed is not in the copy.",
+            ["path": .text(path), "process": isOwn ? nil : .number(Int64(writer))])
     }
 
     /// Whether somebody may be in the middle of writing to the database file without a journal that could
@@ -71,9 +72,11 @@ extension SnapshotAttempt {
     }
 
     mutating func noteHalfTransaction() {
-        snapshot.warnings.append(
-            "Somebody held an exclusive lock on '\(store.path ?? "")', and there was no journal beside it: "
-                + "half a transaction may be in the copy.")
+        snapshot.warn(
+            .halfTransaction,
+            "'\(store.path ?? "")' was locked exclusively, and there was no journal beside it: half a transaction "
+                + "may be in the copy.",
+            ["path": store.path.map { .text($0) }])
     }
 
     /// The process that has locked a byte of a file for itself; nil if none has.

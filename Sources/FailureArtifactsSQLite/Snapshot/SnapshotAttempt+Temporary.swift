@@ -16,8 +16,10 @@ extension SnapshotAttempt {
                 return
             }
             guard count > 0 else { return }
-            snapshot.warnings.append(
-                "Temporary triggers on tables of other databases are not in the copy: \(count).")
+            snapshot.warn(
+                .temporaryTriggersMissing,
+                "Temporary triggers on tables of other databases are not in the copy: \(count).",
+                ["count": .number(Int64(count))])
         } catch {
             throw SnapshotFailure(error)
         }

@@ -54,9 +54,11 @@ struct SnapshotAttempt {
                     }
                     noteOtherWriters()
                     guard snapshot.isTransactionOpen == true else { break }
-                    snapshot.warnings.append(
+                    snapshot.warn(
+                        .uncommittedChangesMissing,
                         "A transaction was open; what it had not committed is not in the copy. "
-                            + failures.map(\.reason).joined(separator: " "))
+                            + failures.map(\.reason).joined(separator: " "),
+                        ["path": store.path.map { .text($0) }])
                 }
                 return
             } catch {
@@ -101,10 +103,11 @@ struct SnapshotAttempt {
         case .imageBeforeRollback:
             guard let image = store.beforeRollback else { return nil }
             guard try write(image) else {
-                snapshot.warnings.append(
+                snapshot.warn(
+                    .stateBeforeRollbackNotKept,
                     "The state before the rollback, \(image.size) bytes, was not kept: too many at once, or too "
-                        + "often for a test to be held up by it. The copy is what the rollback has left."
-                )
+                        + "often for a test to be held up by it. The copy is what the rollback has left.",
+                    ["path": store.path.map { .text($0) }, "bytes": .number(Int64(image.size))])
                 return nil
             }
             snapshot.isTransactionOpen = true
@@ -157,8 +160,10 @@ struct SnapshotAttempt {
         snapshot.originalBytes = FileSystem.regularFile(files.database)?.size
         snapshot.walBytes = FileSystem.regularFile(files.wal)?.size
         if store.identity != nil && !fileIsInPlace {
-            snapshot.warnings.append(
-                "The file '\(original)' was deleted or replaced while the test had it open.")
+            snapshot.warn(
+                .storeFileReplaced,
+                "The file '\(original)' was deleted or replaced while the test had it open.",
+                ["path": .text(original)])
         }
         snapshot.isDeleted = files.areDeleted || (store.identity != nil && !fileIsInPlace)
     }
@@ -203,7 +208,9 @@ struct SnapshotAttempt {
             try? FileSystem.remove(target)
             snapshot.hasCommittedCopy = copyCommittedFiles(to: target)
             guard !snapshot.hasCommittedCopy else { return }
-            snapshot.warnings.append("The committed state could not be copied. \(error.reason)")
+            snapshot.warn(
+                .committedStateNotCopied, "The committed state could not be copied. \(error.reason)",
+                ["path": store.path.map { .text($0) }])
         }
     }
 
@@ -256,7 +263,10 @@ struct SnapshotAttempt {
         snapshot.journalMode = after.journalMode ?? snapshot.journalMode
         snapshot.hasCommittedCopy = after.method != .described
         if let reason = after.reason {
-            snapshot.warnings.append("The state after the rollback could not be copied. \(reason)")
+            snapshot.warn(
+                .stateAfterRollbackNotCopied,
+                "The state after the rollback could not be copied. \(reason)",
+                ["path": store.path.map { .text($0) }])
         }
         snapshot.warnings += after.warnings.filter { !snapshot.warnings.contains($0) }
         snapshot.rawFiles = after.rawFiles

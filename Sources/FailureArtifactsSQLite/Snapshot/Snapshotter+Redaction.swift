@@ -33,8 +33,10 @@ extension Snapshotter {
         var snapshot = plain.capture(store, to: copies)
         if !snapshot.rawFiles.isEmpty {
             snapshot.rawFiles = []
-            snapshot.warnings.append(
-                "The files of '\(store.path ?? "")' as they were are left out: they cannot be redacted.")
+            snapshot.warn(
+                .rawFilesNotKept,
+                "The files of '\(store.path ?? "")' as they were are left out: they cannot be redacted.",
+                ["path": store.path.map { .text($0) }])
         }
         guard snapshot.method != .described, !snapshot.isNothing else { return snapshot }
         if targets.history != nil, snapshot.journalMode == "wal" || (snapshot.walBytes ?? 0) > 0 {
@@ -71,7 +73,9 @@ extension Snapshot {
             warnings += result.notes.filter { !warnings.contains($0) }
         } catch {
             hasCommittedCopy = false
-            warnings.append("The committed state was not copied: it could not be redacted. \(error)")
+            warn(
+                .committedStateNotCopied,
+                "The committed state was not copied: it could not be redacted. \(error)")
         }
     }
 }

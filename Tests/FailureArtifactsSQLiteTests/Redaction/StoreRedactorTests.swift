@@ -288,9 +288,14 @@ import Testing
                     "users.id: hashed", "users.token: masked", "gone: dropped", "f: dropped",
                 ])
             #expect(
-                result.notes == [
+                result.notes.map(\.text) == [
                     "The values of 'users.id' must differ from each other, so that they are hashed.",
                     "The virtual table 'f' was dropped: it may hold what was redacted elsewhere.",
+                ])
+            #expect(
+                result.notes.map(\.code) == [
+                    CaptureWarning.Code.uniqueValuesHashed.rawValue,
+                    CaptureWarning.Code.virtualTableDropped.rawValue,
                 ])
             #expect(result.names.isSuperset(of: ["users", "token", "gone", "f", "f_data"]))
         }

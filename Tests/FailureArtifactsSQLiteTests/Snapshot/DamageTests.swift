@@ -36,7 +36,7 @@ import Testing
                 capture(DiscoveredStore(path: path), in: directory)
             }
 
-            #expect(snapshot.method == .fileCopy && snapshot.warnings.count == 1)
+            #expect(snapshot.method == .fileCopy && snapshot.warningCodes == [.copyUnreadable])
             #expect(!snapshot.isConsistent)
             #expect(try bytes(directory + "/copy.sqlite") == content)
             #expect(throws: SQLiteError.self) {
@@ -104,7 +104,7 @@ import Testing
                 try application?.store ?? DiscoveredStore(path: path), in: directory)
 
             #expect(try run("sha256sum", path, path + "-wal") == content)
-            #expect(snapshot.method == .fileCopy && snapshot.warnings.count == 1)
+            #expect(snapshot.method == .fileCopy && snapshot.warningCodes == [.copyUnreadable])
             #expect(!snapshot.isConsistent)
             if mode == "wal" {
                 // What the WAL holds is not lost with it.
@@ -169,7 +169,7 @@ import Testing
             #expect(try copied(directory) == "1")
             // What SQLite does not read is there for those who can.
             #expect(!snapshot.isConsistent && snapshot.rawFiles == ["", "-wal"])
-            #expect(snapshot.warnings.count == 1 && snapshot.history?.transactions == 0)
+            #expect(snapshot.warningCodes == [.walDamaged] && snapshot.history?.transactions == 0)
             for suffix in snapshot.rawFiles {
                 #expect(try bytes(directory + "/raw.sqlite" + suffix) == bytes(path + suffix))
             }

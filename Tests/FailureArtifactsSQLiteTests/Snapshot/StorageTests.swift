@@ -183,7 +183,7 @@ import Testing
 
             let snapshot = capture(try application.store, in: directory)
 
-            #expect(snapshot.method == .ownConnection && snapshot.warnings.count == 1)
+            #expect(snapshot.method == .ownConnection && snapshot.warningCodes == [.storeFileReplaced])
             #expect(snapshot.isDeleted && snapshot.isConsistent)
             #expect(try copied(directory) == "1")
             #expect(!FileManager.default.fileExists(atPath: path))
@@ -201,7 +201,7 @@ import Testing
 
             let snapshot = capture(try application.store, in: directory)
 
-            #expect(snapshot.method == .ownConnection && snapshot.warnings.count == 1)
+            #expect(snapshot.method == .ownConnection && snapshot.warningCodes == [.storeFileReplaced])
             #expect(try copied(directory) == "open")
         }
     }

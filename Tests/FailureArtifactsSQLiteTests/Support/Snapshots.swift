@@ -67,3 +67,10 @@ func onAnotherThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result)
     let value = result.withLock { $0 }
     return try #require(value)
 }
+
+extension Snapshot {
+    /// The codes of the warnings, in their order.
+    var warningCodes: [CaptureWarning.Code] {
+        warnings.compactMap { $0.code.flatMap(CaptureWarning.Code.init) }
+    }
+}

@@ -63,7 +63,7 @@ class Places(SuiteCase):
             self.check(bundle)
             self.assertEqual([name for name in bundle.names if name.startswith("stores/")], [])
             for warning in bundle.metadata["warnings"]:
-                self.assertTrue(any(line.endswith(warning) for line in found.warnings), found.warnings)
+                self.assertTrue(any(line.endswith(warning["text"]) for line in found.warnings), found.warnings)
         if not found.bundles:
             self.assertNothingHalfWritten(artifacts)
 

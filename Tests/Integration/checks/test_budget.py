@@ -176,7 +176,7 @@ class BudgetCase(SuiteCase):
             count += 1
             self.assertEqual(store["capture"]["method"], "described")
             self.assertEqual(metadata["capture"]["limitsHit"], [limit])
-            self.assertIn(limit, metadata["warnings"][0])
+            self.assertEqual(metadata["warnings"][0]["limit"], limit)
         return count
 
 

@@ -342,7 +342,7 @@ class Capturing(FaultCase):
             if store.get("integrity") not in (None, "ok", "notChecked"):
                 yield f"{test}: integrity of {store['name']} is {store['integrity']!r}"
         for warning in metadata["warnings"]:
-            if not any(warning in line for line in said):
+            if not any(warning["text"] in line for line in said):
                 yield f"{test}: in the bundle only: {warning}"
 
     def run_all(self, share=1):

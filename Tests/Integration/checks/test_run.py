@@ -189,7 +189,7 @@ class Running(RunCase):
         self.assertEqual(place.in_flight, [])
         (bundle,) = place.bundles()
         self.assertEqual(bundle.metadata["stores"], [])
-        self.assertIn("in memory", bundle.metadata["warnings"][0])
+        self.assertEqual(bundle.metadata["warnings"][0]["code"], "memory-stores-lost")
 
 
 @unittest.skipUnless(sys.platform == "linux", "Libraries are preloaded on Linux.")

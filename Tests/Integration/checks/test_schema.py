@@ -65,7 +65,8 @@ class Schema(SuiteCase):
                     self.assertFalse(validator().is_valid(wrong))
 
     def test_a_missing_key_is_refused(self):
-        required = set(validator().schema["required"])
+        # Format 1.0 has no tool.
+        required = {*validator().schema["required"], "tool"}
         self.assertEqual(required, set(self.documents[0]))
         for key in required:
             wrong = changed(self.documents[0], (key,), lambda holder, name: holder.pop(name))
@@ -75,6 +76,24 @@ class Schema(SuiteCase):
         document = copy.deepcopy(self.documents[0])
         document["stores"][0]["colour"] = 1
         self.assertTrue(validator().is_valid(document))
+
+    def test_the_older_form_is_allowed(self):
+        document = copy.deepcopy(self.documents[0])
+        document.update(formatVersion="1.0", warnings=["A sentence."])
+        del document["tool"]
+        self.assertTrue(validator().is_valid(document))
+
+    def test_warnings(self):
+        for warning, is_valid in [
+            ({"code": "other-writer", "text": "A sentence.", "path": "/a", "process": 1}, True),
+            ({"text": "A sentence."}, False), ({"code": "other-writer"}, False),
+            ({"code": "Other writer", "text": "A sentence."}, False),
+            ({"code": "other-writer", "text": "A sentence.", "path": ["/a"]}, False), ("", False),
+        ]:
+            with self.subTest(warning=warning):
+                document = copy.deepcopy(self.documents[0])
+                document["warnings"] = [warning]
+                self.assertEqual(validator().is_valid(document), is_valid)
 
     def test_values_that_make_no_sense_are_refused(self):
         for path, value in [

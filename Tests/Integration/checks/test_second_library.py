@@ -62,7 +62,7 @@ class SecondLibrary(SuiteCase):
         for name in ("testInsideWithAWAL", "testInsideWithARollbackJournal"):
             with self.subTest(name):
                 bundle = self.scenario(name, "in a second library's transaction", warnings=1)
-                self.assertIn("had a write transaction open", bundle.metadata["warnings"][0])
+                self.assertEqual(bundle.metadata["warnings"][0]["code"], "other-writer")
 
     def test_deleted(self):
         for name in ("testDeletedWithAWAL", "testDeletedWithARollbackJournal"):

@@ -177,7 +177,7 @@ class Directories(Case):
         self.assertNotIn("entry", bundle.described("first"))
         (warning,) = found.warnings
         self.assertIn("Set TMPDIR to a directory that can be written to.", warning)
-        self.assertIn("Set TMPDIR", bundle.metadata["warnings"][0])
+        self.assertIn("Set TMPDIR", bundle.metadata["warnings"][0]["text"])
 
     def test_no_home(self):
         rules = self.directory / "rules.json"
