@@ -5,16 +5,15 @@ internal import Glibc
 #endif
 
 extension File {
-    /// The process that holds an exclusive POSIX lock on a byte, this one included; nil if there is none, or where
-    /// the system does not tell.
-    ///
-    /// The process ID is 0 or less where the system does not tell it: in another container, or for a lock that
-    /// belongs to an open file description.
+    /// Finds the process that holds an exclusive POSIX lock on a byte; it may be this one.
     ///
     /// No lock is taken. `F_GETLK` would pass over the locks of this process; `F_OFD_GETLK` asks in the name of the
     /// open file, which has none (`man 2 fcntl_locking`).
     ///
     /// - Parameter byte: The byte's offset in the file; it may lie beyond the end.
+    /// - Returns: The process ID, which is 0 or less if the system does not report it: for a process of another
+    ///   container, or a lock that belongs to an open file description. Nil if there is no such lock, and on systems
+    ///   other than Linux.
     package func exclusiveLockHolder(at byte: UInt64) -> Int32? {
         #if os(Linux)
         // Only an exclusive lock is in the way of a shared one.

@@ -49,7 +49,9 @@ package struct CaptureWarning: Hashable, Sendable {
         case number(Int64)
     }
 
-    /// The kind of problem; nil in a bundle of format 1.0. Later versions may write others than ``Code`` has.
+    /// The kind of problem; nil in a bundle of format 1.0.
+    ///
+    /// Later versions may write others than ``Code`` has.
     package let code: String?
     /// A full sentence or two: the problem and its cause.
     package private(set) var text: String
