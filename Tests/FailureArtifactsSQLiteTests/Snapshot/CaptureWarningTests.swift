@@ -51,7 +51,9 @@ import Testing
         let article = try String(
             contentsOf: root.appending(
                 path: "Sources/FailureArtifacts/Documentation.docc/BundleFormat.md"), encoding: .utf8)
-        let listed = article.split(separator: "\n").compactMap { line in
+        let section = try #require(article.components(separatedBy: "\n### Warnings\n").dropFirst().first)
+        let table = section.components(separatedBy: "\n#")[0]
+        let listed = table.split(separator: "\n").compactMap { line in
             line.hasPrefix("| `") ? String(line.split(separator: "`")[1]) : nil
         }
         #expect(listed == CaptureWarning.Code.allCases.map(\.rawValue))

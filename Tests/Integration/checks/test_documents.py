@@ -1,0 +1,61 @@
+"""The README and the articles agree with the code: links, variables, products and commands."""
+
+import re
+import subprocess
+import unittest
+
+from harness import BUILD, ROOT, clean_environment
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+README = ROOT / "README.md"
+ARTICLES = ROOT / "Sources/FailureArtifacts/Documentation.docc"
+# Not meant to be set by users.
+INTERNAL = {"FAILURE_ARTIFACTS_RUN", "FAILURE_ARTIFACTS_SHARE_STORES"}
+
+
+class Documents(unittest.TestCase):
+    def test_the_readme_is_short(self):
+        self.assertLessEqual(len(README.read_text().splitlines()), 220)
+
+    def test_links_of_the_readme_lead_somewhere(self):
+        links = re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", README.read_text())
+        self.assertTrue(links)
+        for path, anchor in links:
+            target = ROOT / path if path else README
+            self.assertTrue(target.is_file(), path)
+            if anchor:
+                headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+                self.assertIn(anchor[1:], {heading.lower().replace(" ", "-") for heading in headings}, path)
+
+    def test_every_article_is_linked(self):
+        articles = {path.stem: path.read_text() for path in ARTICLES.glob("*.md")}
+        links = {name: set(re.findall(r"<doc:(\w+)>", text)) for name, text in articles.items()}
+        for name, targets in links.items():
+            self.assertLessEqual(targets, set(articles), name)
+        self.assertEqual(links["FailureArtifacts"], set(articles) - {"FailureArtifacts"})
+
+    def test_every_variable_is_in_the_readme(self):
+        described = set(re.findall(r"^\| `(FAILURE_ARTIFACTS\w*)` \|", README.read_text(), re.MULTILINE))
+        read = set()
+        for path in (ROOT / "Sources").rglob("*.swift"):
+            read |= set(re.findall(r'"(FAILURE_ARTIFACTS(?:_[A-Z]+)*)"', path.read_text()))
+        self.assertEqual(read - INTERNAL, described)
+
+    def test_every_product_is_in_the_readme(self):
+        package = (ROOT / "Package.swift").read_text()
+        products = re.findall(r'^ +(?:product\(|\.executable\(name: )"([\w-]+)"', package, re.MULTILINE)
+        self.assertEqual(len(products), 5)
+        self.assertLessEqual(set(products), set(re.findall(r'[`"]([\w-]+)[`"]', README.read_text())))
+
+    def test_every_command_is_in_the_article(self):
+        text = subprocess.run(
+            [TOOL, "--help"], env=clean_environment("/tmp"), check=True, capture_output=True, text=True).stdout
+        commands = re.findall(r"^  ([a-z]+) ", text.split("Commands:")[1].split("Options:")[0], re.MULTILINE)
+        article = (ARTICLES / "ReadingBundles.md").read_text()
+        described = re.findall(r"^\| (`.+?) \|", article, re.MULTILINE)
+        words = {word for row in described for word in re.findall(r"`([a-z]+)", row)}
+        self.assertEqual(words, set(commands))
+
+
+if __name__ == "__main__":
+    unittest.main()
