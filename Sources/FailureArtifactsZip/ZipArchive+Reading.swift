@@ -48,13 +48,6 @@ extension ZipArchive {
         }
     }
 
-    /// Reads an entry's content in pieces as it is in the archive.
-    func readCompressed(
-        _ entry: ZipEntry, _ body: (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
-    ) throws(ZipError.Reason) {
-        try readStored(try source.part(try contentRange(of: entry)), body)
-    }
-
     /// Where an entry's content is in the source, once its local header has confirmed the directory.
     func contentRange(of entry: ZipEntry) throws(ZipError.Reason) -> Range<UInt64> {
         guard !entry.isDirectory else { throw .noSuchEntry }

@@ -48,11 +48,9 @@ package struct ZipArchive: Sendable {
 
     /// Makes sure that all content together is within the limits.
     ///
-    /// - Parameter more: Bytes of content elsewhere that belongs to it.
-    ///
     /// - Throws: `overLimit` where it is not.
-    package func checkTotalSize(and more: UInt64 = 0) throws(ZipError) {
-        guard let problem = limits.problem(ofAll: entries, and: more) else { return }
+    package func checkTotalSize() throws(ZipError) {
+        guard let problem = limits.problem(ofAll: entries) else { return }
         throw ZipError(archive: path, reason: .overLimit(problem))
     }
 

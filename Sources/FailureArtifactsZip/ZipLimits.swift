@@ -40,10 +40,10 @@ package struct ZipLimits: Equatable, Sendable {
     }
 
     /// Why not all entries are read, as a clause; nil where they are.
-    func problem(ofAll entries: [ZipEntry], and more: UInt64 = 0) -> String? {
+    func problem(ofAll entries: [ZipEntry]) -> String? {
         var total: UInt64 = 0
-        for size in [more] + entries.map(\.size) {
-            let (sum, overflow) = total.addingReportingOverflow(size)
+        for entry in entries {
+            let (sum, overflow) = total.addingReportingOverflow(entry.size)
             guard !overflow, sum <= totalBytes else {
                 return "its entries have more than \(totalBytes) bytes, which is the limit"
             }

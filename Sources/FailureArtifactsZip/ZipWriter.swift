@@ -114,36 +114,6 @@ package struct ZipWriter: ~Copyable {
         }
     }
 
-    /// Adds an entry of another archive as it is there, without decompressing it.
-    ///
-    /// - Parameters:
-    ///   - entry: A file of the archive.
-    ///   - archive: The other archive.
-    ///   - name: What it is called here; nil for the name it has there.
-    /// - Throws: `unsafeName`, `duplicateName`; what `ZipArchive.read(_:_:)` says of a header that is wrong; or `system` where
-    ///   reading or writing fails. The content's checksum is passed on, not checked.
-    package mutating func addEntry(
-        copying entry: ZipEntry, of archive: ZipArchive, as name: String? = nil
-    ) throws(ZipError) {
-        let name = name ?? entry.name
-        do throws(ZipError.Reason) {
-            if case .other(let number) = entry.method {
-                throw .unsupported("compression method \(number)")
-            }
-            let start = try contentStart(ofEntryNamed: name, size: entry.size, entry.modified)
-            var end = start
-            try archive.readCompressed(entry) { (piece) throws(ZipError.Reason) in
-                try SystemError.asReason { () throws(SystemError) in try file.write(piece, at: end) }
-                end += UInt64(piece.count)
-            }
-            let content = Content(
-                method: entry.method, crc32: entry.crc32, compressedSize: entry.compressedSize)
-            try complete(name, size: entry.size, entry.modified, content, at: start)
-        } catch {
-            throw ZipError(archive: path, entry: name, reason: error)
-        }
-    }
-
     /// Completes the archive: writes the central directory, has the system put it on the disk and closes it.
     ///
     /// - Throws: `system` where that fails.

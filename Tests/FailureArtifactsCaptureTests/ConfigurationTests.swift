@@ -19,7 +19,7 @@ import Testing
         #expect(configuration.maximumTotalBytes == 4 << 30)
         #expect(configuration.maximumBundles == 200)
         #expect(configuration.maximumBundleBytes == nil && configuration.limits.bundleBytes == 3 << 30)
-        #expect(configuration.minimumFreeBytes == 256 << 20 && !configuration.sharesIdenticalStores)
+        #expect(configuration.minimumFreeBytes == 256 << 20)
         #expect(configuration.discoversStores)
         #expect(configuration.capturesPassingTests == .never)
         #expect(warnings.isEmpty)
@@ -32,7 +32,7 @@ import Testing
             "FAILURE_ARTIFACTS_MAX_BUNDLES": "7", "FAILURE_ARTIFACTS_DISCOVERY": "off",
             "FAILURE_ARTIFACTS_PASSING": "retry",
             "FAILURE_ARTIFACTS_READABLE_BY": "group", "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES": "8",
-            "FAILURE_ARTIFACTS_MIN_FREE_BYTES": "9", "FAILURE_ARTIFACTS_SHARE_STORES": "on",
+            "FAILURE_ARTIFACTS_MIN_FREE_BYTES": "9",
         ])
         #expect(configuration.mode == .everyFailure)
         #expect(configuration.directory.path(percentEncoded: false) == "/else where/")
@@ -40,7 +40,6 @@ import Testing
         #expect(configuration.maximumTotalBytes == 6)
         #expect(configuration.maximumBundles == 7)
         #expect(configuration.maximumBundleBytes == 8 && configuration.minimumFreeBytes == 9)
-        #expect(configuration.sharesIdenticalStores)
         let large = parse(["FAILURE_ARTIFACTS_MAX_STORE_BYTES": "8589934592"]).configuration
         #expect(large.limits.bundleBytes == 24 << 30)
         #expect(configuration.readers == .group)
@@ -63,7 +62,6 @@ import Testing
         ("FAILURE_ARTIFACTS_MAX_BUNDLES", "many", "200"),
         ("FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES", "-1", "3221225472"),
         ("FAILURE_ARTIFACTS_MIN_FREE_BYTES", "none", "268435456"),
-        ("FAILURE_ARTIFACTS_SHARE_STORES", "yes", "off"),
         ("FAILURE_ARTIFACTS_DISCOVERY", "yes", "on"), ("FAILURE_ARTIFACTS_READABLE_BY", "all", "owner"),
         ("FAILURE_ARTIFACTS_PASSING", "afterFailure", "never"),
     ])

@@ -30,9 +30,8 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         case history(String, HistoryError)
         /// The metadata names an entry that the archive does not have.
         case missingEntry(String)
-        /// The entry is in another bundle, of that name, which should lie beside this one, and cannot be used; the
-        /// last text is why, as a clause.
-        case sharedEntry(String, bundle: String, String)
+        /// The entry is in another bundle only, as an older version wrote it.
+        case sharedEntry(BundleMetadata.SharedEntry)
         /// The entry is no log of statements.
         case statements(String)
         case archive(ZipError)
@@ -82,9 +81,9 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
             error.description(ofHistory: "'\(entry)' of '\(path)'")
         case .missingEntry(let entry):
             "'\(path)' is incomplete: its metadata names '\(entry)', and the zip has no such entry."
-        case .sharedEntry(let entry, let bundle, let clause):
-            "'\(entry)' of '\(path)' is in another bundle, '\(bundle)', and \(clause). Put that bundle beside this "
-                + "one."
+        case .sharedEntry(let shared):
+            "'\(path)' has no '\(shared.entry)': an older version left it in another bundle. Read "
+                + "'\(shared.bundleEntry)' of '\(shared.bundle)' instead."
         case .statements(let entry):
             "The statements '\(entry)' of '\(path)' cannot be read: a line of them is no statement."
         case .archive(let error):

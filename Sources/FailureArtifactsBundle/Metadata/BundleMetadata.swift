@@ -19,7 +19,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     /// Further copies, by the moments they were made; absent where there are none.
     package var snapshots: [Snapshot]?
     package var attachments: [Attachment]
-    /// What another bundle holds for this one; absent where this one stands alone.
+    /// Entries that a bundle of format 1.0 left to other bundles; bundles of this version stand alone.
     package var sharedEntries: [SharedEntry]?
     package var environment: Environment
     package var capture: Capture

@@ -42,16 +42,13 @@ package struct Salvage: Sendable {
     let limits: DirectoryLimits
     /// What must not get into the bundles, besides what the journals name.
     let redactions: RedactionRules
-    /// Whether stores are left out that earlier bundles hold.
-    let isSharing: Bool
 
     package init(
         of directory: ArtifactsDirectory, limits: DirectoryLimits,
-        redactions: RedactionRules = RedactionRules(), sharing isSharing: Bool = false
+        redactions: RedactionRules = RedactionRules()
     ) {
         self.directory = directory
         self.limits = limits
-        self.isSharing = isSharing
         self.redactions = redactions
     }
 
@@ -143,7 +140,7 @@ package struct Salvage: Sendable {
     /// A spool in the hands of this process; nil where somebody else has it.
     private func taken(_ spool: Spool) throws(SystemError) -> Spool? {
         do throws(SystemError) {
-            return try directory.take(spool)
+            return try spool.taken()
         } catch {
             guard error.isNotFound else { throw error }
             return nil
@@ -197,7 +194,7 @@ package struct Salvage: Sendable {
             guard var metadata = content.metadata, metadata.test == test.identity else { continue }
             // It has ended, and its process died before it said so in the journal.
             if content.isEnded { return nil }
-            let spool = try directory.take(earlier)
+            let spool = try earlier.taken()
             if try directory.bundle(of: content) == nil {
                 var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
@@ -309,9 +306,9 @@ package struct Salvage: Sendable {
         _ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result
     ) throws -> String {
         do {
-            return try directory.publish(
-                metadata, from: spool, within: limits, sharing: isSharing
-            ) { result.warnings.append($0) }
+            return try directory.publish(metadata, from: spool, within: limits) {
+                result.warnings.append($0)
+            }
         } catch let error as LimitReached {
             spool.removeCopies()
             var metadata = metadata
@@ -324,9 +321,9 @@ package struct Salvage: Sendable {
             metadata.snapshots = nil
             metadata.attachments = []
             do {
-                return try directory.publish(
-                    metadata, from: spool, within: limits, sharing: false
-                ) { result.warnings.append($0) }
+                return try directory.publish(metadata, from: spool, within: limits) {
+                    result.warnings.append($0)
+                }
             } catch let error as LimitReached {
                 directory.countFailureLeftOut()
                 throw error

@@ -31,7 +31,6 @@ struct SalvagedCopies: Sendable {
             let name = names.claim(Path.stem(of: Path.name(of: path.path)))
             stores.append(copy(path, named: name, limits, rules))
         }
-        room.settle()
         if test.hasMemoryStores {
             warnings.append(
                 CaptureWarning(
@@ -54,11 +53,10 @@ struct SalvagedCopies: Sendable {
                 copy: try spool.path(ofEntry: entries.copy),
                 committed: nil, raw: spool.file(ofEntry: entries.raw),
                 history: folder == "stores" ? spool.file(ofEntry: entries.history) : nil)
-            let size = { FileSystem.regularFile(path.path + $0)?.size ?? 0 }
-            let (database, wal) = (size(""), size("-wal"))
+            let database = FileSystem.regularFile(path.path)?.size ?? 0
             let isTooLarge = database > limits.storeBytes
             let maximum =
-                isTooLarge ? limits.storeBytes : room.reserve(database + 2 * wal, atLeast: database)
+                isTooLarge ? limits.storeBytes : room.available(for: database)
             var snapshotter = Snapshotter(maximumBytes: min(limits.storeBytes, maximum))
             if rules.concernStores { snapshotter.redactor = StoreRedactor(rules) }
             if rules.leavesOutContent {

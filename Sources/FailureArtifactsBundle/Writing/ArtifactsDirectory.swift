@@ -1,3 +1,4 @@
+internal import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// The directory that bundles go to, shared by all processes of a run.
@@ -58,9 +59,18 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Creates a hidden directory in which one capture is put together, whether there is room or not.
-    func makeUncountedSpool(of process: ProcessIdentity) throws(SystemError) -> Spool {
-        try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
+    /// Creates a hidden directory in which one capture is put together.
+    ///
+    /// - Parameters:
+    ///   - process: Whose capture.
+    ///   - limits: What the artifacts directory may hold.
+    /// - Returns: The directory.
+    /// - Throws: A `SystemError`, the failure to create it, or ``LimitReached``.
+    func makeSpool(of process: ProcessIdentity, within limits: DirectoryLimits) throws -> Spool {
+        var file = try UsageFile(in: path)
+        // A byte is less than any bundle.
+        try file.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
+        return try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
     }
 
     // MARK: Journals
@@ -114,86 +124,93 @@ package struct ArtifactsDirectory: Sendable {
             // Fails where other captures are under way, as it should.
             try FileSystem.removeEmptyDirectory(inFlight)
             guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions,
-                try isEmptyButForOurs
+                try FileSystem.contents(ofDirectory: path).allSatisfy({ ours.contains($0) })
             else { return }
-            try removeAccount { () throws(SystemError) in
-                guard try isEmptyButForOurs else { return }
-                try FileSystem.remove(ignoreFile)
-                try FileSystem.remove(Path.join(path, SharedStores.folder))
-                try FileSystem.remove(Path.join(path, AccountLine.name))
+            for name in ours { try FileSystem.remove(Path.join(path, name)) }
+            do {
+                try FileSystem.removeEmptyDirectory(path)
+            } catch {
+                // Another process has just begun a capture.
+                haveItIgnored()
             }
-            try FileSystem.removeEmptyDirectory(path)
         } catch {}
     }
 
-    private var isEmptyButForOurs: Bool {
-        get throws(SystemError) {
-            let ours = [
-                Path.name(of: ignoreFile), AccountFile.name, AccountLine.name, SharedStores.folder,
-            ]
-            return try FileSystem.contents(ofDirectory: path).allSatisfy { ours.contains($0) }
-        }
-    }
+    /// The names of the files that are removed with the last capture.
+    private var ours: [String] { [Path.name(of: ignoreFile), UsageFile.name] }
 
     // MARK: Bundles
 
-    /// Gives the packed bundle of a spool its name, in one step.
+    /// Packs a spool, and gives the bundle its name.
     ///
     /// - Parameters:
-    ///   - file: The bundle, synced, inside the spool.
-    ///   - spool: The spool.
-    ///   - test: The test whose bundle it is.
+    ///   - metadata: What the bundle says, but for what SQLite says of the copies.
+    ///   - spool: Holds its entries.
     ///   - limits: What the directory may hold.
-    ///   - outcome: How the test ended.
-    ///   - holders: The names of the bundles that it refers to: where one of them is gone it gets no name.
-    ///   - warn: Gets a full sentence on what went wrong although the bundle has its name.
+    ///   - date: The time that the entries get.
+    ///   - warn: Gets a full sentence on each copy that could not be looked at, and on what went wrong although the
+    ///     bundle has its name.
     /// - Returns: The bundle's path.
-    /// - Throws: A `SystemError`, the failure to rename it, ``LimitReached`` or ``HolderGone``; it then stays where it
-    ///   is.
+    /// - Throws: A `ZipError` or a `SystemError`, why it could not be written, or ``LimitReached``.
     package func publish(
-        _ file: String, of spool: Spool, _ test: BundleMetadata.Test, within limits: DirectoryLimits,
-        outcome: BundleMetadata.Outcome = .failed, referringTo holders: Set<String> = [],
-        warn: (String) -> Void = { _ in }
+        _ metadata: BundleMetadata, from spool: Spool, within limits: DirectoryLimits,
+        date: Timestamp = .now, warn: (String) -> Void = { _ in }
     ) throws -> String {
+        var metadata = metadata
+        for problem in metadata.inspectCopies(in: spool) { warn(problem.text) }
+        let file = try BundlePacker.pack(metadata, from: spool, date: date)
+        let size = FileSystem.regularFile(file)?.size ?? 0
+        guard size <= limits.bundleBytes else {
+            throw LimitReached(limit: .bundleBytes, path: path, limits: limits)
+        }
         do throws(SystemError) {
             try openToReaders(file)
         } catch {
             warn("The bundle is its owner's alone: \(error).")
         }
-        // Should this process die between the bundle's appearance and the spool's end, whoever finds the spool
-        // knows that there is a bundle.
+        var usageFile = try UsageFile(in: path)
+        // A part of the directory is kept for bundles that have no copies.
+        let maximum = metadata.entries.isEmpty ? limits.totalBytes : limits.totalContentBytes
+        try usageFile.checkRoom(forBundleOf: size, upTo: maximum, limits)
+        // Counted first: if this process dies, the number is too high, which is noticed before anything is refused.
+        usageFile.usage.add(bundle: size)
+        usageFile.save()
+        let bundle: String
+        do throws(SystemError) {
+            bundle = try rename(file, of: spool, test: metadata.test, metadata.outcome)
+        } catch {
+            usageFile.usage.remove(bundle: size)
+            usageFile.save()
+            throw error
+        }
+        usageFile.close()
+        // From here on there is a bundle: an error would lead to a second one of the same test.
+        do throws(SystemError) {
+            try FileSystem.synchronizeDirectory(path)
+        } catch  where error.code == EINVAL || error.code == ENOTSUP {
+            // Some file systems can't do that.
+        } catch {
+            warn("The bundle's name may not survive a loss of power: \(error).")
+        }
+        haveItIgnored()
+        return bundle
+    }
+
+    /// Gives a packed bundle its name, in one step.
+    private func rename(
+        _ file: String, of spool: Spool, test: BundleMetadata.Test, _ outcome: BundleMetadata.Outcome
+    ) throws(SystemError) -> String {
         while true {
             let name = BundleName(test: test, suffix: outcome.nameSuffix).description
+            // If this process dies before the spool is removed, crash recovery finds the bundle by this name.
             try spool.recordBundleName(name)
             let target = Path.join(path, name)
-            var isHolderGone = false
             do {
-                try count(spool, asBundle: file, within: limits) { () throws(SystemError) in
-                    // Whoever removes bundles does so in such a call too: what is here stays.
-                    // One that can't be seen counts as gone.
-                    for holder in holders.map({ Path.join(path, $0) })
-                    where FileSystem.regularFile(holder) == nil {
-                        isHolderGone = true
-                        throw SystemError("find", holder, code: ENOENT)
-                    }
-                    try FileSystem.renameExclusively(file, to: target)
-                }
-            } catch is SystemError where isHolderGone {
-                throw HolderGone()
-            } catch let error as SystemError where error.isAlreadyExists {
-                // One in four thousand million times, or where somebody prepared it: another random part.
-                continue
+                try FileSystem.renameExclusively(file, to: target)
+                return target
+            } catch  where error.isAlreadyExists {
+                // Try another random part.
             }
-            // From here on there is a bundle: whoever made another one of the same test would be wrong.
-            do throws(SystemError) {
-                try FileSystem.synchronizeDirectory(path)
-            } catch  where error.code == EINVAL || error.code == ENOTSUP {
-                // There are file systems that know no such thing.
-            } catch {
-                warn("The bundle's name may not survive a loss of power: \(error).")
-            }
-            haveItIgnored()
-            return target
         }
     }
 
@@ -224,10 +241,7 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Removes a spool, and the hidden directory with the last of them.
     package func discard(_ spool: Spool) {
-        remove(spool)
+        spool.remove()
         removeIfEmpty()
     }
 }
-
-/// The end of a bundle that refers to another one, which somebody has removed meanwhile.
-struct HolderGone: Error {}

@@ -8,24 +8,19 @@ package enum BundlePacker {
     /// - Parameters:
     ///   - metadata: Becomes the first entry.
     ///   - spool: Holds a file for each entry that the metadata names.
-    ///   - shared: Knows the stores that earlier bundles hold; nil to store all.
     ///   - date: The time that the entries get.
     /// - Returns: The bundle's path, inside the spool: complete, on the disk, and without its final name.
     /// - Throws: Why it could not be written; then there is no such file.
     package static func pack(
-        _ metadata: BundleMetadata, from spool: Spool, sharing shared: SharedStores? = nil,
-        date: Timestamp = .now
+        _ metadata: BundleMetadata, from spool: Spool, date: Timestamp = .now
     ) throws(ZipError) -> String {
         let path = spool.file(ofEntry: "bundle.zip.partial")
         // Where somebody before this process has died over it.
         try? FileSystem.remove(path)
-        var metadata = metadata
-        metadata.sharedEntries = nil
-        shared?.share(&metadata, in: spool)
         do throws(ZipError) {
             var zip = try ZipWriter(creating: path)
             try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
-            for name in metadata.entries where metadata.sharedEntry(named: name) == nil {
+            for name in metadata.entries {
                 try zip.addEntry(
                     named: name, contentsOf: try spooledFile(name, in: spool, archive: path),
                     modified: date)
@@ -53,18 +48,12 @@ package enum BundlePacker {
     package static func readMe(_ metadata: BundleMetadata) -> String {
         let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
         let moment = metadata.outcome == .passed ? "at its end: it passed" : "when it failed"
-        let elsewhere = metadata.sharedEntries.map { entries in
-            entries.map {
-                "\n\($0.entry) is \($0.bundleEntry) of the bundle \($0.bundle), which lay beside this one."
-            }
-            .joined()
-        }
         return """
             The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were \(moment).
             What happened, and what each file is: metadata.json.
             Open a store with any SQLite tool: unzip the bundle, then: sqlite3 \(store)
             Each file in stores/ stands alone: nothing has to lie beside it. NAME.committed.sqlite, where there is one,
-            lacks what the test's open transaction had not committed yet. More: failure-artifacts show <this file>.\(elsewhere ?? "")
+            lacks what the test's open transaction had not committed yet. More: failure-artifacts show <this file>.
 
             """
     }

@@ -37,12 +37,12 @@ extension ArtifactsDirectory {
     /// - Parameter limits: What the directory may hold.
     /// - Returns: The room; all there may be where there is no such directory yet.
     package func roomForPassingTest(within limits: DirectoryLimits) -> UInt64? {
-        var passing = Usage()
-        for name in bundleNames where BundleName.isOfPassingTest(name) {
-            passing.bundles += 1
-            passing.bytes += FileSystem.regularFile(Path.join(path, name))?.size ?? 0
+        var (all, passing) = (DirectoryUsage(), DirectoryUsage())
+        for name in bundleNames {
+            guard let size = FileSystem.regularFile(Path.join(path, name))?.size else { continue }
+            all.add(bundle: size)
+            if BundleName.isOfPassingTest(name) { passing.add(bundle: size) }
         }
-        let all = (try? usage()) ?? Usage()
         guard all.bundles < limits.bundles, passing.bundles < limits.bundles - limits.bundles / 2
         else { return nil }
         let room = min(

@@ -87,7 +87,7 @@ package struct Spool: Sendable {
         }
         return Content(
             metadata: metadata, isEnded: names.contains(Path.name(of: endMark)),
-            bundleName: Mark.bundle.value(in: names))
+            bundleName: Self.bundleName(in: names))
     }
 
     private var endMark: String { file(ofEntry: "ended") }
@@ -100,49 +100,23 @@ package struct Spool: Sendable {
         try FileSystem.write([], toNewFile: endMark)
     }
 
-    /// What is noted in the name of a file without content: the disk may be full.
-    private enum Mark: String, CaseIterable {
-        case bundle, claim
+    /// The start of the name of an empty file, whose rest is the bundle's name: the disk may be full.
+    private static let bundleMark = "bundle="
 
-        var prefix: String { rawValue + "=" }
-
-        static func isMark(_ name: String) -> Bool { allCases.contains { name.hasPrefix($0.prefix) } }
-
-        func value(in names: [String]) -> String? {
-            names.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
-        }
-    }
-
-    private func value(of mark: Mark) -> String? {
-        mark.value(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
-    }
-
-    private func record(_ value: String, as mark: Mark) throws(SystemError) {
-        let new = file(ofEntry: mark.prefix + value)
-        guard let old = self.value(of: mark) else { return try FileSystem.write([], toNewFile: new) }
-        if old != value { try FileSystem.rename(file(ofEntry: mark.prefix + old), to: new) }
+    private static func bundleName(in names: [String]) -> String? {
+        names.first { $0.hasPrefix(bundleMark) }.map { String($0.dropFirst(bundleMark.count)) }
     }
 
     /// The name that the bundle has or would have had; nil where it was not packed.
-    var bundleName: String? { value(of: .bundle) }
+    var bundleName: String? {
+        Self.bundleName(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
+    }
 
     /// Records it.
-    func recordBundleName(_ name: String) throws(SystemError) { try record(name, as: .bundle) }
-
-    /// What a capture is granted without asking for more, in bytes: enough for most.
-    static let ordinaryClaim: UInt64 = 1 << 20
-
-    /// How many bytes it was granted.
-    var claim: UInt64 { value(of: .claim).flatMap { UInt64($0) } ?? Self.ordinaryClaim }
-
-    /// Records it.
-    ///
-    /// - Parameters:
-    ///   - bytes: The new claim.
-    ///   - old: The one that is recorded.
-    /// - Throws: The failure to record it.
-    func recordClaim(_ bytes: UInt64, insteadOf old: UInt64 = Self.ordinaryClaim) throws(SystemError) {
-        if bytes != old { try record(bytes.description, as: .claim) }
+    func recordBundleName(_ name: String) throws(SystemError) {
+        let new = file(ofEntry: Self.bundleMark + name)
+        guard let old = bundleName else { return try FileSystem.write([], toNewFile: new) }
+        if old != name { try FileSystem.rename(file(ofEntry: Self.bundleMark + old), to: new) }
     }
 
     /// The same spool in the hands of this process; only one of several who try succeeds.
@@ -165,7 +139,7 @@ package struct Spool: Sendable {
             try? markEnded()
             for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
             where ![metadataPath, endMark].contains(file(ofEntry: name))
-                && !Mark.isMark(name)
+                && !name.hasPrefix(Self.bundleMark)
             {
                 try? FileSystem.remove(file(ofEntry: name))
             }
@@ -175,7 +149,7 @@ package struct Spool: Sendable {
     /// Removes what the bundle holds, and leaves what is known of it.
     func removeCopies() {
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
-        where file(ofEntry: name) != metadataPath && !Mark.isMark(name) {
+        where file(ofEntry: name) != metadataPath && !name.hasPrefix(Self.bundleMark) {
             try? FileSystem.remove(file(ofEntry: name))
         }
     }
@@ -184,7 +158,8 @@ package struct Spool: Sendable {
     package func removeContent() {
         // Without it there is nothing to make a bundle of.
         try? FileSystem.remove(metadataPath)
-        for name in (try? FileSystem.contents(ofDirectory: path)) ?? [] where !Mark.isMark(name) {
+        for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
+        where !name.hasPrefix(Self.bundleMark) {
             try? FileSystem.remove(file(ofEntry: name))
         }
     }

@@ -1,31 +1,23 @@
 package import FailureArtifactsSystem
 
-/// What one capture may take of its directory's room.
+/// The bytes that one capture may stage.
 ///
-/// It is granted a little to begin with, which is enough for most and costs nothing further; for more it asks, and
-/// what it does not need it gives back. Who comes first gets it. One thread at a time puts something into a spool.
+/// Nothing is reserved: captures at the same time may exceed a limit together by what they stage. The bundle's size
+/// is checked once more before it gets its name. One thread at a time puts something into a spool.
 package final class SpoolRoom: Sendable {
     private struct State {
-        /// What is noted for it in the directory.
-        var claim: UInt64
-        /// What it may use for more than its description.
-        var content: UInt64
-        var used: UInt64 = 0
-        /// What it may use for the time being, whatever there is.
+        /// The bytes that are staged.
+        var used: UInt64
+        /// The greatest value of `used` for the time being.
         var maximum = UInt64.max
-        /// What keeps it from getting more.
-        var limit: DirectoryLimits.Limit
-        /// Until when others are waited for; nil where nobody was.
-        var patienceEnd: Instant?
+        var limit = DirectoryLimits.Limit.totalBytes
+        var hasRecounted = false
     }
 
     package let spool: Spool
     private let directory: ArtifactsDirectory
     private let limits: DirectoryLimits
     private let state: Lock<State>
-
-    /// Seconds that a capture waits for others to give back what they need no longer: their copies have been packed.
-    private static let patience = 0.5
 
     /// Begins a capture, if there may be one more bundle.
     ///
@@ -38,137 +30,82 @@ package final class SpoolRoom: Sendable {
         in directory: ArtifactsDirectory, of process: ProcessIdentity = .current,
         within limits: DirectoryLimits
     ) throws {
-        let made =
-            try Self.waiting(until: .now.advanced(bySeconds: Self.patience)) {
-                do {
-                    return try directory.makeSpool(of: process, within: limits)
-                } catch let error as LimitReached where error.limit == .totalBytes {
-                    return nil
-                }
-            } whether: {
-                directory.maySoonHave(1)
-            } ?? directory.makeSpool(of: process, within: limits)
-        spool = made.spool
+        spool = try directory.makeSpool(of: process, within: limits)
         self.directory = directory
         self.limits = limits
-        state = Lock(State(claim: made.claim, content: made.forContent, limit: made.limit))
+        state = Lock(State(used: 0))
     }
 
-    /// Tries something until it succeeds.
-    ///
-    /// - Parameters:
-    ///   - deadline: Until then.
-    ///   - body: Gives nil where it does not.
-    ///   - maySucceed: Whether it is worth waiting; asked once.
-    /// - Returns: What `body` returns; nil where it does not succeed.
-    private static func waiting<Result>(
-        until deadline: Instant, _ body: () throws -> Result?, whether maySucceed: () -> Bool
-    ) rethrows -> Result? {
-        var isWaiting = false
-        while true {
-            if let result = try body() { return result }
-            guard Instant.now < deadline, isWaiting || maySucceed() else { return nil }
-            isWaiting = true
-            sleep(microseconds: 3000)
-        }
-    }
-
-    /// Takes over what somebody has left.
+    /// Takes over what another process has left.
     package init(of spool: Spool, in directory: ArtifactsDirectory, within limits: DirectoryLimits) {
         self.spool = spool
         self.directory = directory
         self.limits = limits
-        let used = FileSystem.size(ofAllBelow: spool.path)
-        let claim = spool.claim
-        state = Lock(State(claim: claim, content: claim, used: used, limit: .totalBytes))
+        state = Lock(State(used: FileSystem.size(ofAllBelow: spool.path)))
     }
 
-    /// What sets the limit where there is not enough.
+    /// The limit that left no more bytes, when these were asked for last.
     package var limit: DirectoryLimits.Limit { state.withLock(\.limit) }
 
-    /// How much is in use, in bytes.
+    /// The bytes that are staged.
     package var used: UInt64 { state.withLock(\.used) }
 
-    /// Runs `body`, which gets no more room than up to a maximum.
+    /// Runs `body`, which stages no more than up to a maximum.
     package func limited(to maximum: UInt64, _ body: () -> Void) {
         state.withLock { $0.maximum = maximum }
         body()
         state.withLock { $0.maximum = .max }
     }
 
-    /// How much room there is now.
+    /// Looks up how much may still be staged.
     ///
-    /// - Parameters:
-    ///   - bytes: As much is asked for.
-    ///   - minimum: It is waited for, a short while, that others give back as much.
-    ///   - deadline: Until then at most.
-    /// - Returns: More or less than `bytes`.
-    package func reserve(
-        _ bytes: UInt64, atLeast minimum: UInt64? = nil, until deadline: Instant = .now
-    ) -> UInt64 {
-        let now = state.withLock(\.self)
-        let free = min(now.content, now.maximum).saturatingSubtract(now.used)
-        if free >= bytes { return free }
-        let minimum = now.used.saturatingAdd(minimum ?? bytes)
-        let wanted = min(max(now.used.saturatingAdd(bytes), minimum), now.maximum)
-        guard minimum <= wanted else {
-            state.withLock { $0.limit = .totalBytes }
-            return free
+    /// - Parameter bytes: The bytes that are needed. If there seem to be fewer, the directory is listed first.
+    /// - Returns: The bytes that may still be staged, more or fewer than `bytes`.
+    package func available(for bytes: UInt64) -> UInt64 {
+        state.withLock { available(for: bytes, &$0) }
+    }
+
+    private func available(for bytes: UInt64, _ state: inout State) -> UInt64 {
+        var room = room(besides: state.used)
+        if room.bytes < bytes, room.limit == .totalBytes, !state.hasRecounted {
+            directory.recount()
+            state.hasRecounted = true
+            room = self.room(besides: state.used)
         }
-        func ask(verifies: Bool) -> UInt64? {
-            // Where it can't be noted, there will be no room for a copy either.
-            guard
-                let answer = try? directory.grant(
-                    wanted, atLeast: minimum, to: spool, insteadOf: now.claim, within: limits,
-                    verifies: verifies)
-            else { return nil }
-            state.withLock { $0.limit = answer.limit }
-            return answer.granted
+        let rest = state.maximum.saturatingSubtract(state.used)
+        state.limit = rest < room.bytes ? .totalBytes : room.limit
+        return min(room.bytes, rest)
+    }
+
+    private func room(besides used: UInt64) -> (bytes: UInt64, limit: DirectoryLimits.Limit) {
+        let bundles = (try? UsageFile(in: directory.path))?.usage.bytes ?? 0
+        // What is staged is still to be packed: it will be there twice.
+        let spare = spareBytes.saturatingSubtract(used) / 2
+        let rooms: [(bytes: UInt64, limit: DirectoryLimits.Limit)] = [
+            (limits.totalContentBytes.saturatingSubtract(bundles.saturatingAdd(used)), .totalBytes),
+            (limits.bundleContentBytes.saturatingSubtract(used), .bundleBytes), (spare, .freeBytes),
+        ]
+        return rooms.min { $0.bytes < $1.bytes } ?? rooms[0]
+    }
+
+    private var spareBytes: UInt64 {
+        guard limits.freeBytes > 0, let free = FileSystem.freeBytes(ofVolumeAt: directory.path) else {
+            return .max
         }
-        var granted = ask(verifies: true)
-        if granted == nil, Instant.now < deadline {
-            let patience = state.withLock { state in
-                // A test with many stores is held up no longer than one with a single one.
-                let end = state.patienceEnd ?? Instant.now.advanced(bySeconds: Self.patience)
-                state.patienceEnd = end
-                return min(deadline, end)
-            }
-            granted = Self.waiting(until: patience) {
-                ask(verifies: false)
-            } whether: {
-                directory.maySoonHave(minimum.saturatingSubtract(now.claim), besides: spool)
-            }
-        }
-        guard let granted else { return free }
-        state.withLock { state in
-            state.claim = max(state.claim, granted)
-            state.content = granted
-        }
-        return granted - now.used
+        return free.saturatingSubtract(limits.contentFreeBytes)
     }
 
     /// Takes room, if there is that much.
-    package func take(_ bytes: UInt64, until deadline: Instant = .now) -> Bool {
-        guard reserve(bytes, until: deadline) >= bytes else { return false }
-        state.withLock { $0.used = $0.used.saturatingAdd(bytes) }
-        return true
+    package func take(_ bytes: UInt64) -> Bool {
+        state.withLock { state in
+            guard available(for: bytes, &state) >= bytes else { return false }
+            state.used = state.used.saturatingAdd(bytes)
+            return true
+        }
     }
 
     /// Gives back what was taken.
     package func giveBack(_ bytes: UInt64) {
         state.withLock { $0.used = $0.used.saturatingSubtract(bytes) }
-    }
-
-    /// Gives back what was asked for and is not needed.
-    package func settle() {
-        let now = state.withLock(\.self)
-        let needed = max(now.used, min(Spool.ordinaryClaim, limits.totalBytes / 256))
-        guard now.claim > needed, (try? directory.reduce(now.claim, of: spool, to: needed)) != nil else {
-            return
-        }
-        state.withLock { state in
-            state.claim = needed
-            state.content = min(state.content, needed)
-        }
     }
 }

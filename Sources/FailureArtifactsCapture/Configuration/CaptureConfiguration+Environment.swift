@@ -37,8 +37,7 @@ extension CaptureConfiguration {
             discoversStores: reader.value(
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
-            ) { ["on": true, "off": false][$0] },
-            sharesIdenticalStores: SharedStores.isWanted(&reader))
+            ) { ["on": true, "off": false][$0] })
         configuration.capturesPassingTests = reader.value(
             of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
             described: \.rawValue
@@ -65,7 +64,7 @@ extension CaptureConfiguration {
 
     private init(
         mode: Mode, directory: URL, limits: DirectoryLimits, maximumStatements: Int,
-        discoversStores: Bool, sharesIdenticalStores: Bool
+        discoversStores: Bool
     ) {
         self.mode = mode
         self.directory = directory
@@ -77,7 +76,6 @@ extension CaptureConfiguration {
         minimumFreeBytes = limits.freeBytes
         self.maximumStatements = maximumStatements
         self.discoversStores = discoversStores
-        self.sharesIdenticalStores = sharesIdenticalStores
     }
 
     /// A directory of bundles with the configured readers.

@@ -74,11 +74,6 @@ public struct CaptureConfiguration: Sendable, Equatable {
     ///
     /// Where there are fewer, stores are described, not copied.
     public var minimumFreeBytes: UInt64
-    /// Whether a store that an earlier bundle of the directory holds, byte for byte, is not stored again:
-    /// `FAILURE_ARTIFACTS_SHARE_STORES`, `on` or `off`; by default it is.
-    ///
-    /// Such a bundle can be read only with the other one beside it.
-    public var sharesIdenticalStores: Bool
     /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
     /// Who may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default their owner alone.

@@ -69,9 +69,7 @@ extension Capture {
             let expected = found.store.expectedBytes
             // For what is too large anyway nothing need be left.
             var maximum =
-                expected.least > configuration.maximumStoreBytes
-                ? expected.least
-                : room.reserve(expected.most, atLeast: expected.least, until: deadline)
+                expected > configuration.maximumStoreBytes ? expected : room.available(for: expected)
             var snapshotter = Snapshotter(
                 timeLimit: configuration.timeLimitPerStore,
                 maximumBytes: min(configuration.maximumStoreBytes, maximum))
@@ -95,7 +93,7 @@ extension Capture {
             if let bytes = snapshot.excessiveBytes, bytes > maximum,
                 bytes <= configuration.maximumStoreBytes
             {
-                maximum = room.reserve(bytes, until: deadline)
+                maximum = room.available(for: bytes)
                 if maximum >= bytes {
                     snapshotter.maximumBytes = min(configuration.maximumStoreBytes, maximum)
                     snapshot = snapshotter.capture(source, to: targets)
@@ -111,7 +109,7 @@ extension Capture {
             let spooled = store.spooledEntries.reduce(0) { bytes, entry in
                 bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
             }
-            guard room.take(spooled, until: deadline) else {
+            guard room.take(spooled) else {
                 for entry in store.spooledEntries { try? FileSystem.remove(spool.file(ofEntry: entry)) }
                 return leaveOut(
                     found,
@@ -347,12 +345,8 @@ extension Capture {
 }
 
 extension DiscoveredStore {
-    /// How many bytes its copies will have, as far as its files tell.
-    fileprivate var expectedBytes: (least: UInt64, most: UInt64) {
-        guard let path else { return (0, 0) }
-        let database = FileSystem.regularFile(path)?.size ?? 0
-        let wal = FileSystem.regularFile(path + "-wal")?.size ?? 0
-        // The committed state may be copied too, and the history has what is in the WAL.
-        return (database, 2 * database + 3 * wal)
+    /// The bytes that its copy has at least, as far as its file tells.
+    fileprivate var expectedBytes: UInt64 {
+        path.flatMap { FileSystem.regularFile($0)?.size } ?? 0
     }
 }

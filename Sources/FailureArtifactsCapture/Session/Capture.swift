@@ -202,7 +202,6 @@ final class Capture: Sendable {
         withoutFileSizeSignal {
             body()
             spoolAttachments()
-            room.settle()
             for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
             state.withLock { $0.scratch = [] }
             record(describe())
@@ -313,8 +312,7 @@ final class Capture: Sendable {
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
         try directory.publish(
-            metadata, from: spool, within: configuration.limits,
-            sharing: configuration.sharesIdenticalStores, date: date
+            metadata, from: spool, within: configuration.limits, date: date
         ) { warning in
             state.withLock { $0.publishingProblems.append(warning) }
         }

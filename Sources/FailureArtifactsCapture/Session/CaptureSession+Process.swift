@@ -14,8 +14,7 @@ extension CaptureSession {
         guard directory.hasHiddenFiles else { return }
         let sweep = { @Sendable [self] in
             let result = Salvage(
-                of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
-                sharing: configuration.sharesIdenticalStores
+                of: directory, limits: configuration.limits, redactions: configuration.redactionRules
             ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }

@@ -9,8 +9,6 @@ struct PruneCandidate: Sendable {
     let bytes: UInt64
     /// When it was captured, in milliseconds since 1970; where it does not say, when its file was written.
     let date: Int64
-    /// The bundles beside it, by their names, that hold stores of it.
-    let holders: Set<String>
     /// What is said of it.
     let line: BundleLine
 
@@ -22,7 +20,6 @@ struct PruneCandidate: Sendable {
         file = ArtifactsDirectory.BundleFile(name: Path.name(of: path), identity: status.identity)
         bytes = status.size
         date = ReportTime.milliseconds(of: metadata.capture.at) ?? status.modified / 1_000_000
-        holders = Self.holders(of: metadata).subtracting([Path.name(of: path)])
         line = BundleLine(metadata, location: BundleLocation(path: path), bytes: status.size)
     }
 
@@ -31,10 +28,5 @@ struct PruneCandidate: Sendable {
         let milliseconds = (date % 1000 + 1000) % 1000
         return Timestamp(seconds: (date - milliseconds) / 1000, milliseconds: Int32(milliseconds))
             .description
-    }
-
-    /// The bundles, by their names, that hold what a bundle refers to.
-    static func holders(of metadata: BundleMetadata) -> Set<String> {
-        Set((metadata.sharedEntries ?? []).filter(\.namesAFile).map(\.bundle))
     }
 }

@@ -64,21 +64,4 @@ struct PruneScan {
         }
         return try BundleMetadata(in: archive, of: path)
     }
-
-    /// The bundles of one directory that others refer to.
-    ///
-    /// - Parameters:
-    ///   - names: The others.
-    ///   - directory: Where all are.
-    ///   - limits: How much is read.
-    /// - Returns: Their names.
-    static func holders(of names: [String], in directory: String, limits: ZipLimits) -> Set<String> {
-        names.reduce(into: []) { holders, name in
-            // What can't be read refers to nothing that could be read.
-            guard let metadata = try? metadata(of: Path.join(directory, name), limits: limits) else {
-                return
-            }
-            holders.formUnion(PruneCandidate.holders(of: metadata))
-        }
-    }
 }

@@ -51,8 +51,9 @@ struct StoreText {
     private static func state(of store: BundleMetadata.Store, in metadata: BundleMetadata) -> [String] {
         var lines: [String] = []
         func place(_ entry: String) -> String {
-            metadata.sharedEntry(named: entry).map { ", the same as \($0.bundleEntry) in \($0.bundle)" }
-                ?? ""
+            metadata.sharedEntry(named: entry).map {
+                ", which is not here but in \($0.bundle), as \($0.bundleEntry)"
+            } ?? ""
         }
         if let entry = store.entry {
             lines.append(

@@ -29,7 +29,6 @@ extension FailureDetail {
         omittedStores = max(0, metadata.stores.count - limits.stores)
         for store in metadata.stores.prefix(limits.stores) {
             var detail = StoreDetail(store)
-            detail.shared = store.entry.flatMap { metadata.sharedEntry(named: $0) }
             detail.readStatements(of: bundle, limits)
             if let choice = choices.first(where: { !$0.isCommitted && $0.name == store.name }) {
                 detail.readCopy(

@@ -25,8 +25,6 @@ enum AttachmentPreview: Sendable {
 /// A store of a failure.
 struct StoreDetail: Sendable {
     let store: BundleMetadata.Store
-    /// The other bundle that holds its copy; nil where its own does.
-    var shared: BundleMetadata.SharedEntry?
     var tables: [TableDetail] = []
     var omittedTables = 0
     var changes: [TransactionDetail] = []

@@ -223,8 +223,8 @@ struct StoreSection {
     // MARK: - Commands
 
     private var commands: String {
-        guard let ownEntry = store.entry else { return "" }
-        let path = ShellWord.quoted(self.bundle.description)
+        guard let entry = store.entry else { return "" }
+        let path = ShellWord.quoted(bundle.description)
         let option = isFirst ? "" : " --store " + ShellWord.quoted(store.name)
         var lines = ["failure-artifacts open \(path)\(option)"]
         let query =
@@ -235,10 +235,6 @@ struct StoreSection {
             lines.append("failure-artifacts history \(path)\(option)")
             lines.append("failure-artifacts open \(path) --at -2\(option)")
         }
-        // Another bundle may hold it.
-        let shared = detail.shared.flatMap { $0.namesAFile ? $0 : nil }
-        let bundle = shared.map { self.bundle.sibling(named: $0.bundle) } ?? self.bundle
-        let entry = shared?.bundleEntry ?? ownEntry
         if bundle.inner == nil {
             let (path, file) = (ShellWord.quoted(bundle.path), ShellWord.quoted(entry))
             lines.append(

@@ -18,16 +18,14 @@ final class RunSalvage: Sendable {
     ///   - readers: Who may read them.
     ///   - limits: What it may hold.
     ///   - redactions: What must not get into bundles.
-    ///   - isSharing: Whether stores are left out that earlier bundles hold.
     ///   - timeLimit: Of the command, in seconds; nil for none.
     init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
-        isSharing: Bool = false, timeLimit: Double?
+        timeLimit: Double?
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
-        salvage = Salvage(
-            of: self.directory, limits: limits, redactions: redactions, sharing: isSharing)
+        salvage = Salvage(of: self.directory, limits: limits, redactions: redactions)
     }
 
     /// How many failures of this run have left no bundle, for want of room.

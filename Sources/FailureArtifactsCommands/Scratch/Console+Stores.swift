@@ -31,9 +31,7 @@ extension Console {
     ) throws -> Result {
         guard let size = bundle.size(ofEntry: choice.entry),
             let cache = StoreCache(environment: environment), cache.keeps(size: size),
-            // What another bundle holds is kept under its key, as long as it is that bundle.
-            let content = try? bundle.content(ofEntry: choice.entry, scratchDirectory: scratch),
-            let key = cache.key(of: content), let lease = cache.lease()
+            let key = cache.key(ofEntry: choice.entry, in: bundle), let lease = cache.lease()
         else { return try body(bundle.extract(choice, below: scratch)) }
 
         interruption.add(directory: lease.directory)

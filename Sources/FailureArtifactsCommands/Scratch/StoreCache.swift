@@ -58,11 +58,14 @@ struct StoreCache {
 
     /// What a store is kept under: another bundle, or the same one written anew, never has the same key.
     ///
-    /// - Parameter bundle: The bundle that has it, and its entry.
-    /// - Returns: A file name; nil where the bundle's file is gone.
-    func key(of bundle: BundleReader.EntryContent) -> String? {
-        let entry = bundle.entry
-        guard let file = try? FileSystem.status(of: bundle.location.path) else { return nil }
+    /// - Parameters:
+    ///   - name: The entry with the store.
+    ///   - bundle: The bundle.
+    /// - Returns: A file name; nil if there is no such entry, or the bundle's file is gone.
+    func key(ofEntry name: String, in bundle: BundleReader) -> String? {
+        guard let entry = bundle.archive.entry(named: name),
+            let file = try? FileSystem.status(of: bundle.location.path)
+        else { return nil }
         var facts = [
             entry.name, bundle.location.inner ?? "", String(file.size), String(file.modified),
         ]

@@ -87,7 +87,7 @@ struct ExtractCommand: Command {
                     scratch: scratch, console)
                 return .done
             }
-            try bundle.checkTotalSize()
+            try bundle.archive.checkTotalSize()
             try prepare(directory)
             if !rules.isEmpty {
                 let files = RedactedFiles(of: bundle, rules, in: directory, scratch: scratch)
@@ -105,14 +105,9 @@ struct ExtractCommand: Command {
                 try bundle.archive.extract(entry, toNewFile: file)
                 try report(file, size: entry.size, console)
             }
-            for entry in bundle.metadata.entries where bundle.archive.entry(named: entry) == nil {
-                // What is missing without being elsewhere is for `verify` to say.
-                guard let shared = bundle.metadata.sharedEntry(named: entry) else { continue }
-                try Self.check(entry, of: bundle.location)
-                let file = Path.join(directory, entry)
-                try FileSystem.createDirectory(Path.directory(of: file), permissions: 0o777)
-                try bundle.extract(entryNamed: entry, toNewFile: file)
-                try report(file, size: shared.bytes, console)
+            // The rest is written all the same. Other missing entries are for `verify` to report.
+            for entry in bundle.metadata.entries where bundle.metadata.sharedEntry(named: entry) != nil {
+                _ = try bundle.entry(named: entry)
             }
             return .done
         }
@@ -213,15 +208,11 @@ struct ExtractCommand: Command {
 
     /// The archive's reader refuses such names already; here is where they would do harm.
     private static func check(_ entry: ZipEntry, of bundle: BundleLocation) throws {
-        try check(entry.name, of: bundle)
-    }
-
-    private static func check(_ name: String, of bundle: BundleLocation) throws {
-        let parts = withoutSlash(name).split(separator: "/", omittingEmptySubsequences: false)
+        let parts = withoutSlash(entry.name).split(separator: "/", omittingEmptySubsequences: false)
         guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {
             throw BundleError(
                 bundle.description,
-                .archive(ZipError(archive: bundle.description, entry: name, reason: .unsafeName)))
+                .archive(ZipError(archive: bundle.description, entry: entry.name, reason: .unsafeName)))
         }
     }
 

@@ -114,8 +114,6 @@ struct MergeCommand: Command {
     ) throws -> ExitCode {
         var log = try MergeLog.Writer(directory: directory)
         let (workspace, target) = (merged.workspace, FileSystem.realPath(of: directory))
-        let sources = paths.compactMap { FileSystem.realPath(of: $0) }
-        var dependents: [Dependent] = []
         let code = try console.readSources(
             at: paths, task: "Merging",
             { source, location -> Incoming? in
@@ -124,92 +122,30 @@ struct MergeCommand: Command {
                 if let target, FileSystem.realPath(of: folder) == target { return nil }
                 let archive = try source.open(location, scratchDirectory: scratch)
                 let bytes = try source.size(of: location)
-                let bundle = try BundleReader(location, archive: archive)
+                let metadata = try BundleReader(location, archive: archive).metadata
                 let file = Path.join(workspace, String(UInt64.random(in: 0 ... .max), radix: 16))
-                let problem: String?
-                do {
-                    if let alone = try Self.standalone(bundle, at: file, besides: sources, scratch) {
-                        let archive = try ZipArchive(path: file)
-                        let bytes = FileSystem.regularFile(file)?.size ?? 0
-                        return Incoming(
-                            file: file, location: location,
-                            identity: BundleIdentity(archive, bytes: bytes), metadata: alone,
-                            bytes: bytes)
-                    }
-                    problem = nil
-                } catch let error as BundleError {
-                    // What else is in it may be looked at.
-                    guard case .sharedEntry = error.reason else { throw error }
-                    problem = error.description
-                }
                 try source.copy(location, toNewFile: file)
                 return Incoming(
                     file: file, location: location, identity: BundleIdentity(archive, bytes: bytes),
-                    metadata: bundle.metadata, bytes: bytes, problem: problem)
+                    metadata: metadata, bytes: bytes)
             },
             { incoming in
                 guard let incoming else { return }
-                if let problem = incoming.problem { try console.warn(problem) }
                 do {
-                    let name = try place(incoming, into: &merged, &occurrences, &counts, &log)
-                    if incoming.metadata.sharedEntries != nil, incoming.problem == nil {
-                        dependents.append(Dependent(name: name, location: incoming.location))
-                    }
+                    try place(incoming, into: &merged, &occurrences, &counts, &log)
                 } catch {
                     // The next one would not fare better.
                     throw UnusableOutput(reason: error)
                 }
             })
-        for dependent in dependents { try complete(dependent, workspace, scratch, console) }
         try log.finish()
         return code
-    }
-
-    /// Writes a bundle with what it refers to, unless that is merged too.
-    ///
-    /// - Parameters:
-    ///   - bundle: The bundle.
-    ///   - file: Where.
-    ///   - sources: All that is merged, as paths without links.
-    ///   - scratch: A directory for what is inside other zips.
-    /// - Returns: What the new one says; nil where it was not written.
-    /// - Throws: That another bundle is missing.
-    private static func standalone(
-        _ bundle: BundleReader, at file: String, besides sources: [String], _ scratch: String
-    ) throws -> BundleMetadata? {
-        var areMerged = true
-        for shared in bundle.metadata.sharedEntries ?? [] {
-            let holder = try bundle.content(ofEntry: shared.entry, scratchDirectory: scratch).location
-            let path = FileSystem.realPath(of: holder.path) ?? holder.path
-            areMerged = areMerged && sources.contains { path == $0 || path.hasPrefix($0 + "/") }
-        }
-        return areMerged ? nil : try StandaloneBundle.write(bundle, to: file, scratch: scratch)
-    }
-
-    /// Puts into a bundle what it refers to, where that has another name here than it had.
-    private func complete(
-        _ dependent: Dependent, _ workspace: String, _ scratch: String, _ console: Console
-    ) throws {
-        let path = Path.join(directory, dependent.name)
-        let placed = try BundleReader(BundleLocation(path: path), scratchDirectory: scratch)
-        let isComplete = (placed.metadata.sharedEntries ?? []).allSatisfy { shared in
-            (try? placed.content(ofEntry: shared.entry, scratchDirectory: scratch)) != nil
-        }
-        if isComplete { return }
-        do {
-            let origin = try BundleReader(dependent.location, scratchDirectory: scratch)
-            let file = Path.join(workspace, "standalone.zip")
-            _ = try StandaloneBundle.write(origin, to: file, scratch: scratch)
-            try FileSystem.rename(file, to: path)
-        } catch let error as BundleError {
-            try console.warn(error.description)
-        }
     }
 
     private func place(
         _ incoming: Incoming, into merged: inout MergedDirectory, _ occurrences: inout [Occurrence],
         _ counts: inout Counts, _ log: inout MergeLog.Writer
-    ) throws -> String {
+    ) throws {
         let placement = try merged.place(
             incoming.file, named: incoming.location.name, incoming.identity)
         let container = Occurrence.container(of: incoming.location)
@@ -225,13 +161,12 @@ struct MergeCommand: Command {
             line.identical = true
         }
         try log.append(line)
-        if line.identical == true { return placement.name }
+        if line.identical == true { return }
         occurrences.append(
             Occurrence(
                 incoming.metadata,
                 location: BundleLocation(path: Path.join(directory, placement.name)),
                 container: container, bytes: incoming.bytes))
-        return placement.name
     }
 
     /// A bundle that is in the directory.
@@ -248,15 +183,6 @@ struct MergeCommand: Command {
         let identity: BundleIdentity
         let metadata: BundleMetadata
         let bytes: UInt64
-        /// Why what it refers to cannot be had.
-        var problem: String?
-    }
-
-    /// A bundle in the directory that refers to what another one holds.
-    private struct Dependent {
-        let name: String
-        /// Where it comes from.
-        let location: BundleLocation
     }
 
     /// What was done.

@@ -17,9 +17,6 @@ struct PruneCommand: Command {
             all limits that are given; at least one has to be. A bundle's age is that of its capture, not of \
             its file. A line for each that is removed, as list has it, and then how many were and what is left.
 
-            A bundle that holds stores of others (FAILURE_ARTIFACTS_SHARE_STORES) counts and stays as long as \
-            one of them does, however old it is.
-
             Nothing else is touched: zips that are no bundles, or are damaged, of which a warning tells, other \
             files, links and what they lead to, and hidden folders. Tests may be running: bundles that they \
             make meanwhile stay, and there is room for as many more as were removed.
@@ -46,12 +43,7 @@ struct PruneCommand: Command {
         var code = ExitCode.done
         let bundles = try bundles(console, &code)
         let plan = PrunePlan(bundles, within: limits, now: Timestamp.now.nanoseconds / 1_000_000)
-        if plan.isOverLimits {
-            try console.warn(
-                "The newest bundle is within the limits, but not together with those that hold stores of it: "
-                    + "they stay too.")
-        }
-        let pruning = isDryRun ? nil : Pruning(plan, limits: console.limits.archive)
+        let pruning = isDryRun ? nil : Pruning(plan)
         let removed = plan.removed.filter { pruning?.removed.contains($0.path) ?? true }
         let gone = pruning?.gone.count ?? 0
         try report(

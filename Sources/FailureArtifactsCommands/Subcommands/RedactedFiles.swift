@@ -58,8 +58,6 @@ struct RedactedFiles {
             try copy(readMe)
             work.files.append(readMe)
         }
-        // All files are here.
-        metadata.sharedEntries = nil
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         try FileSystem.write(metadata.json(), toNewFile: file(BundleMetadata.entryName))
         for entry in [BundleMetadata.entryName] + work.files {
@@ -137,19 +135,11 @@ struct RedactedFiles {
 
     /// The path of an entry's file, in a directory that exists.
     private func file(_ entry: String) throws -> String {
-        // Names that lead elsewhere are refused by the archive's reader, and this one's are from the metadata.
-        let isShared = bundle.metadata.sharedEntry(named: entry) != nil && Self.isSafe(entry)
-        guard bundle.archive.entry(named: entry) != nil || isShared else {
-            throw BundleError(bundle.location.description, .missingEntry(entry))
-        }
+        // The metadata may name anything. The archive's reader refuses names that lead elsewhere.
+        _ = try bundle.entry(named: entry)
         let path = Path.join(directory, entry)
         try FileSystem.createDirectory(Path.directory(of: path), permissions: 0o777)
         return path
-    }
-
-    private static func isSafe(_ entry: String) -> Bool {
-        !entry.split(separator: "/", omittingEmptySubsequences: false)
-            .contains { $0.isEmpty || $0 == "." || $0 == ".." }
     }
 
     private func redact(_ entry: String) throws -> StoreRedactor.Result {

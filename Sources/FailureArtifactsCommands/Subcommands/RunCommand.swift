@@ -127,8 +127,7 @@ struct RunCommand: Command {
         var reader = EnvironmentReader(console.environment)
         let salvage = RunSalvage(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: rules, isSharing: SharedStores.isWanted(&reader),
-            timeLimit: timeLimit)
+            redactions: rules, timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = salvage.beforehand()
         if !earlier.bundles.isEmpty {

@@ -37,12 +37,11 @@ struct SweepCommand: Command {
         var reader = EnvironmentReader(ProcessEnvironment.variables)
         let limits = DirectoryLimits(&reader)
         let readers = BundleReaders(&reader)
-        let isSharing = SharedStores.isWanted(&reader)
         for warning in reader.warnings { try console.warn(warning) }
         let rules = try console.redactionFile(redactions).map { try RedactionRules(file: $0) }
         let result = Salvage(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
-            redactions: rules ?? RedactionRules(), sharing: isSharing
+            redactions: rules ?? RedactionRules()
         ).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(

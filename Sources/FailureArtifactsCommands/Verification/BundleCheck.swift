@@ -50,13 +50,6 @@ struct BundleCheck: Encodable, Equatable {
             if case .system(let failure) = error.reason { throw failure }
             metadataProblem = error
         }
-        do {
-            try reader?.checkTotalSize()
-        } catch {
-            ok = false
-            problems = [error.description + " " + ReadingLimits.hint]
-            return
-        }
         // A store is decompressed once, for its checksum and for SQLite.
         let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
         var findings: [String] = []
@@ -98,14 +91,13 @@ struct BundleCheck: Encodable, Equatable {
                 }
             }
         }
-        for entry in reader?.metadata.allEntries ?? [] where archive.entry(named: entry) == nil {
-            if let reader, reader.metadata.sharedEntry(named: entry) != nil {
-                findings += try checkShared(
-                    entry, stores[entry] ?? [], of: reader, scratch: scratch, limits)
-                continue
+        for entry in reader?.metadata.entries ?? [] {
+            do {
+                _ = try reader?.entry(named: entry)
+            } catch {
+                let problem = error.description
+                if !problems.contains(problem) { problems.append(problem) }
             }
-            let problem = BundleError(location.description, .missingEntry(entry)).description
-            if !problems.contains(problem) { problems.append(problem) }
         }
         problems += findings
         ok = problems.isEmpty
@@ -141,29 +133,6 @@ struct BundleCheck: Encodable, Equatable {
         }
     }
 
-    /// Reads what another bundle holds.
-    private mutating func checkShared(
-        _ entry: String, _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
-        _ limits: UntrustedLimits
-    ) throws -> [String] {
-        do throws(BundleError) {
-            if !choices.isEmpty {
-                return try check(choices, of: bundle, scratch: scratch, limits)
-            }
-            let content = try bundle.content(ofEntry: entry, scratchDirectory: scratch)
-            do {
-                try content.archive.read(content.entry) { (_) throws(SystemError) in }
-            } catch {
-                throw BundleError(content.location.description, .archive(error))
-            }
-            return []
-        } catch {
-            if case .system(let failure) = error.reason { throw failure }
-            if !problems.contains(error.description) { problems.append(CommandError(error).description) }
-            return []
-        }
-    }
-
     /// Rebuilds the first state of a store's history; those after it take less.
     private mutating func checkHistory(
         of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits
@@ -182,13 +151,5 @@ struct BundleCheck: Encodable, Equatable {
             if case .system(let failure) = error.reason { throw failure }
             if !problems.contains(error.description) { problems.append(CommandError(error).description) }
         }
-    }
-}
-
-extension BundleMetadata {
-    /// The entries that it names: also those that are said to be in another bundle, and that nothing refers to.
-    fileprivate var allEntries: [String] {
-        let named = Set(entries)
-        return entries + (sharedEntries ?? []).map(\.entry).filter { !named.contains($0) }
     }
 }

@@ -14,9 +14,7 @@ extension BundleReader {
         of store: BundleMetadata.Store
     ) throws(BundleError) -> [StatementRecord] {
         guard let name = store.statements?.entry else { return [] }
-        guard let entry = archive.entry(named: name) else {
-            throw BundleError(location.description, .missingEntry(name))
-        }
+        let entry = try entry(named: name)
         let bytes: [UInt8]
         do {
             bytes = try archive.contents(of: entry, limit: Self.statementsLimit)

@@ -7,8 +7,6 @@ package struct BundleReader: Sendable {
     package let location: BundleLocation
     package let archive: ZipArchive
     package let metadata: BundleMetadata
-    /// What holds entries that this one has not.
-    let siblings = SiblingArchives()
 
     /// Opens a bundle and reads its metadata.
     ///
@@ -34,6 +32,21 @@ package struct BundleReader: Sendable {
         self.archive = archive
     }
 
+    /// Finds an entry.
+    ///
+    /// - Parameter name: The entry's name, as the metadata gives it.
+    /// - Returns: The entry. Its content is not read yet.
+    /// - Throws: That there is no such entry, or that an older version left it in another bundle.
+    package func entry(named name: String) throws(BundleError) -> ZipEntry {
+        if let entry = archive.entry(named: name) { return entry }
+        throw BundleError(
+            location.description,
+            metadata.sharedEntry(named: name).map { .sharedEntry($0) } ?? .missingEntry(name))
+    }
+
+    /// The size of an entry's content in bytes, not compressed; nil if there is no such entry.
+    package func size(ofEntry name: String) -> UInt64? { archive.entry(named: name)?.size }
+
     /// Copies an entry to a new file.
     ///
     /// - Parameters:
@@ -41,11 +54,11 @@ package struct BundleReader: Sendable {
     ///   - path: A file that does not exist.
     /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
     package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
-        let content = try content(ofEntry: name, scratchDirectory: Path.directory(of: path))
+        let entry = try entry(named: name)
         do {
-            try content.archive.extract(content.entry, toNewFile: path)
+            try archive.extract(entry, toNewFile: path)
         } catch {
-            throw BundleError(content.location.description, zip: error)
+            throw BundleError(location.description, zip: error)
         }
     }
 

@@ -17,17 +17,22 @@ struct Place: ~Copyable {
 
     deinit { try? FileSystem.remove(root) }
 
-    /// The account as it is in the file.
-    var account: DirectoryAccount? {
-        try? AccountFile(in: root, creating: false).account()
+    /// The path of the file with the directory's usage.
+    var usageFile: String { Path.join(root, UsageFile.name) }
+
+    /// The usage as the file has it; nil if it has none.
+    var usage: DirectoryUsage? {
+        (try? FileSystem.contents(ofFile: usageFile)).flatMap {
+            DirectoryUsage(text: String(decoding: $0, as: UTF8.self))
+        }
     }
 
-    /// What the file should say.
+    /// Compares the file with a listing.
     func check(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let account = try #require(account, sourceLocation: sourceLocation)
-        let usage = try directory.usage()
+        let usage = try #require(usage, sourceLocation: sourceLocation)
+        let listed = try directory.usage()
         #expect(
-            account.bundles + account.captures == usage.bundles && account.bytes == usage.bytes,
+            usage.bundles == listed.bundles && usage.bytes == listed.bytes,
             sourceLocation: sourceLocation)
     }
 
@@ -48,15 +53,13 @@ struct Place: ~Copyable {
     /// Makes a bundle of one store.
     @discardableResult
     func publish(
-        _ content: [UInt8], as entry: String = "stores/a.sqlite", limits: DirectoryLimits,
-        sharing: Bool = false
+        _ content: [UInt8], as entry: String = "stores/a.sqlite", limits: DirectoryLimits
     ) throws -> BundleReader {
         let room = try SpoolRoom(in: directory, within: limits)
         defer { directory.discard(room.spool) }
         guard room.take(UInt64(content.count)) else { throw NoRoom(limit: room.limit) }
         try FileSystem.write(content, toNewFile: room.spool.path(ofEntry: entry))
-        let path = try directory.publish(
-            metadata([entry]), from: room.spool, within: limits, sharing: sharing)
+        let path = try directory.publish(metadata([entry]), from: room.spool, within: limits)
         return try BundleReader(BundleLocation(path: path), scratchDirectory: root)
     }
 

@@ -115,8 +115,7 @@ import Testing
         if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
         let spool = try world.leaveSpool(taker: world.sweeper, kinds: [.termination])
         let metadata = try #require(spool.metadata)
-        _ = try world.directory.publish(
-            BundlePacker.pack(metadata, from: spool), of: spool, world.test, within: world.limits)
+        _ = try world.directory.publish(metadata, from: spool, within: world.limits)
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
@@ -140,10 +139,9 @@ import Testing
     @Test func whatIsMadeAlreadyCountsOnce() throws {
         let world = try World()
         let spool = try world.leaveSpool()
-        #expect(try world.directory.usage().bundles == 1)
+        #expect(try world.directory.usage().bundles == 0)
         let metadata = try #require(spool.metadata)
-        _ = try world.directory.publish(
-            BundlePacker.pack(metadata, from: spool), of: spool, world.test, within: world.limits)
+        _ = try world.directory.publish(metadata, from: spool, within: world.limits)
         #expect(try world.directory.usage().bundles == 1)
     }
 

@@ -19,22 +19,12 @@ import Testing
 
     @discardableResult
     private func bundle(
-        _ name: String, hours: Double, size: Int = 0, at: String? = nil, sharing holders: [String] = [],
-        in fixture: borrowing Fixture
+        _ name: String, hours: Double, size: Int = 0, at: String? = nil, in fixture: borrowing Fixture
     ) throws -> String {
         let now = Timestamp.now
         let time = Timestamp(seconds: now.seconds - Int64(hours * 3600))
-        let shared = holders.enumerated().map { number, holder in
-            """
-            {"entry": "stores/s\(number).sqlite", "bundle": "\(holder)", "bundleEntry": "stores/a.sqlite",
-             "bytes": 1, "crc32": "00000000"}
-            """
-        }
         let metadata = Metadata.plain(test: "test", message: "m")
             .replacing("2026-11-21T07:08:09.123Z", with: at ?? time.description)
-            .replacing(
-                "\"attachments\": []",
-                with: "\"sharedEntries\": [\(shared.joined(separator: ","))], \"attachments\": []")
         let filler = (0..<size).map { _ in UInt8.random(in: 0...255) }
         let path = try fixture.zip(
             "b/" + name, [("metadata.json", Array(metadata.utf8)), ("attachments/x", filler)])
@@ -175,8 +165,7 @@ import Testing
                 "Removed 5 of 5 bundles, \(try #require(sizeText(outcome))); 0 remain, 0 B.\n"))
         let after = try everything(in: fixture.directory)
         #expect(before.subtracting(after) == Set((0..<5).map { "b/\($0).zip" }))
-        // The account is there now, as for every directory with a hidden one, and the note was of nothing.
-        #expect(after.subtracting(before).subtracting(["b/.budget"]).isEmpty)
+        #expect(after.subtracting(before).isEmpty)
         for name in ["corrupt", "outer", "notes", "newer"] {
             #expect(
                 outcome.error.split(separator: "\n").count {
@@ -191,12 +180,9 @@ import Testing
         outcome.output.split(separator: "bundles, ").last?.split(separator: ";").first
     }
 
-    /// All paths in a directory; notes on shared stores aside.
+    /// All paths in a directory.
     private func everything(in directory: String) throws -> Set<String> {
-        Set(
-            try FileManager.default.subpathsOfDirectory(atPath: directory).filter {
-                !$0.contains(".stores")
-            })
+        Set(try FileManager.default.subpathsOfDirectory(atPath: directory))
     }
 
     @Test func `A directory of somebody else's gets no files of ours`() throws {
@@ -211,54 +197,9 @@ import Testing
                     status: 0, output: "Removed 0 of 0 bundles, 0 B; 0 remain, 0 B.\n", error: ""))
     }
 
-    // MARK: Shared stores
-
-    @Test(arguments: [
-        // The oldest holds stores of the second: it counts, and stays however old it is.
-        (["--max-bundles", "3"], "014"), (["--max-bundles", "2"], "0"), (["--max-bundles", "1"], "0"),
-        (["--max-age", "3h"], "014"), (["--max-age", "90m"], "0"), (["--max-bundles", "4"], "0124"),
-    ])
-    func `Who holds the stores of one that stays stays`(options: [String], expected: String) throws {
+    @Test func `Bundles that have come meanwhile stay`() throws {
         let fixture = try Fixture()
-        for number in 0..<5 {
-            try bundle(
-                "\(number).zip", hours: Double(number + 1), sharing: number == 1 ? ["4.zip"] : [],
-                in: fixture)
-        }
-        #expect(run(["prune", fixture.path("b")] + options).status == 0)
-        #expect(try left(fixture).joined() == expected)
-    }
-
-    @Test func `It stays through others, and goes with the last`() throws {
-        let fixture = try Fixture()
-        for (number, holders) in [["1.zip", "3.zip"], ["4.zip"], [], [], ["4.zip"]].enumerated() {
-            try bundle("\(number).zip", hours: Double(number + 1), sharing: holders, in: fixture)
-        }
-        #expect(run("prune", fixture.path("b"), "--max-age", "90m").status == 0)
-        #expect(try left(fixture).joined() == "0134")
-        // The newest is not given up for what it needs, and that is said.
-        let outcome = run("prune", fixture.path("b"), "--max-bundles", "1")
-        #expect(outcome.status == 0 && outcome.error.contains("warning: The newest bundle"))
-        #expect(try left(fixture).joined() == "0134")
-        #expect(run("prune", fixture.path("b"), "--max-bundles", "0").output.contains("Removed 4 of 4"))
-        #expect(try left(fixture) == [])
-    }
-
-    @Test func `Bundles that refer to each other are no trap`() throws {
-        let fixture = try Fixture()
-        try bundle("a.zip", hours: 1, sharing: ["b.zip", "../b/c.zip", "missing.zip"], in: fixture)
-        try bundle("b.zip", hours: 2, sharing: ["a.zip", "b.zip"], in: fixture)
-        try bundle("c.zip", hours: 3, in: fixture)
-        #expect(run("prune", fixture.path("b"), "--max-bundles", "2").status == 0)
-        #expect(try left(fixture) == ["a", "b"])
-        #expect(run("prune", fixture.path("b"), "--max-bundles", "0").status == 0)
-        #expect(try left(fixture) == [])
-    }
-
-    @Test func `A bundle that has come meanwhile keeps what it needs`() throws {
-        let fixture = try Fixture()
-        try bundle("a.zip", hours: 5, sharing: ["b.zip"], in: fixture)
-        for (name, hours) in [("b", 6.0), ("c", 7)] {
+        for (name, hours) in [("a", 5.0), ("b", 6)] {
             try bundle("\(name).zip", hours: hours, in: fixture)
         }
         let candidates = try PruneScan.files(in: fixture.path("b")).compactMap { path in
@@ -270,14 +211,12 @@ import Testing
         }
         let now = Timestamp.now.nanoseconds / 1_000_000
         let plan = PrunePlan(candidates, within: PruneLimits(bundles: 0), now: now)
-        #expect(plan.removed.map(\.name) == ["c.zip", "b.zip", "a.zip"])
-        try bundle("new.zip", hours: 0, sharing: ["a.zip"], in: fixture)
-        let pruning = Pruning(plan, limits: .standard)
-        #expect(try left(fixture) == ["a", "b", "new"])
-        #expect(pruning.removed == [fixture.path("b/c.zip")] && pruning.errors.isEmpty)
-        #expect(
-            pruning.warnings.count == 1 && pruning.warnings[0].contains("/a.zip' stays: it holds stores")
-        )
+        #expect(plan.removed.map(\.name) == ["b.zip", "a.zip"])
+        try bundle("new.zip", hours: 0, in: fixture)
+        let pruning = Pruning(plan)
+        #expect(try left(fixture) == ["new"])
+        #expect(pruning.removed == Set(["a", "b"].map { fixture.path("b/\($0).zip") }))
+        #expect(pruning.errors.isEmpty && pruning.warnings.isEmpty)
     }
 
     // MARK: What is asked for

@@ -13,7 +13,6 @@ extension FuzzTarget {
             Tool.run(["list", path])
             return
         }
-        _ = try scratch.write(try Seeds.holder(), to: Seeds.holderName)
         Tool.runAll(path, scratch)
         guard let locations = try? BundleSource(path: path).locations, locations.count > 1 else {
             return
@@ -22,12 +21,11 @@ extension FuzzTarget {
         Tool.runAll(locations[locations.count - 1].description, scratch)
     }
 
-    /// A `metadata.json`, of a bundle whose other entries are good, as is the bundle that it may refer to.
+    /// A `metadata.json`, of a bundle whose other entries are good.
     static let metadata = FuzzTarget("metadata", seeds: Seeds.descriptions) { bytes, scratch in
         let metadata = try BundleMetadata(json: bytes, of: "a.zip")
         let again = try BundleMetadata(json: metadata.json(), of: "a.zip")
         require(again == metadata, "What was read is not what is written.")
-        _ = try scratch.write(try Seeds.holder(), to: Seeds.holderName)
         let entries = try Seeds.entries(described: bytes)
         Tool.runAll(try Seeds.write(entries, to: scratch.path("a.zip")), scratch)
     }
@@ -86,7 +84,7 @@ enum Tool {
         }
         for name in (try? FileSystem.contents(ofDirectory: scratch.directory)) ?? [] {
             require(
-                ["a.zip", Seeds.holderName, "out"].contains(name),
+                ["a.zip", "out"].contains(name),
                 "'\(name)' is outside of the output directory.")
         }
         for name in (try? FileSystem.contents(ofDirectory: scratch.path("out"))) ?? [] {

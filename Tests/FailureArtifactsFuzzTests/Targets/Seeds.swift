@@ -171,45 +171,24 @@ enum Seeds {
     }
 
     static func bundles() throws -> [[UInt8]] {
-        let bundle = try holder()
+        let bundle = try bytes(of: entries(), level: 6)
         let sharing = try bytes(of: entries(described: try sharingDescription()), level: 6)
         return [
             bundle, try bytes(of: entries(), level: 0),
             try bytes(of: [Entry(name: "inner.zip", bytes: bundle)], level: 0),
             sharing,
-            try bytes(
-                of: [
-                    Entry(name: holderName, bytes: bundle),
-                    // The last by its name; see ``FuzzTarget/bundle``.
-                    Entry(name: "refers.zip", bytes: sharing),
-                ], level: 0),
         ]
     }
 
-    // MARK: A bundle that others refer to
-
-    /// The name of the bundle that those with `sharedEntries` refer to.
-    static let holderName = "holder.zip"
-
-    private static let madeHolder = Result { try bytes(of: entries(), level: 6) }
-
-    /// The bundle of that name: a good one.
-    static func holder() throws -> [UInt8] { try madeHolder.get() }
-
-    /// The metadata of a bundle with two stores more, which the other one holds.
+    /// The metadata of a bundle of format 1.0 that leaves two stores to another bundle.
     private static func sharingDescription() throws -> [UInt8] {
-        let shared = try [
-            ("stores/shared.sqlite", "stores/ledger.sqlite", databases()[1]),
-            ("stores/shared.committed.sqlite", "stores/ledger.committed.sqlite", store().committed),
-        ].map { (entry, other, bytes) in
-            var checksum = Checksum()
-            bytes.withUnsafeBytes { checksum.update($0) }
-            return BundleMetadata.SharedEntry(
-                entry: entry, bundle: holderName, bundleEntry: other, bytes: UInt64(bytes.count),
-                crc32: checksum.value)
+        let shared = ["stores/shared.sqlite", "stores/shared.committed.sqlite"].map { entry in
+            BundleMetadata.SharedEntry(
+                entry: entry, bundle: "other.zip", bundleEntry: "stores/ledger.sqlite", bytes: 8192,
+                crc32: "0123abcd")
         }
         let json = Array(description.utf8)
-        var metadata = try BundleMetadata(json: json, of: holderName)
+        var metadata = try BundleMetadata(json: json, of: "a.zip")
         var store = metadata.stores[0]
         store.name = "shared"
         (store.entry, store.committedEntry) = (shared[0].entry, shared[1].entry)

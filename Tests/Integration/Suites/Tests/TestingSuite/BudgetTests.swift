@@ -10,16 +10,12 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? 0
     }
 
-    /// `own`: a row of `BUDGET_BYTES` random bytes, or with `BUDGET_SAME` of the same ones in every test.
+    /// `own`: a row of `BUDGET_BYTES` random bytes.
     @Test(arguments: 0..<63) func fails(_ number: Int) throws {
         let store = try Connection(try freshPath("own.sqlite"))
         let bytes = Self.number("BUDGET_BYTES")
-        let content =
-            Self.number("BUDGET_SAME") > 0
-            ? "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(bytes / 4)) "
-                + "SELECT group_concat(i * i % 9973) FROM n)"
-            : "randomblob(\(bytes))"
-        try store.execute("CREATE TABLE content (value); INSERT INTO content VALUES (\(content))")
+        try store.execute(
+            "CREATE TABLE content (value); INSERT INTO content VALUES (randomblob(\(bytes)))")
         try store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         Self.note(number)
         Issue.record("budget \(number)")

@@ -1,0 +1,247 @@
+package import FailureArtifactsSystem
+
+/// The number and the total size of the bundles in an artifacts directory.
+package struct DirectoryUsage: Equatable, Sendable {
+    package var bundles: UInt64 = 0
+    /// The size of the bundles' files, in bytes.
+    package var bytes: UInt64 = 0
+    /// The number of failures that a limit left without a bundle, since the file exists.
+    var failuresLeftOut: UInt64 = 0
+
+    init() {}
+
+    /// Lists a directory; one that doesn't exist is empty.
+    init(listing directory: String) throws(SystemError) {
+        do throws(SystemError) {
+            for name in try FileSystem.contents(ofDirectory: directory) where name.hasSuffix(".zip") {
+                // Another process may just have removed it.
+                guard let file = FileSystem.regularFile(Path.join(directory, name)) else { continue }
+                add(bundle: file.size)
+            }
+        } catch {
+            guard error.isNotFound else { throw error }
+        }
+    }
+
+    mutating func add(bundle size: UInt64) {
+        bundles = bundles.saturatingAdd(1)
+        bytes = bytes.saturatingAdd(size)
+    }
+
+    mutating func remove(bundle size: UInt64) {
+        bundles = bundles.saturatingSubtract(1)
+        bytes = bytes.saturatingSubtract(size)
+    }
+
+    // MARK: The file's form
+
+    /// Three decimal numbers and a newline.
+    var text: String { "\(bundles) \(bytes) \(failuresLeftOut)\n" }
+
+    /// Reads the first line of a file; nil if it has another form.
+    ///
+    /// The rest of an earlier, longer line may follow.
+    init?(text: String) {
+        guard let end = text.firstIndex(of: "\n") else { return nil }
+        let numbers = text[..<end].split(separator: " ").map { UInt64($0) }
+        guard numbers.count == 3, let bundles = numbers[0], let bytes = numbers[1],
+            let leftOut = numbers[2]
+        else { return nil }
+        (self.bundles, self.bytes, failuresLeftOut) = (bundles, bytes, leftOut)
+    }
+}
+
+/// The hidden file with the usage of an artifacts directory, locked as long as this value lives.
+///
+/// The numbers are a cache of a listing: a file that is missing or can't be read is made anew, and before a limit
+/// refuses anything the directory is listed. A process holds the lock for microseconds, unless it was stopped. Then
+/// others go on without the lock, and without the file.
+struct UsageFile: ~Copyable {
+    static let name = ".budget"
+    /// The longest time that a process waits for the lock, in seconds.
+    static let patience = 1.0
+
+    /// The usage, as the file or a listing has it.
+    var usage: DirectoryUsage
+    private let directory: String
+    /// The locked file; nil if there is none that can be locked.
+    private let file: File?
+
+    /// Opens and locks the file, and creates it if it is missing.
+    ///
+    /// - Parameter directory: The artifacts directory.
+    /// - Throws: The failure to list the directory.
+    init(in directory: String) throws(SystemError) {
+        let file = Self.lockedFile(at: Path.join(directory, Self.name))
+        let known = Self.usage(in: file)
+        let usage: DirectoryUsage
+        if let known { usage = known } else { usage = try DirectoryUsage(listing: directory) }
+        self.usage = usage
+        self.directory = directory
+        self.file = file
+        if known == nil { save() }
+    }
+
+    deinit { file?.unlock() }
+
+    /// Gives the lock back.
+    consuming func close() {}
+
+    /// Counts the bundles that the directory has now.
+    mutating func recount() throws(SystemError) {
+        var listed = try DirectoryUsage(listing: directory)
+        listed.failuresLeftOut = usage.failuresLeftOut
+        guard listed != usage else { return }
+        usage = listed
+        save()
+    }
+
+    /// Checks that a directory has room for another bundle.
+    ///
+    /// Before it refuses a bundle, it lists the directory.
+    ///
+    /// - Parameters:
+    ///   - size: The size of the bundle, in bytes.
+    ///   - maximum: The greatest size of all bundles, in bytes.
+    ///   - limits: What the directory may hold.
+    /// - Throws: A `SystemError`, the failure to list the directory, or ``LimitReached``.
+    mutating func checkRoom(forBundleOf size: UInt64, upTo maximum: UInt64, _ limits: DirectoryLimits)
+        throws
+    {
+        if exceededLimit(size, maximum, limits) == nil { return }
+        try recount()
+        if let limit = exceededLimit(size, maximum, limits) {
+            throw LimitReached(limit: limit, path: directory, limits: limits)
+        }
+    }
+
+    private func exceededLimit(
+        _ size: UInt64, _ maximum: UInt64, _ limits: DirectoryLimits
+    ) -> DirectoryLimits.Limit? {
+        if usage.bundles >= limits.bundles { return .bundles }
+        return usage.bytes.saturatingAdd(size) > maximum ? .totalBytes : nil
+    }
+
+    /// Writes the usage.
+    ///
+    /// No file is better than a wrong one: the next process lists the directory.
+    func save() {
+        switch file {
+        case .some(let file):
+            do throws(SystemError) {
+                try Array(usage.text.utf8).withBytes { (bytes) throws(SystemError) in
+                    try file.write(bytes, at: 0)
+                }
+            } catch {
+                try? file.resize(to: 0)
+            }
+        case .none: try? FileSystem.removeFile(Path.join(directory, Self.name))
+        }
+    }
+
+    // MARK: The file
+
+    private static func usage(in file: borrowing File?) -> DirectoryUsage? {
+        var bytes = [UInt8](repeating: 0, count: 128)
+        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file?.read(into: buffer, at: 0)
+        }
+        return DirectoryUsage(text: String(decoding: bytes[..<(count ?? 0)], as: UTF8.self))
+    }
+
+    private static func lockedFile(at path: String) -> File? {
+        let deadline = Instant.now.advanced(bySeconds: patience)
+        do throws(SystemError) {
+            while true {
+                let file = try openFile(at: path, until: deadline)
+                guard try lock(file, until: deadline) else {
+                    // The next process doesn't wait for this lock again.
+                    if try isCurrent(file) { try FileSystem.removeFile(path) }
+                    return nil
+                }
+                // Another process may have removed the file meanwhile.
+                if try isCurrent(file) { return file }
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    private static func openFile(at path: String, until deadline: Instant) throws(SystemError) -> File {
+        while true {
+            do {
+                return try File(updating: path)
+            } catch {
+                guard error.isNotFound else { throw error }
+            }
+            do {
+                return try File(creating: path)
+            } catch {
+                guard error.isAlreadyExists, Instant.now < deadline else { throw error }
+            }
+        }
+    }
+
+    private static func lock(_ file: borrowing File, until deadline: Instant) throws(SystemError) -> Bool
+    {
+        var pause: UInt32 = 100
+        do throws(SystemError) {
+            while try !file.tryLock() {
+                guard Instant.now < deadline else { return false }
+                sleep(microseconds: pause)
+                pause = min(pause * 2, 6400)
+            }
+        } catch  where error.code == ENOTSUP || error.code == ENOLCK || error.code == ENOSYS {
+            // On a volume without such locks processes may exceed a limit together.
+        }
+        return true
+    }
+
+    private static func isCurrent(_ file: borrowing File) throws(SystemError) -> Bool {
+        try FileSystem.status(of: file.path)?.identity == file.status().identity
+    }
+}
+
+extension ArtifactsDirectory {
+    /// Lists the directory.
+    ///
+    /// - Returns: The number and the size of its bundles.
+    package func usage() throws(SystemError) -> DirectoryUsage { try DirectoryUsage(listing: path) }
+
+    private var hasUsageFile: Bool {
+        (try? FileSystem.status(of: Path.join(path, UsageFile.name))) != .some(nil)
+    }
+
+    /// The number of failures that a limit left without a bundle so far; 0 if that is not known.
+    package var failuresLeftOut: UInt64 {
+        hasUsageFile ? (try? UsageFile(in: path).usage.failuresLeftOut) ?? 0 : 0
+    }
+
+    /// Counts a failure that a limit left without a bundle.
+    package func countFailureLeftOut() {
+        guard var file = try? UsageFile(in: path) else { return }
+        file.usage.failuresLeftOut = file.usage.failuresLeftOut.saturatingAdd(1)
+        file.save()
+    }
+
+    /// Counts the bundles anew, for the case that a user has added or removed some.
+    package func recount() {
+        guard hasUsageFile, var file = try? UsageFile(in: path) else { return }
+        try? file.recount()
+    }
+
+    /// Runs `body`, which removes bundles, and takes them off the usage.
+    ///
+    /// - Parameter body: Returns the sizes of the bundles that it has removed.
+    /// - Throws: The failure to list the directory; then `body` is not run.
+    func withRemovals(_ body: () -> [UInt64]) throws(SystemError) {
+        // No files are left in a directory that no test has written to.
+        guard hasUsageFile else {
+            _ = body()
+            return
+        }
+        var file = try UsageFile(in: path)
+        for size in body() { file.usage.remove(bundle: size) }
+        file.save()
+    }
+}

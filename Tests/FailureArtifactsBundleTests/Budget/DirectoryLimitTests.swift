@@ -1,0 +1,153 @@
+import FailureArtifactsSystem
+import Foundation
+import Testing
+
+@testable import FailureArtifactsBundle
+
+/// The limits of a directory, also with captures at the same time.
+@Suite struct DirectoryLimitTests {
+    private func limits(
+        total: UInt64 = 1 << 30, bundle: UInt64 = 1 << 30, bundles: Int = 1000, free: UInt64 = 0
+    ) -> DirectoryLimits {
+        DirectoryLimits(
+            storeBytes: 1 << 30, bundleBytes: bundle, totalBytes: total, bundles: bundles,
+            freeBytes: free)
+    }
+
+    /// A bundle that had room when its capture began is refused when it is to get its name.
+    @Test(arguments: [(bundles: 40, total: 1 << 30), (bundles: 1000, total: 400_000)])
+    func capturesAtTheSameTimeKeepTheLimits(bundles: Int, total: UInt64) throws {
+        let place = try Place()
+        let limits = limits(total: total, bundles: bundles)
+        let directory = place.directory
+        let metadata = place.metadata(["stores/a.sqlite"])
+        let refused = Lock<[DirectoryLimits.Limit]>([])
+        let begun = DispatchGroup()
+        let group = DispatchGroup()
+        for number in 0..<48 {
+            begun.enter()
+            group.enter()
+            // Threads of their own: a queue would have one for each core.
+            Thread.detachNewThread {
+                defer { group.leave() }
+                do {
+                    let room = try SpoolRoom(in: directory, within: limits)
+                    try #require(room.take(10_000))
+                    begun.leave()
+                    begun.wait()
+                    defer { directory.discard(room.spool) }
+                    try FileSystem.write(
+                        noise(10_000, seed: UInt64(number)),
+                        toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
+                    _ = try directory.publish(metadata, from: room.spool, within: limits)
+                } catch let error as LimitReached {
+                    refused.withLock { $0.append(error.limit) }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        group.wait()
+        let usage = try directory.usage()
+        #expect(usage.bundles <= limits.bundles && usage.bytes <= limits.totalContentBytes)
+        #expect(Int(usage.bundles) + refused.withLock(\.count) == 48)
+        let limit: DirectoryLimits.Limit = bundles < 48 ? .bundles : .totalBytes
+        #expect(refused.withLock { $0.allSatisfy { $0 == limit } && $0.count >= 8 })
+        // No room is left unused.
+        #expect(usage.bundles == bundles || usage.bytes > limits.totalContentBytes - 20_000)
+        try place.check()
+    }
+
+    @Test func nothingIsLeftOfCapturesWithoutABundle() throws {
+        let place = try Place()
+        let rooms = try (0..<3).map { _ in try SpoolRoom(in: place.directory, within: limits()) }
+        for room in rooms { place.directory.discard(room.spool) }
+        #expect(try FileSystem.status(of: place.root) == nil)
+    }
+
+    @Test func theUsageIsThatOfTheBundles() throws {
+        let place = try Place()
+        let limits = limits()
+        for _ in 0..<3 { try place.publish(noise(3 << 20), limits: limits) }
+        try place.check()
+        let usage = place.usage
+        #expect(usage?.bundles == 3 && usage?.bytes ?? 0 > 9 << 20)
+    }
+
+    @Test func whoComesFirstGetsIt() throws {
+        let place = try Place()
+        let limits = limits(total: 1 << 20)
+        let content = noise(200_000)
+        for _ in 0..<4 {
+            guard (try? place.publish(content, limits: limits)) != nil else { break }
+        }
+        let room = try SpoolRoom(in: place.directory, within: limits)
+        #expect(!room.take(200_000) && room.limit == .totalBytes)
+        // A description always has its place.
+        _ = try place.directory.publish(place.metadata([]), from: room.spool, within: limits)
+        place.directory.discard(room.spool)
+        #expect(try place.bundles.count == 4)
+        try place.check()
+    }
+
+    @Test func theNumberOfBundlesIsKept() throws {
+        let place = try Place()
+        let limits = limits(bundles: 2)
+        let late = try SpoolRoom(in: place.directory, within: limits)
+        for _ in 0..<2 { try place.publish([1], limits: limits) }
+        let error = #expect(throws: LimitReached.self) {
+            _ = try SpoolRoom(in: place.directory, within: limits)
+        }
+        #expect(error?.limit == .bundles)
+        // One that began when there was room.
+        #expect(throws: LimitReached.self) {
+            try place.directory.publish(place.metadata([]), from: late.spool, within: limits)
+        }
+        place.directory.discard(late.spool)
+        #expect(try place.bundles.count == 2)
+        // Somebody makes room.
+        try FileSystem.remove(Path.join(place.root, try #require(try place.bundles.first)))
+        try place.publish([1], limits: limits)
+        try place.check()
+    }
+
+    @Test func whatWasDeletedByHandIsFreeAgain() throws {
+        let place = try Place()
+        let limits = limits(total: 1 << 20)
+        let content = noise(300_000)
+        while (try? place.publish(content, limits: limits)) != nil {}
+        let count = try place.bundles.count
+        #expect(count > 1)
+        for name in try place.bundles.prefix(1) { try FileSystem.remove(Path.join(place.root, name)) }
+        try place.publish(content, limits: limits)
+        #expect(throws: (any Error).self) { try place.publish(content, limits: limits) }
+        #expect(try place.bundles.count == count)
+    }
+
+    @Test func aBundleIsNoLargerThanItMayBe() throws {
+        let place = try Place()
+        let limits = limits(bundle: 400_000)
+        let room = try SpoolRoom(in: place.directory, within: limits)
+        #expect(room.take(200_000) && !room.take(150_000) && room.limit == .bundleBytes)
+        // What was not counted is noticed when it is packed.
+        try FileSystem.write(noise(500_000), toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
+        let error = #expect(throws: LimitReached.self) {
+            _ = try place.directory.publish(
+                place.metadata(["stores/a.sqlite"]), from: room.spool, within: limits)
+        }
+        #expect(error?.limit == .bundleBytes)
+        #expect(try place.bundles == [])
+        place.directory.discard(room.spool)
+    }
+
+    @Test func whatIsToBeLeftFreeIsLeftFree() throws {
+        let place = try Place()
+        let free = try #require(FileSystem.freeBytes(ofVolumeAt: place.root))
+        let room = try SpoolRoom(in: place.directory, within: limits(free: free &+ 1 << 30))
+        #expect(!room.take(1) && room.limit == .freeBytes)
+        place.directory.discard(room.spool)
+        let other = try SpoolRoom(in: place.directory, within: limits(free: 1))
+        #expect(other.take(1))
+        place.directory.discard(other.spool)
+    }
+}
