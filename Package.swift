@@ -49,17 +49,16 @@ let package = Package(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
         .target(
-            name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"],
+            name: "CFailureArtifactsCapture", dependencies: ["CFailureArtifactsSQLite"],
             cSettings: optimized),
-        .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
-            name: "CFailureArtifactsJSON",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsDiscovery"]),
+            name: "CFailureArtifactsFunctions",
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsCapture"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsJSON", "CFailureArtifactsRedaction",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsCapture",
+                "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
 
@@ -80,12 +79,11 @@ let package = Package(
             swiftSettings: settings),
 
         // What is read of it. A target of its own, so that who links the collector does not build it.
-        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsComparison",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
 
@@ -173,7 +171,7 @@ let package = Package(
             // What a recorder or a redaction writes is read again.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery", "CFailureArtifactsTestInstall",
+                "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
                 "FailureArtifactsTestPrograms",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],

@@ -1,5 +1,5 @@
 #if os(Linux)
-import CFailureArtifactsDiscovery
+import CFailureArtifactsCapture
 import Foundation
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
 package import FailureArtifactsSQLite
-internal import CFailureArtifactsComparison
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsJSON
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsCapture
 package import FailureArtifactsSystem
 
 /// A store whose connections in the process have ended, with what is left of it.

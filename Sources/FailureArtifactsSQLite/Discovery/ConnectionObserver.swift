@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsCapture
 
 /// Who is told of each connection that is opened, and can tell of tests.
 package protocol ConnectionObserver: AnyObject, Sendable {

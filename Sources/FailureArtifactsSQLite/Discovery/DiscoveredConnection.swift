@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 

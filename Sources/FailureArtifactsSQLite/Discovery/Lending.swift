@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRedaction
+internal import CFailureArtifactsFunctions
 package import FailureArtifactsSystem
 
 /// Some of the values that a redaction has removed, to look for them in what is left.

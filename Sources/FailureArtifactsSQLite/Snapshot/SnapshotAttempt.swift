@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsCapture
 internal import FailureArtifactsSystem
 
 /// One run down the ladder of ways to copy a store.

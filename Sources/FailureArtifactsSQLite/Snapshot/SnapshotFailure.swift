@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsCapture
 internal import FailureArtifactsSystem
 
 /// Why a rung of the ladder did not give a copy.

@@ -1,4 +1,4 @@
-import CFailureArtifactsDiscovery
+import CFailureArtifactsCapture
 import CFailureArtifactsSQLite
 import Testing
 
