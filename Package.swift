@@ -48,17 +48,11 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(
-            name: "CFailureArtifactsCapture", dependencies: ["CFailureArtifactsSQLite"],
-            cSettings: optimized),
-        .target(
-            name: "CFailureArtifactsFunctions",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsCapture"]),
+        .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsCapture",
-                "CFailureArtifactsFunctions",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
 
@@ -71,10 +65,17 @@ let package = Package(
                 "CFailureArtifactsJournal",
             ],
             swiftSettings: settings),
+
+        // What only a test process has: the hooks, and the session that captures its stores.
+        .target(
+            name: "CFailureArtifactsCapture",
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"],
+            cSettings: optimized),
         .target(
             name: "FailureArtifactsCapture",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+                "CFailureArtifactsSQLite", "CFailureArtifactsFunctions", "CFailureArtifactsCapture",
             ],
             swiftSettings: settings),
 
@@ -162,17 +163,22 @@ let package = Package(
             name: "FailureArtifactsCaptureTests",
             dependencies: [
                 "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
-                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
+                "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),
+        .target(
+            name: "FailureArtifactsTestStores",
+            dependencies: ["CFailureArtifactsSQLite", "FailureArtifactsSystem"],
+            path: "Tests/FailureArtifactsTestStores", swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsSQLiteTests",
             // What a recorder or a redaction writes is read again.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
-                "FailureArtifactsTestPrograms",
+                "CFailureArtifactsSQLite", "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),

@@ -3,6 +3,7 @@
 #include "fence.h"
 #include "keeping.h"
 #include "log.h"
+#include "opening.h"
 #include "trace.h"
 
 #include <pthread.h>
@@ -45,7 +46,7 @@ void failure_artifacts_discovery_pause(void) {
 
 void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
 
-bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0; }
+bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0 || failure_artifacts_opens_own(); }
 
 uintptr_t failure_artifacts_current_thread(void) { return (uintptr_t)pthread_self(); }
 
@@ -290,8 +291,6 @@ static void connection_ends(void *context) {
     free(connection);
 }
 
-const char *failure_artifacts_system_vfs(void) { return sqlite3_vfs_find("unix") ? "unix" : NULL; }
-
 static void learn_file(failure_artifacts_connection *connection) {
     sqlite3_file *file = NULL;
     sqlite3_vfs *vfs = NULL;
@@ -312,7 +311,7 @@ static void learn_file(failure_artifacts_connection *connection) {
 // would fail the application's open.
 static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
     (void)message, (void)api;
-    if (this_thread.pauses > 0) return 0;
+    if (failure_artifacts_is_paused()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;

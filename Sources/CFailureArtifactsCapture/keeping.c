@@ -1,4 +1,5 @@
 #include "keeping.h"
+#include "opening.h"
 #include "reading.h"
 
 #include <sqlite3.h>
@@ -118,9 +119,7 @@ static void keep_database(
 static void back_up(sqlite3 *source, const char *schema, int64_t limit, failure_artifacts_image *image) {
     if (failure_artifacts_size_limit(source, schema) / 2 > limit) return;
     sqlite3 *target = NULL;
-    int code = sqlite3_open_v2(
-        ":memory:", &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-        failure_artifacts_system_vfs());
+    int code = failure_artifacts_open_in_memory(&target);
     sqlite3_backup *backup = code == SQLITE_OK ? sqlite3_backup_init(target, "main", source, schema) : NULL;
     code = backup ? sqlite3_backup_step(backup, -1) : SQLITE_ERROR;
     sqlite3_backup_finish(backup);
@@ -130,27 +129,6 @@ static void back_up(sqlite3 *source, const char *schema, int64_t limit, failure_
         image->size = size;
     }
     sqlite3_close(target);
-}
-
-// A URI that names exactly a path, for sqlite3_open_v2(): to be freed.
-static char *immutable_uri(const char *path) {
-    static const char scheme[] = "file:", query[] = "?immutable=1", digits[] = "0123456789ABCDEF";
-    char *uri = malloc(sizeof scheme + 3 * strlen(path) + sizeof query);
-    if (!uri) return NULL;
-    strcpy(uri, scheme);
-    char *next = uri + strlen(uri);
-    for (; *path; path++) {
-        bool is_plain = *path != '?' && *path != '#' && *path != '%';
-        if (is_plain) {
-            *next++ = *path;
-        } else {
-            *next++ = '%';
-            *next++ = digits[(unsigned char)*path >> 4];
-            *next++ = digits[*path & 15];
-        }
-    }
-    strcpy(next, query);
-    return uri;
 }
 
 static int64_t size_of_journal(const char *path, const char *suffix) {
@@ -164,18 +142,18 @@ static int64_t size_of_journal(const char *path, const char *suffix) {
 // Reads the main database by a connection of its own.
 static void image_by_another(
     const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
-    const char *path = connection->path, *vfs = connection->vfs ? connection->vfs : failure_artifacts_system_vfs();
+    const char *path = connection->path;
     bool creates_wal =
         !failure_artifacts_leaves_no_wal(connection->handle, "main") && size_of_journal(path, "-shm") < 0;
     // The application recovers a WAL without an index when it reads the store.
     if (creates_wal && size_of_journal(path, "-wal") > 0) return;
     // Where there is no WAL the file has it all. Read as immutable, it gets none.
-    char *uri = creates_wal ? immutable_uri(path) : NULL;
+    char *uri = creates_wal ? failure_artifacts_uri(path, true) : NULL;
     if (creates_wal && !uri) return;
     sqlite3 *other = NULL;
     // One that only reads does not checkpoint when it is closed.
     int flags = SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
-    if (sqlite3_open_v2(uri ? uri : path, &other, flags, vfs) == SQLITE_OK) {
+    if (failure_artifacts_open(uri ? uri : path, &other, flags, connection->vfs) == SQLITE_OK) {
         sqlite3_busy_timeout(other, 100);
         sqlite3_int64 size = -1;
         sqlite3_serialize(other, "main", &size, SQLITE_SERIALIZE_NOCOPY);

@@ -2,10 +2,10 @@
 
 #include "reading.h"
 #include "cache.h"
+#include "opening.h"
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,9 +145,9 @@ int64_t failure_artifacts_size_limit(sqlite3 *handle, const char *schema) {
 
 int failure_artifacts_page_count(sqlite3 *handle, const char *schema) {
     sqlite3 *target = NULL;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, count = -1;
+    int count = -1;
     sqlite3_backup *backup = NULL;
-    if (sqlite3_open_v2(":memory:", &target, flags, failure_artifacts_system_vfs()) == SQLITE_OK)
+    if (failure_artifacts_open_in_memory(&target) == SQLITE_OK)
         backup = sqlite3_backup_init(target, "main", handle, schema);
     // A step of no pages counts them.
     if (backup && sqlite3_backup_step(backup, 0) == SQLITE_OK) count = sqlite3_backup_pagecount(backup);
@@ -188,36 +188,4 @@ bool failure_artifacts_is_in_memory(sqlite3 *handle, const char *schema) {
     // Of a store in memory SQLite gives out a constant of its own, and of a temporary one an allocated name (
     // sqlite3PagerFilename() in pager.c). Where that is not so, a temporary store is called one in memory.
     return !name || dladdr(name, &library) != 0 || *name;
-}
-
-// MARK: - The heap limit
-
-// SQLite has this function since 3.31.
-extern sqlite3_int64 sqlite3_hard_heap_limit64(sqlite3_int64) __attribute__((weak));
-
-static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
-// What the limit was set to last.
-static int64_t raised_limit;
-
-int64_t failure_artifacts_raise_heap_limit(int64_t bytes) {
-    if (!sqlite3_hard_heap_limit64) return 0;
-    pthread_mutex_lock(&heap_lock);
-    int64_t limit = sqlite3_hard_heap_limit64(-1);
-    if (limit > 0) {
-        raised_limit = limit + bytes;
-        sqlite3_hard_heap_limit64(raised_limit);
-    }
-    pthread_mutex_unlock(&heap_lock);
-    return limit > 0 ? bytes : 0;
-}
-
-void failure_artifacts_lower_heap_limit(int64_t bytes) {
-    if (bytes == 0) return;
-    pthread_mutex_lock(&heap_lock);
-    // The application may have set another one meanwhile.
-    if (sqlite3_hard_heap_limit64(-1) == raised_limit) {
-        raised_limit -= bytes;
-        sqlite3_hard_heap_limit64(raised_limit);
-    }
-    pthread_mutex_unlock(&heap_lock);
 }

@@ -1,6 +1,6 @@
 #include "json.h"
 
-#include "discovery.h"
+#include "opening.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -43,23 +43,12 @@ static void function_ends(void *context) {
     free(function);
 }
 
-static int open_empty(sqlite3 **db) {
-    failure_artifacts_discovery_pause();
-    int code = sqlite3_open_v2(
-        ":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, failure_artifacts_system_vfs());
-    failure_artifacts_discovery_resume();
-    if (code == SQLITE_OK) return code;
-    sqlite3_close(*db);
-    *db = NULL;
-    return code;
-}
-
 // SELECT "json_set"(?, ?, json(?)): binding a value takes its subtype away.
 static int prepare(function *function, int count, const bool *is_json) {
     sqlite3_finalize(function->statement);
     function->statement = NULL;
     if (!function->helper->db) {
-        int code = open_empty(&function->helper->db);
+        int code = failure_artifacts_open_in_memory(&function->helper->db);
         if (code != SQLITE_OK) return code;
     }
     sqlite3_str *sql = sqlite3_str_new(function->helper->db);
@@ -135,7 +124,7 @@ static int learn(void) {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
     int found = 0;
-    int code = open_empty(&db);
+    int code = failure_artifacts_open_in_memory(&db);
     if (code == SQLITE_OK) {
         // A version that cannot be asked is older than the mistake.
         bool can_be_asked = sqlite3_prepare_v2(db, misjudged_sql, -1, &statement, NULL) == SQLITE_OK;

@@ -1,14 +1,11 @@
-import CFailureArtifactsSQLite
-import Foundation
-import Testing
-
-@testable import FailureArtifactsSQLite
+internal import CFailureArtifactsSQLite
+package import Testing
 
 /// A connection as an application opens it, with SQLite's C API.
-final class ApplicationHandle: @unchecked Sendable {
-    private(set) var handle: OpaquePointer?
+package final class ApplicationHandle: @unchecked Sendable {
+    package private(set) var handle: OpaquePointer?
 
-    init(
+    package init(
         _ path: String, flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs: String? = nil
     ) throws {
         try #require(sqlite3_open_v2(path, &handle, flags, vfs) == SQLITE_OK)
@@ -16,44 +13,21 @@ final class ApplicationHandle: @unchecked Sendable {
 
     deinit { close() }
 
-    func close() {
+    package func close() {
         sqlite3_close_v2(handle)
         handle = nil
     }
 
     /// Makes this the connection that was used last: the test's own.
-    func use() throws { #expect(try value("SELECT 1") == "1") }
+    package func use() throws { #expect(try value("SELECT 1") == "1") }
 
-    /// What discovery knows of it.
-    var discovered: DiscoveredConnection {
-        get throws {
-            try #require(ConnectionRegistry.shared.openConnections.first { $0.handle == handle })
-        }
-    }
-
-    /// The stores that it has, as discovery finds them.
-    var stores: [DiscoveredStore] {
-        get throws { DiscoveredStore.grouping([try discovered]) }
-    }
-
-    /// Its main database, with all connections that this process has to the same file.
-    var store: DiscoveredStore {
-        get throws {
-            let mine = try discovered
-            let connections = ConnectionRegistry.shared.openConnections.filter {
-                mine.path == nil ? $0.serial == mine.serial : $0.path == mine.path
-            }
-            return try #require(DiscoveredStore.grouping(connections).first { $0.path == mine.path })
-        }
-    }
-
-    func run(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    package func run(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let failure = failure(of: sql) ?? ""
         try #require(failure.isEmpty, "\(sql)", sourceLocation: sourceLocation)
     }
 
     /// What SQLite says of statements that fail; nil where they do not.
-    func failure(of sql: String) -> String? {
+    package func failure(of sql: String) -> String? {
         var message: UnsafeMutablePointer<CChar>?
         let code = sqlite3_exec(handle, sql, nil, nil, &message)
         defer { sqlite3_free(message) }
@@ -61,7 +35,7 @@ final class ApplicationHandle: @unchecked Sendable {
     }
 
     /// The first value of the first row; nil where there is none, or the statement fails.
-    func text(_ sql: String) -> String? {
+    package func text(_ sql: String) -> String? {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
         guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
@@ -70,7 +44,8 @@ final class ApplicationHandle: @unchecked Sendable {
         return sqlite3_column_text(statement, 0).map { String(cString: $0) }
     }
 
-    func value(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
+    package func value(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String
+    {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
         try #require(
@@ -83,10 +58,10 @@ final class ApplicationHandle: @unchecked Sendable {
 
 extension ApplicationHandle {
     /// GRDB's way: no mutex, each connection used by one thread at a time.
-    static let withoutMutex = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+    package static let withoutMutex = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
 
     /// With a table `big` of as many rows of 500 bytes, more than a cache of five pages holds.
-    func fill(rows: Int = 400) throws {
+    package func fill(rows: Int = 400) throws {
         try run(
             """
             CREATE TABLE big(id INTEGER PRIMARY KEY, a);
@@ -97,6 +72,7 @@ extension ApplicationHandle {
 }
 
 /// What ``ApplicationHandle/fill(rows:)`` made, untouched.
-let untouched = "SELECT count(*), sum(a = zeroblob(500)) FROM big"
+package let untouched = "SELECT count(*), sum(a = zeroblob(500)) FROM big"
 /// Has a transaction write to the file before it is committed.
-let spilling = "PRAGMA cache_size = 5; BEGIN IMMEDIATE; UPDATE big SET a = 'changed' || randomblob(500)"
+package let spilling =
+    "PRAGMA cache_size = 5; BEGIN IMMEDIATE; UPDATE big SET a = 'changed' || randomblob(500)"

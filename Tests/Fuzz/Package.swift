@@ -26,15 +26,11 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(name: "CFailureArtifactsCapture", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(
-            name: "CFailureArtifactsFunctions",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsCapture"]),
+        .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsCapture",
-                "CFailureArtifactsFunctions",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsJournal"),

@@ -206,10 +206,6 @@ const char *failure_artifacts_schema_name(struct sqlite3 *handle, int index);
 // the connection.
 const char *failure_artifacts_path(struct sqlite3 *handle, const char *schema);
 
-// The name of the VFS that reads and writes the system's files as they are; NULL where SQLite has none of the usual
-// name, so that its default one has to do. An application may have made one of its own the default.
-const char *failure_artifacts_system_vfs(void);
-
 // Whether SQLite has the store's content in memory under the given VFS name.
 bool failure_artifacts_is_memory_vfs(const char *vfs);
 

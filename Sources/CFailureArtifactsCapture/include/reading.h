@@ -87,9 +87,4 @@ enum { failure_artifacts_has_exclusive_lock = 4 };
 // cache is full.
 bool failure_artifacts_is_in_memory(struct sqlite3 *handle, const char *schema);
 
-// Lets SQLite allocate so many bytes more than an application's sqlite3_hard_heap_limit64() allows, until the second
-// call. Gives the number of bytes to pass to it: 0 where there is no limit.
-int64_t failure_artifacts_raise_heap_limit(int64_t bytes);
-void failure_artifacts_lower_heap_limit(int64_t bytes);
-
 #endif

@@ -22,6 +22,11 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         /// SQLite's extended error code.
         package var code: Int32
         package var message: String
+
+        package init(code: Int32, message: String) {
+            self.code = code
+            self.message = message
+        }
     }
 
     /// When it started, by ISO 8601; precise to some milliseconds.
@@ -43,17 +48,20 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// The system's handle of the thread that ran it, in hexadecimal.
     package var thread: String
 
-    package init(_ statement: LoggedStatement, phase: Phase) {
-        at = statement.date.description
-        changes = statement.changes
-        connection = statement.connection
-        cut = statement.isCut ? true : nil
-        duration = statement.duration
-        error = statement.failure.map { Failure(code: $0.code, message: $0.message) }
-        order = statement.order
+    package init(
+        at: String, changes: Int?, connection: UInt64, cut: Bool?, duration: Double?, error: Failure?,
+        order: UInt64, phase: Phase, sql: String, thread: String
+    ) {
+        self.at = at
+        self.changes = changes
+        self.connection = connection
+        self.cut = cut
+        self.duration = duration
+        self.error = error
+        self.order = order
         self.phase = phase
-        sql = statement.sql
-        thread = String(statement.thread, radix: 16)
+        self.sql = sql
+        self.thread = thread
     }
 
     /// Takes the values out of the statement, and SQLite's own words out of its error.

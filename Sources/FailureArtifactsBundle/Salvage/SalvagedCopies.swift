@@ -63,7 +63,7 @@ struct SalvagedCopies: Sendable {
                 snapshot.reason = RedactionRules.reasonForNoContent
             } else {
                 snapshot = Forks.heldOff {
-                    snapshotter.capture(DiscoveredStore(path: path.path), to: targets)
+                    snapshotter.capture(StoreSource(path: path.path), to: targets)
                 }
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())
             }

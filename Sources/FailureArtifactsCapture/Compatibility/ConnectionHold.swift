@@ -1,4 +1,5 @@
 internal import CFailureArtifactsCapture
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -19,12 +20,7 @@ struct ConnectionHold: ~Copyable {
     /// Prepares a hold on no connection yet, while discovery pauses; nil where there is no memory.
     init?() {
         var target: OpaquePointer?
-        let code = sqlite3_open_v2(
-            ":memory:", &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
-        guard let target, code == SQLITE_OK else {
-            sqlite3_close(target)
-            return nil
-        }
+        guard failure_artifacts_open_in_memory(&target) == SQLITE_OK, let target else { return nil }
         self.target = target
     }
 

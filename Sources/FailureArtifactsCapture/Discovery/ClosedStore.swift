@@ -1,11 +1,11 @@
 internal import CFailureArtifactsCapture
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 /// A store whose connections in the process have ended, with what is left of it.
 ///
 /// One is made for each store that a test closes, whether the test fails or not. So it takes over what C knows, and
 /// makes strings of that when it is asked.
-package final class ClosedStore: Sendable {
+final class ClosedStore: Sendable {
     /// Its file, and holds on that, should it be deleted; nil for a store without one.
     private nonisolated(unsafe) let files: UnsafeMutablePointer<failure_artifacts_closed_files>?
     /// The statements of its only connection, in C; nil where they are in ``kept``, or there are none.
@@ -61,15 +61,15 @@ package final class ClosedStore: Sendable {
     }
 
     /// The file that was opened; nil for a store without one.
-    package var path: String? { files.map { String(cString: $0.pointee.path) } }
+    var path: String? { files.map { String(cString: $0.pointee.path) } }
 
     /// Which file that was; nil where that is not known.
-    package var identity: FileStatus.Identity? {
+    var identity: FileStatus.Identity? {
         files.flatMap { FileStatus.Identity($0.pointee.identity) }
     }
 
     /// The test that opened it; nil where that is not known.
-    package var owner: TestID? { ownerID == 0 ? nil : ownerID }
+    var owner: TestID? { ownerID == 0 ? nil : ownerID }
 
     /// The database's name on its connection.
     var schema: String { kept?.schema ?? "main" }

@@ -1,5 +1,6 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A database that a connection of the application has: its main one, its temporary one, or one that it has
@@ -22,7 +23,7 @@ struct ConnectedDatabase {
     /// What it is called where its file does not say it.
     let name: String?
     /// The transaction that its connection has open in it; nil if another thread uses the connection.
-    let transaction: DiscoveredStore.Access.Transaction?
+    let transaction: TransactionState?
     /// What it is called where several connections share it.
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
 
@@ -73,7 +74,7 @@ struct ConnectedDatabase {
         else { return nil }
         var vfs: UnsafeMutablePointer<sqlite3_vfs>?
         sqlite3_file_control(lent.handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs)
-        let path = DiscoveredConnection.path(of: schema, on: lent.handle, vfs: vfs?.pointee.zName)
+        let path = DiscoveredConnection.path(of: schema, on: lent.handle)
         self.schema = schema
         self.path = path
         transaction = lent.transaction(in: schema)
@@ -115,7 +116,7 @@ extension DiscoveredStore {
     /// - Parameter connections: In the order they were opened. Those of one file make one store, as do those
     ///   of one shared cache.
     /// - Returns: The stores; to be asked for on the thread of the test.
-    package static func grouping(_ connections: [DiscoveredConnection]) -> [DiscoveredStore] {
+    static func grouping(_ connections: [DiscoveredConnection]) -> [DiscoveredStore] {
         var order: [ConnectedDatabase.Key] = []
         var groups: [ConnectedDatabase.Key: (ConnectedDatabase, [Access])] = [:]
         for connection in connections {
@@ -134,7 +135,7 @@ extension DiscoveredStore {
     ///
     /// - Parameter known: The stores that are known.
     /// - Returns: The others, in the order of their descriptors.
-    package static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
+    static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
         let identities = Set(known.compactMap(\.identity))
         func find() -> [OpenFiles.Entry] {
             let files = OpenFiles.beginning(with: DatabaseHeader.magic)

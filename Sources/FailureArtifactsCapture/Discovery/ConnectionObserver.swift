@@ -1,7 +1,7 @@
 internal import CFailureArtifactsCapture
 
 /// Who is told of each connection that is opened, and can tell of tests.
-package protocol ConnectionObserver: AnyObject, Sendable {
+protocol ConnectionObserver: AnyObject, Sendable {
     /// The test on whose behalf this very thread uses connections; nil where there is none.
     var currentTestID: TestID? { get }
 
@@ -17,20 +17,20 @@ package protocol ConnectionObserver: AnyObject, Sendable {
 }
 
 /// A connection whose test has ended, inside of a statement.
-package struct LeftConnection {
+struct LeftConnection {
     private let record: UnsafeMutablePointer<failure_artifacts_connection>
 
     init(_ record: UnsafeMutablePointer<failure_artifacts_connection>) { self.record = record }
 
     /// The store's file; nil where it has none.
-    package var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
+    var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
 
     /// The test that opened it.
-    package var owner: TestID { record.pointee.registration.owner }
+    var owner: TestID { record.pointee.registration.owner }
 }
 
 /// A connection inside its open.
-package struct OpenedConnection {
+struct OpenedConnection {
     private let record: UnsafeMutablePointer<failure_artifacts_connection>
     private let registry: ConnectionRegistry
 
@@ -40,13 +40,13 @@ package struct OpenedConnection {
     }
 
     /// The store's file; nil where it has none.
-    package var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
+    var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
 
     /// Adds it to the connections that are open.
     ///
     /// - Parameter test: The test that opens it; nil where none runs.
     /// - Returns: The test whose connection it is; nil where any test may use it or none runs.
-    package func register(by test: TestID?) -> TestID? {
+    func register(by test: TestID?) -> TestID? {
         registry.register(record, by: test)
         let owner = record.pointee.registration.owner
         return owner == 0 ? nil : owner

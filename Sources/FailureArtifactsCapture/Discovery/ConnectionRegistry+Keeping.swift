@@ -9,7 +9,7 @@ extension ConnectionRegistry {
     ///   largest maximum applies to all.
     /// - Returns: The present point in the order of what happens.
     @discardableResult
-    package func beginKeeping(maximumBytes: UInt64) -> Moment {
+    func beginKeeping(maximumBytes: UInt64) -> Moment {
         let state = self.state.enter()
         state.pointee.keepers += 1
         // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
@@ -23,7 +23,7 @@ extension ConnectionRegistry {
 
     /// What a test's stores hold when it begins to use them is kept from now on, see
     /// ``DiscoveredStore/baseline(of:)``, as far as the test has things kept.
-    package func keepBaselines() {
+    func keepBaselines() {
         state.withLock { $0.keepsBaselines = true }
         failure_artifacts_report_first_uses()
     }
@@ -37,7 +37,7 @@ extension ConnectionRegistry {
     ///   to a test that is still running, so it stays.
     /// - Returns: The stores that it has left open; nil if there are none.
     @discardableResult
-    package func endKeeping(of test: TestID? = nil) -> LeftStores? {
+    func endKeeping(of test: TestID? = nil) -> LeftStores? {
         let state = self.state.enter()
         var left: LeftStores?
         if let test, failure_artifacts_connections_leave(test, failure_artifacts_moment()) {
@@ -67,9 +67,9 @@ extension ConnectionRegistry {
     }
 
     /// The stores that a test has left open.
-    package struct LeftStores: Sendable {
+    struct LeftStores: Sendable {
         /// The files of those whose further use will not be noticed, because the application has set a trace of its own.
-        package let unwatched: [String]
+        let unwatched: [String]
     }
 
     private static func stores(leftBy test: TestID) -> LeftStores {

@@ -3,15 +3,15 @@ internal import FailureArtifactsSystem
 
 extension ConnectionRegistry {
     /// What is remembered of the statements of connections that are opened from now on.
-    package struct LogOptions: Equatable, Sendable {
+    struct LogOptions: Equatable, Sendable {
         /// How many of each connection: 0 for none.
-        package var statements: Int
+        var statements: Int
         /// Whether with the values bound to them.
-        package var values: Bool
+        var values: Bool
         /// Whether with how long they took.
-        package var durations: Bool
+        var durations: Bool
 
-        package init(statements: Int, values: Bool = false, durations: Bool = false) {
+        init(statements: Int, values: Bool = false, durations: Bool = false) {
             self.statements = statements
             self.values = values
             self.durations = durations
@@ -19,7 +19,7 @@ extension ConnectionRegistry {
     }
 
     /// Sets what is remembered of statements.
-    package func configureLog(_ options: LogOptions) {
+    func configureLog(_ options: LogOptions) {
         failure_artifacts_log_configure(
             UInt32(clamping: options.statements), options.values, options.durations)
     }

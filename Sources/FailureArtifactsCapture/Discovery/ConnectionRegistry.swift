@@ -1,5 +1,6 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Every connection that the process opens through the system's SQLite, for as long as it is open, and the
@@ -11,8 +12,8 @@ internal import FailureArtifactsSystem
 /// What is done for each open and each close is written for debug builds: the table of open connections is in C,
 /// the lock is entered and left without a closure, and of what most stores do not have nothing is made or
 /// looked up.
-package final class ConnectionRegistry: Sendable {
-    package static let shared = ConnectionRegistry()
+final class ConnectionRegistry: Sendable {
+    static let shared = ConnectionRegistry()
 
     /// The lock of it guards C's table of open connections too.
     struct State {
@@ -50,11 +51,11 @@ package final class ConnectionRegistry: Sendable {
     }
 
     /// A point in the order of what happened to connections.
-    package struct Moment: Sendable {
+    struct Moment: Sendable {
         /// Counts opens and closes.
         let event: UInt64
         /// Larger than the order of each statement that has started, on any connection; see failure_artifacts_moment().
-        package let statement: UInt64
+        let statement: UInt64
     }
 
     let state = Lock(State())
@@ -66,7 +67,7 @@ package final class ConnectionRegistry: Sendable {
     /// Nothing is printed or written, and SQLite is not initialised.
     ///
     /// - Parameter observer: Who is told from now on, not kept alive by this; nil to leave that as it is.
-    package func install(observer: (any ConnectionObserver)? = nil) {
+    func install(observer: (any ConnectionObserver)? = nil) {
         if let observer { state.withLock { $0.observer = observer } }
         failure_artifacts_discovery_install(
             failure_artifacts_discovery_events(
@@ -100,18 +101,18 @@ package final class ConnectionRegistry: Sendable {
     }
 
     /// From now on, a connection's users are told apart by their task, which is asked for with every statement.
-    package func followTasks() {
+    func followTasks() {
         failure_artifacts_follow_tasks()
     }
 
     /// Makes sure that connections are still reported, whatever the application did to SQLite's
     /// configuration since.
-    package func ensureInstalled() {
+    func ensureInstalled() {
         failure_artifacts_discovery_ensure()
     }
 
     /// The present point in the order of what happens.
-    package var now: Moment {
+    var now: Moment {
         let event = state.enter().pointee.event
         state.leave()
         return Moment(event: event, statement: failure_artifacts_moment())
@@ -120,7 +121,7 @@ package final class ConnectionRegistry: Sendable {
     // MARK: What there is
 
     /// The connections that are open, in the order they were opened.
-    package var openConnections: [DiscoveredConnection] {
+    var openConnections: [DiscoveredConnection] {
         state.withLock { Self.openConnections(&$0) }
     }
 
@@ -144,7 +145,7 @@ package final class ConnectionRegistry: Sendable {
     }
 
     /// The stores that were closed after `moment` and are not open now, in the order they were closed.
-    package func storesClosed(after moment: Moment) -> [ClosedStore] {
+    func storesClosed(after moment: Moment) -> [ClosedStore] {
         let closed = state.withLock { state in
             let open = Self.openConnections(&state)
             return state.closed.filter { closed in

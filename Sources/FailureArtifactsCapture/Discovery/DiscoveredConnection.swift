@@ -1,29 +1,29 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
-package import FailureArtifactsSystem
+internal import FailureArtifactsSystem
 
 /// Counts the tests of a process, from 1: whose a connection is.
-package typealias TestID = UInt64
+typealias TestID = UInt64
 
 /// A connection that somebody else opened.
 ///
 /// A value to remember and compare; the connection behind it may end at any time, so that its handle is used
 /// only through ``ConnectionRegistry``.
-package struct DiscoveredConnection: Sendable {
+struct DiscoveredConnection: Sendable {
     /// Counts the process's opens, from 1.
-    package let serial: UInt64
+    let serial: UInt64
     /// The database file, absolute; nil for a store in memory or a temporary one.
-    package let path: String?
+    let path: String?
     /// Which file that path named when it was opened; nil where there is none.
-    package let identity: FileStatus.Identity?
+    let identity: FileStatus.Identity?
     /// The test that opened it; nil where none did, or where that is not known.
-    package let owner: TestID?
+    let owner: TestID?
     /// How many statements the process had run when that test ended; 0 before.
     let leftAt: UInt64
     /// The tests in whose tasks statements were run on it, as far as they have not ended.
     let users: Set<TestID>
     /// The name of a VFS other than the system's own.
-    package let vfs: String?
+    let vfs: String?
     /// What its main database is read with: the same for all connections that share one in memory.
     private let file: UInt
 
@@ -63,30 +63,25 @@ package struct DiscoveredConnection: Sendable {
         var index: CInt = 2
         while let name = failure_artifacts_schema_name(handle, index) {
             index += 1
-            let path = path(of: String(cString: name), on: handle, vfs: nil)
-            guard let path, let status = try? FileSystem.status(of: path) else { continue }
+            guard let path = path(of: String(cString: name), on: handle),
+                let status = try? FileSystem.status(of: path)
+            else { continue }
             files.insert(status.identity)
         }
         return files
     }
 
     /// The file of one of a connection's databases; nil for one that has none.
-    static func path(
-        of schema: String, on handle: OpaquePointer, vfs: UnsafePointer<CChar>?
-    ) -> String? {
-        guard !failure_artifacts_is_memory_vfs(vfs),
-            let name = sqlite3_db_filename(handle, schema).map({ String(cString: $0) })
-        else { return nil }
-        // A store at /dev/null has never been written: all of it is in the connection's page cache.
-        return name.isEmpty || name == "/dev/null" ? nil : name
+    static func path(of schema: String, on handle: OpaquePointer) -> String? {
+        failure_artifacts_path(handle, schema).map { String(cString: $0) }
     }
 
     /// When and where a connection was used.
-    package struct Use: Sendable {
+    struct Use: Sendable {
         /// Whether the thread that asks ran the last statement.
-        package let isOnThisThread: Bool
+        let isOnThisThread: Bool
         /// In the order of the process's statements: larger is later, 0 is never.
-        package let order: UInt64
+        let order: UInt64
         /// Where the last statement was a ROLLBACK, or one of several in a row: when the first one was, in the
         /// order of all connections' statements.
         let unwoundAt: UInt64?
@@ -94,7 +89,7 @@ package struct DiscoveredConnection: Sendable {
     }
 
     /// The last use of the connection; nil where it has ended.
-    package var lastUse: Use? {
+    var lastUse: Use? {
         // The record is freed after the registry has heard of the end.
         ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
             Use(

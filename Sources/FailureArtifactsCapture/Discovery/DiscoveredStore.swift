@@ -1,32 +1,28 @@
-package import FailureArtifactsSystem
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// A store with the connections that are open to it in this process, if any, or with what is left of it.
-package struct DiscoveredStore: Sendable {
+struct DiscoveredStore: Sendable {
     /// A connection, and the name by which it has the store: `main`, `temp`, or what it was attached as.
-    package struct Access: Sendable {
-        /// The kind of transaction that a connection has open in a database.
-        enum Transaction {
-            case none, read, write
-        }
-
-        package let connection: DiscoveredConnection
-        package let schema: String
+    struct Access: Sendable {
+        let connection: DiscoveredConnection
+        let schema: String
         /// The transaction that the connection has open; nil if another thread uses the connection.
-        let transaction: Transaction?
+        let transaction: TransactionState?
     }
 
     /// Where the store lives, as far as that is known without reading it.
-    package let storage: Snapshot.Storage
+    let storage: Snapshot.Storage
     /// The database file, absolute; nil for a store in memory or a temporary one.
-    package let path: String?
+    let path: String?
     /// What the store is called where its file, if any, does not say it.
-    package let suggestedName: String?
+    let suggestedName: String?
     /// The tests that opened it, as far as that is known.
-    package let owners: Set<TestID>
+    let owners: Set<TestID>
     /// The tests that have used it and not ended, as far as that is known.
-    package let users: Set<TestID>
+    let users: Set<TestID>
     /// Which file the connections have open; nil where there is none or nobody has it open.
-    package let identity: FileStatus.Identity?
+    let identity: FileStatus.Identity?
     /// Where its bytes can be read; nil where it has no file.
     let files: StoreFiles?
     /// The test's own connection first: the one that this thread used last, then the others, the one used last
@@ -35,7 +31,7 @@ package struct DiscoveredStore: Sendable {
     /// SQLite doesn't report that a pending SELECT goes on. So if the one used last is in no transaction, a connection
     /// of the same thread with a read transaction comes before it: only that one sees its state. In memory a
     /// connection that writes comes first: while it writes, no other one can read.
-    package let accesses: [Access]
+    let accesses: [Access]
     /// The content at the end of its last connection, where no file has it.
     let last: KeptImage?
     /// The content before a rollback after which nothing was done with the store.
@@ -54,7 +50,7 @@ package struct DiscoveredStore: Sendable {
     /// - Parameters:
     ///   - path: Its file.
     ///   - identity: Which file somebody unknown has open under that name; nil where nobody is known to.
-    package init(path: String, identity: FileStatus.Identity? = nil) {
+    init(path: String, identity: FileStatus.Identity? = nil) {
         self.init(path: path, identity: identity, files: StoreFiles(path: path))
     }
 
@@ -69,7 +65,7 @@ package struct DiscoveredStore: Sendable {
     }
 
     /// What is left of a store that was closed.
-    package init(_ closed: ClosedStore) {
+    init(_ closed: ClosedStore) {
         let isInPlace =
             closed.path.map { path in
                 guard let status = try? FileSystem.status(of: path) else { return false }
@@ -125,7 +121,7 @@ package struct DiscoveredStore: Sendable {
         let preferred =
             if database.path == nil {
                 sorted.firstIndex { $0.transaction == .write }
-            } else if sorted.first?.transaction == Access.Transaction.none {
+            } else if sorted.first?.transaction == TransactionState.none {
                 zip(sorted.indices, sorted).first { index, access in
                     access.transaction == .read
                         && uses.contains {
@@ -163,24 +159,24 @@ package struct DiscoveredStore: Sendable {
 
     /// What the store held when a test began to use it, as a store to be copied; nil where that was not kept,
     /// see ``ConnectionRegistry/keepBaselines()``.
-    package func baseline(of test: TestID) -> DiscoveredStore? {
+    func baseline(of test: TestID) -> DiscoveredStore? {
         baselines[test].map { DiscoveredStore(storage: storage, path: path, files: nil, start: $0) }
     }
 
     /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
-    package var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
+    var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
 
     /// The test that opened it first, of those that are known.
-    package var opener: TestID? {
+    var opener: TestID? {
         accesses.map(\.connection).filter { $0.owner != nil }.min { $0.serial < $1.serial }?.owner
             ?? owners.min()
     }
 
     /// Whether statements may be run on it without being noticed: the application has set a trace of its own.
-    package var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
+    var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 
     /// Whether a statement was run on it after the test that opened it had ended.
-    package var isUsedByOthers: Bool {
+    var isUsedByOthers: Bool {
         accesses.contains { access in
             // Nothing is left as long as its owner was still at it when this was looked at.
             access.connection.leftAt > 0
@@ -189,58 +185,30 @@ package struct DiscoveredStore: Sendable {
     }
 
     /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
-    package func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
+    func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
         endedUse > moment.statement
             || accesses.contains { ($0.connection.lastUse?.order ?? 0) > moment.statement }
     }
 }
 
-/// Where a store's bytes can be read: paths that may name nothing.
-struct StoreFiles: Sendable {
-    let database: String
-    let wal: String
-    let journal: String
-    /// The WAL's index, by which its users lock it.
-    let walIndex: String
-    /// What keeps the paths valid, if they are not those of the store.
-    private let holder: ClosedStore?
-    /// Whether no name leads to them any more.
-    var areDeleted: Bool { holder != nil }
-
-    /// The files of a store that has its name; like SQLite, this looks for the journals where links lead to.
-    init(path: String) {
-        let path = FileSystem.realPath(of: path) ?? path
-        self.init(database: path, journalsOf: path)
-    }
-
-    private init(database: String, journalsOf path: String) {
-        self.database = database
-        wal = path + "-wal"
-        journal = path + "-journal"
-        walIndex = path + "-shm"
-        holder = nil
-    }
-
-    /// The files of a store that was deleted while somebody unknown has it open, as its journals may have been.
-    init(deleted file: OpenFiles.Entry) {
+extension StoreFiles {
+    /// The files of a store that was deleted while an unknown part of the process has it open, as its journals may have
+    /// been.
+    fileprivate init(deleted file: OpenFiles.Entry) {
         func path(_ suffix: String) -> String {
             OpenFiles.descriptorPath(ofDeleted: file.path + suffix, openedAfter: file.descriptorPath)
                 ?? ""
         }
-        database = file.descriptorPath
-        wal = path("-wal")
-        journal = path("-journal")
-        walIndex = path("-shm")
-        holder = nil
+        self.init(
+            database: file.descriptorPath, wal: path("-wal"), journal: path("-journal"),
+            walIndex: path("-shm"))
     }
 
     /// The files of a store that was closed and may have been deleted; nil where that had happened already.
-    init?(_ closed: ClosedStore) {
+    fileprivate init?(_ closed: ClosedStore) {
         guard let paths = closed.lastingPaths else { return nil }
-        database = paths.database
-        wal = paths.wal ?? ""
-        journal = paths.journal ?? ""
-        walIndex = ""
-        holder = closed
+        self.init(
+            database: paths.database, wal: paths.wal ?? "", journal: paths.journal ?? "", walIndex: "",
+            holder: closed)
     }
 }

@@ -1,15 +1,27 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Why a connection of the application could not be used.
-enum LendingRefusal: Error {
+/// The reason why a connection of the application could not be used.
+enum LendingRefusal: Error, CustomStringConvertible {
     /// It was closed meanwhile.
     case ended
     /// Another thread was inside a call on it until the deadline.
     case busy
     /// It was opened without a mutex, and another thread used it last: that thread may be inside it now.
     case belongsToOtherThread
+
+    /// A full sentence.
+    var description: String {
+        switch self {
+        case .ended: "The connection was closed while the capture was made."
+        case .busy: "Another thread was using the connection for longer than the time limit."
+        case .belongsToOtherThread:
+            "The connection has no mutex and was used last by another thread, "
+                + "so that it cannot be used safely from the thread of the failure."
+        }
+    }
 }
 
 /// A connection of the application, for the time it may be used.
@@ -23,7 +35,7 @@ struct LentHandle {
     }
 
     /// The transaction that the connection has open in a database, by `sqlite3_txn_state`.
-    func transaction(in schema: String) -> DiscoveredStore.Access.Transaction {
+    func transaction(in schema: String) -> TransactionState {
         switch sqlite3_txn_state(handle, schema) {
         case SQLITE_TXN_WRITE: .write
         case SQLITE_TXN_READ: .read

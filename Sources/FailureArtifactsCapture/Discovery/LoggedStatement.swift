@@ -1,33 +1,34 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
-package import FailureArtifactsSystem
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
 
 /// A statement that a connection has run.
-package struct LoggedStatement: Sendable {
+struct LoggedStatement: Sendable {
     /// An error of SQLite.
-    package struct Failure: Sendable {
+    struct Failure: Sendable {
         /// The extended code.
-        package let code: Int32
-        package let message: String
+        let code: Int32
+        let message: String
     }
 
     /// Grows from statement to statement, over all connections of the process.
-    package let order: UInt64
+    let order: UInt64
     /// Which connection ran it; counts the process's opens, from 1.
-    package let connection: UInt64
+    let connection: UInt64
     /// When it started, to some milliseconds.
-    package let date: Timestamp
+    let date: Timestamp
     /// The system's handle of the thread that ran it.
-    package let thread: UInt
-    package let sql: String
+    let thread: UInt
+    let sql: String
     /// Whether ``sql`` is only the start of it.
-    package let isCut: Bool
+    let isCut: Bool
     /// Rows inserted, updated and deleted; nil where that is not known.
-    package fileprivate(set) var changes: Int?
+    fileprivate(set) var changes: Int?
     /// Why it failed; nil where it did not, as far as that is known.
-    package let failure: Failure?
+    let failure: Failure?
     /// In seconds; nil where it was not recorded.
-    package let duration: Double?
+    let duration: Double?
 
     fileprivate init(_ statement: failure_artifacts_logged_statement, of connection: UInt64) {
         order = statement.order
@@ -160,17 +161,17 @@ extension DiscoveredConnection {
 
 extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
-    package struct Statements: Sendable {
+    struct Statements: Sendable {
         /// The oldest first.
-        package var statements: [LoggedStatement] = []
+        var statements: [LoggedStatement] = []
         /// Whether statements are missing because the application has set a trace of its own.
-        package var isReplaced = false
+        var isReplaced = false
         /// Whether statements are missing because too many connections have ended, or one is in use all the time.
-        package var isCut = false
+        var isCut = false
     }
 
     /// What is known of its statements; to be asked for on the thread of the test.
-    package var statements: Statements {
+    var statements: Statements {
         var seen: Set<UInt64> = []
         let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
         var result = Statements(statements: endedLogs.statements, isCut: endedLogs.isCut)
@@ -182,5 +183,18 @@ extension DiscoveredStore {
         }
         result.statements.sort { $0.order < $1.order }
         return result
+    }
+}
+
+extension StatementRecord {
+    /// The line for a statement that was run.
+    init(_ statement: LoggedStatement, phase: Phase) {
+        self.init(
+            at: statement.date.description, changes: statement.changes,
+            connection: statement.connection, cut: statement.isCut ? true : nil,
+            duration: statement.duration,
+            error: statement.failure.map { Failure(code: $0.code, message: $0.message) },
+            order: statement.order, phase: phase, sql: statement.sql,
+            thread: String(statement.thread, radix: 16))
     }
 }

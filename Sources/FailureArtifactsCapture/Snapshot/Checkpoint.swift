@@ -1,11 +1,13 @@
+internal import FailureArtifactsSQLite
+
 /// What SQLite says of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
-package struct Checkpoint: Equatable, Sendable {
+struct Checkpoint: Equatable, Sendable {
     /// Whether somebody kept it from being completed.
-    package let isBusy: Bool
+    let isBusy: Bool
     /// Frames in the WAL; −1 where there is no WAL.
-    package let logFrames: Int64
+    let logFrames: Int64
     /// How many of them are in the database now; −1 where there is no WAL.
-    package let checkpointedFrames: Int64
+    let checkpointedFrames: Int64
 }
 
 extension DiscoveredStore {
@@ -15,9 +17,9 @@ extension DiscoveredStore {
     ///
     /// - Returns: What came of it; nil for a store without a file.
     /// - Throws: The failure of SQLite.
-    package func checkpoint() throws(SQLiteError) -> Checkpoint? {
+    func checkpoint() throws(SQLiteError) -> Checkpoint? {
         guard let path else { return nil }
-        let connection = try Connection(path: path, mode: .readWrite, vfs: foreignVFS)
+        let connection = try Connection(path: path, mode: .readWrite, vfs: source.foreignVFS)
         let statement = try connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")
         guard try statement.step() else { return nil }
         func number(_ column: Int) -> Int64 {

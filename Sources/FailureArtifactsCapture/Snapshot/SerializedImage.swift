@@ -1,5 +1,6 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// What `sqlite3_serialize` gives: all pages of a database as its connection sees them, in memory.

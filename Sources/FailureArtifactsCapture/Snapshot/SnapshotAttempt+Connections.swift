@@ -1,8 +1,9 @@
 internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-// The rungs that read a store through SQLite.
+// The strategies that read a store through SQLite.
 extension SnapshotAttempt {
     /// Copies through the test's own connection, where the table in reading.h allows it.
     ///
@@ -42,7 +43,7 @@ extension SnapshotAttempt {
             }
             return try result.get()
         } catch let refusal as LendingRefusal {
-            if isLastResort || !fileIsInPlace { throw SnapshotFailure(refusal) }
+            if isLastResort || !source.isInPlace { throw SnapshotFailure(refusal) }
             return nil
         } catch {
             throw SnapshotFailure(error)
@@ -61,13 +62,13 @@ extension SnapshotAttempt {
             return .serialize
         case failure_artifacts_reads_by_backup: break
         case failure_artifacts_reads_files:
-            if fileIsInPlace && store.foreignVFS == nil { return nil }
-            if store.foreignVFS != nil {
+            if source.isInPlace && source.foreignVFS == nil { return nil }
+            if source.foreignVFS != nil {
                 let version = failure_artifacts_read_version(lent.handle, schema)
                 snapshot.journalMode = [1: "delete", 2: "wal"][version]
             }
             // Without a mutex nothing keeps another thread from starting to use the connection now.
-            if !isLastResort, fileIsInPlace, sqlite3_db_mutex(lent.handle) == nil { return nil }
+            if !isLastResort, source.isInPlace, sqlite3_db_mutex(lent.handle) == nil { return nil }
             // A deleted file has no other reader, and only the VFS knows the meaning of its bytes.
             guard failure_artifacts_leaves_no_wal(lent.handle, schema) else {
                 throw SnapshotFailure(
@@ -76,7 +77,7 @@ extension SnapshotAttempt {
         default: throw SnapshotFailure(permitted)
         }
         if store.path == nil, sizeLimit(of: schema, lent) > limits.maximumBytes {
-            try checkSize(of: size(of: schema, lent))
+            try files.checkSize(of: size(of: schema, lent))
         }
         try backUp(schema, of: lent.handle, to: targets.copy, until: deadline)
         hasReadTransaction = transaction == .read
@@ -107,7 +108,7 @@ extension SnapshotAttempt {
         let limit = sizeLimit(of: schema, lent)
         if limit > min(limits.maximumBytes, UInt64(limits.maximumMemory)) {
             let bytes = max(0, failure_artifacts_serialized_size(lent.handle, schema))
-            try checkSize(of: UInt64(bytes))
+            try files.checkSize(of: UInt64(bytes))
             guard bytes <= limits.maximumMemory else {
                 throw SnapshotFailure(
                     "A transaction was open, and the store has \(bytes) bytes, more than the "
@@ -140,8 +141,8 @@ extension SnapshotAttempt {
 
     /// Reads all that the pages of a store are read from, to learn whether that can be done.
     private func readFiles() throws(SystemError) {
-        guard let files = store.files else { return }
-        for path in [files.database, files.wal] where try FileSystem.regularFile(at: path) != nil {
+        guard let paths = store.files else { return }
+        for path in [paths.database, paths.wal] where try FileSystem.regularFile(at: path) != nil {
             let file = try File(sharing: path)
             var block = try file.readingBlock()
             var offset: UInt64 = 0
@@ -165,17 +166,17 @@ extension SnapshotAttempt {
     mutating func copyThroughSecondConnection(
         to target: String, until deadline: Instant
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let original = store.path, fileIsInPlace, mayOpenAnotherConnection else { return nil }
+        guard let original = store.path, source.isInPlace, mayOpenAnotherConnection else { return nil }
         do {
-            let source = try Connection(
-                path: original, mode: .readOnly, vfs: store.foreignVFS,
+            let connection = try Connection(
+                path: original, mode: .readOnly, vfs: source.foreignVFS,
                 busyTimeout: Instant.now.seconds(until: deadline))
-            if snapshot.journalMode == nil, store.foreignVFS != nil,
-                case .text(let mode) = try source.value(of: "PRAGMA journal_mode")
+            if snapshot.journalMode == nil, source.foreignVFS != nil,
+                case .text(let mode) = try connection.value(of: "PRAGMA journal_mode")
             {
                 snapshot.journalMode = mode
             }
-            try backUp("main", of: source.handle, to: target, until: deadline)
+            try backUp("main", of: connection.handle, to: target, until: deadline)
             return .secondConnection
         } catch {
             throw SnapshotFailure(error)
@@ -186,9 +187,9 @@ extension SnapshotAttempt {
     ///
     /// The first reader of a store in WAL mode creates a WAL and its index.
     private var mayOpenAnotherConnection: Bool {
-        guard let files = store.files, !store.hasOtherLocks else { return false }
-        if FileSystem.regularFile(files.walIndex) != nil { return true }
-        if store.foreignVFS == nil { return journal == .rollback }
+        guard let paths = store.files, !source.hasOtherLocks else { return false }
+        if FileSystem.regularFile(paths.walIndex) != nil { return true }
+        if source.foreignVFS == nil { return files.journal == .rollback }
         let reader = store.accesses.first { $0.connection.path == store.path && $0.schema == "main" }
         guard let connection = reader?.connection else { return false }
         let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { lent in
@@ -238,5 +239,25 @@ extension Connection {
         }
         sqlite3_backup_finish(backup)
         guard code == SQLITE_DONE else { throw SQLiteError("copy the store", code: code) }
+    }
+}
+
+extension SnapshotFailure {
+    /// The reason why nothing may be run on a connection, by the table in reading.h.
+    fileprivate init(_ state: failure_artifacts_reading) {
+        switch state {
+        case failure_artifacts_is_being_closed:
+            self.init("The connection was being closed.")
+        case failure_artifacts_is_writing:
+            self.init(
+                "The connection was inside a commit, a statement that writes, or a backup to it, which reading it "
+                    + "would have disturbed.")
+        case failure_artifacts_is_interrupted:
+            self.init("The connection was interrupted, so that SQLite would not read it.")
+        default:
+            self.init(
+                "SQLite was in use before the product was loaded, so that reading the connection could have made it "
+                    + "write its transaction to the file.")
+        }
     }
 }

@@ -1,3 +1,4 @@
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 // Temporary schemas, which belong to a connection and refer to its other databases.

@@ -1,40 +1,63 @@
-internal import CFailureArtifactsCapture
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// One run down the ladder of ways to copy a store.
+extension Snapshotter {
+    /// Copies one store as the test's connection sees it.
+    ///
+    /// The original's locks, journal mode, WAL and error state stay as they are. To be used on the thread of the failing
+    /// test, which tells its own connection from the others'.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - targets: The copy's places.
+    ///   - prefersStateBeforeRollback: True if the failure is an error that has left the test's code, and rolled back
+    ///     on its way the state that the test is about. Then the state before the rollback is the store, and the state
+    ///     after it is the committed state.
+    /// - Returns: What was done, and how well. Where it says that there is no copy, there is no file.
+    func capture(
+        _ store: DiscoveredStore, to targets: Targets, prefersStateBeforeRollback: Bool = false
+    ) -> Snapshot {
+        redacting(store.path, store.storage, to: targets) { snapshotter, targets in
+            snapshotter.withMemory {
+                var attempt = SnapshotAttempt(
+                    store: store, prefersStateBeforeRollback: prefersStateBeforeRollback,
+                    files: FileSnapshot(of: store.source, to: targets, limits: snapshotter))
+                attempt.run()
+                return attempt.snapshot
+            }
+        }
+    }
+}
+
+/// One copy of a store, by the first strategy that applies and succeeds.
 struct SnapshotAttempt {
     let store: DiscoveredStore
-    let targets: Snapshotter.Targets
-    let limits: Snapshotter
-    let deadline: Instant
-    var snapshot: Snapshot
+    let prefersStateBeforeRollback: Bool
+    /// The strategies that read files, and what is known of the copy so far.
+    var files: FileSnapshot
     /// True if the copy was made inside a read transaction, which may see an older state than others.
     var hasReadTransaction = false
 
-    init(store: DiscoveredStore, targets: Snapshotter.Targets, limits: Snapshotter) {
-        self.store = store
-        self.targets = targets
-        self.limits = limits
-        deadline = Instant.now.advanced(bySeconds: limits.timeLimit)
-        snapshot = Snapshot(storage: store.storage)
-        snapshot.vfs = store.vfs
+    var snapshot: Snapshot {
+        get { files.snapshot }
+        set { files.snapshot = newValue }
     }
 
-    /// Tries the rungs in turn, the first that applies and succeeds makes the copy.
+    var source: StoreSource { files.source }
+    var targets: Snapshotter.Targets { files.targets }
+    var limits: Snapshotter { files.limits }
+    var deadline: Instant { files.deadline }
+
+    /// Tries the strategies in turn.
     mutating func run() {
-        // The application's limit on SQLite's memory is not meant for the copy.
-        let extra = failure_artifacts_raise_heap_limit(Int64(clamping: limits.maximumMemory) * 2)
-        defer { failure_artifacts_lower_heap_limit(extra) }
-        measureFiles()
-        learnJournalMode()
+        files.measureFiles()
+        files.learnJournalMode()
         let index = store.files.flatMap { WriteAheadLogIndex(ofFile: $0.walIndex) }
         var failures: [SnapshotFailure] = []
-        for rung in rungs {
+        for strategy in strategies {
             do {
-                guard let method = try attempt(rung) else { continue }
-                try makeStandalone(targets.copy)
-                // With what was in its WAL a store may be larger than its file.
-                try checkSize(of: FileSystem.regularFile(targets.copy)?.size)
+                guard let method = try attempt(strategy) else { continue }
+                try files.finishCopy()
                 try separateTemporarySchema()
                 snapshot.method = method
                 // A store that had to be copied by its bytes says itself whether they fit together.
@@ -43,16 +66,16 @@ struct SnapshotAttempt {
                 case .serialize:
                     copyCommittedState()
                     if snapshot.hasCommittedCopy, let committed = targets.committed {
-                        recordHistory(besides: committed, since: index)
+                        files.recordHistory(besides: committed, since: index)
                     }
                 case .beforeRollback: copyStateAfterRollback()
                 default:
-                    if hasReadTransaction && journal == .wal { copyNewerState() }
+                    if hasReadTransaction && files.journal == .wal { copyNewerState() }
                     if method == .ownConnection || method == .secondConnection {
                         let newest = snapshot.hasCommittedCopy ? targets.committed : nil
-                        recordHistory(besides: newest ?? targets.copy, since: index)
+                        files.recordHistory(besides: newest ?? targets.copy, since: index)
                     }
-                    noteOtherWriters()
+                    files.noteOtherWriters()
                     guard snapshot.isTransactionOpen == true else { break }
                     snapshot.warnings.append(
                         "A transaction was open; what it had not committed is not in the copy. "
@@ -61,43 +84,41 @@ struct SnapshotAttempt {
                 return
             } catch {
                 failures.append(error)
-                try? FileSystem.remove(targets.copy)
-                // Those of a copy that there is not.
-                removeRawFiles()
+                files.discardCopy()
                 if snapshot.excessiveBytes != nil { break }
             }
         }
         snapshot.reason = failures.map(\.reason).uniqued().joined(separator: " ")
     }
 
-    private enum Rung {
+    private enum Strategy {
         case imageBeforeRollback, own, unlockedFileCopy, secondConnection, ownAsLastResort, fileCopy
         case imageAtClose, imageAtStart
     }
 
-    private var rungs: [Rung] {
+    private var strategies: [Strategy] {
         if store.start != nil { return [.imageAtStart] }
-        var rungs: [Rung] = limits.prefersStateBeforeRollback ? [.imageBeforeRollback] : []
+        var strategies: [Strategy] = prefersStateBeforeRollback ? [.imageBeforeRollback] : []
         if store.accesses.isEmpty {
-            rungs += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
+            strategies += store.last == nil ? [.fileCopy] : [.imageAtClose, .fileCopy]
         } else if store.path == nil {
-            rungs += store.last == nil ? [.ownAsLastResort] : [.ownAsLastResort, .imageAtClose]
-        } else if store.foreignVFS != nil {
+            strategies += store.last == nil ? [.ownAsLastResort] : [.ownAsLastResort, .imageAtClose]
+        } else if source.foreignVFS != nil {
             // What the file's bytes mean is the VFS's secret.
-            rungs += [.own, .secondConnection, .ownAsLastResort, .fileCopy]
+            strategies += [.own, .secondConnection, .ownAsLastResort, .fileCopy]
         } else {
-            rungs += [.own, .unlockedFileCopy, .secondConnection]
-            rungs += fileIsInPlace ? [.fileCopy] : [.ownAsLastResort, .fileCopy]
+            strategies += [.own, .unlockedFileCopy, .secondConnection]
+            strategies += source.isInPlace ? [.fileCopy] : [.ownAsLastResort, .fileCopy]
         }
-        return rungs
+        return strategies
     }
 
-    /// Takes one rung.
+    /// Tries one strategy.
     ///
-    /// - Returns: How the copy was made; nil where the rung does not apply.
-    private mutating func attempt(_ rung: Rung) throws(SnapshotFailure) -> Snapshot.Method? {
-        try checkSize(of: snapshot.originalBytes)
-        switch rung {
+    /// - Returns: How the copy was made; nil where the strategy does not apply.
+    private mutating func attempt(_ strategy: Strategy) throws(SnapshotFailure) -> Snapshot.Method? {
+        try files.checkSize(of: snapshot.originalBytes)
+        switch strategy {
         case .imageBeforeRollback:
             guard let image = store.beforeRollback else { return nil }
             guard try write(image) else {
@@ -110,13 +131,13 @@ struct SnapshotAttempt {
             snapshot.isTransactionOpen = true
             return .beforeRollback
         case .own: return try copyThroughOwnConnection(isLastResort: false)
-        case .unlockedFileCopy: return try copyFilesOfOpenStore()
+        case .unlockedFileCopy: return try files.copyFilesOfOpenStore()
         case .secondConnection:
             // A reader would be in a writer's way.
-            if journal == .rollback { return nil }
+            if files.journal == .rollback { return nil }
             return try copyThroughSecondConnection(to: targets.copy, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
-        case .fileCopy: return try copyFiles()
+        case .fileCopy: return try files.copyFiles()
         case .imageAtClose:
             guard let last = store.last else { return nil }
             guard try write(last) else {
@@ -142,31 +163,6 @@ struct SnapshotAttempt {
             }
             return .atStart
         }
-    }
-
-    mutating func checkSize(of bytes: UInt64?) throws(SnapshotFailure) {
-        guard let bytes, bytes > limits.maximumBytes else { return }
-        snapshot.excessiveBytes = bytes
-        throw SnapshotFailure(
-            "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
-    }
-
-    /// Looks at the original's files from outside.
-    private mutating func measureFiles() {
-        guard let original = store.path, let files = store.files else { return }
-        snapshot.originalBytes = FileSystem.regularFile(files.database)?.size
-        snapshot.walBytes = FileSystem.regularFile(files.wal)?.size
-        if store.identity != nil && !fileIsInPlace {
-            snapshot.warnings.append(
-                "The file '\(original)' was deleted or replaced while the test had it open.")
-        }
-        snapshot.isDeleted = files.areDeleted || (store.identity != nil && !fileIsInPlace)
-    }
-
-    /// Whether the path still names the file that is open.
-    var fileIsInPlace: Bool {
-        guard let original = store.path, let identity = store.identity else { return false }
-        return FileSystem.regularFile(original)?.identity == identity
     }
 
     /// A file that was never written to is empty, and no SQLite database for tools that look at its header.
@@ -197,7 +193,7 @@ struct SnapshotAttempt {
                 guard !snapshot.isDeleted else { return }
                 throw SnapshotFailure("The system did not tell whether its file is in place.")
             }
-            try makeStandalone(target)
+            try files.makeStandalone(target)
             snapshot.hasCommittedCopy = true
         } catch {
             try? FileSystem.remove(target)
@@ -222,10 +218,10 @@ struct SnapshotAttempt {
     ///
     /// - Returns: Whether there is a copy, of the committed state for sure.
     private func copyCommittedFiles(to target: String) -> Bool {
-        guard let path = store.path, store.foreignVFS == nil, fileIsInPlace else { return false }
-        let files = DiscoveredStore(path: path, identity: store.identity)
+        guard let path = store.path, source.foreignVFS == nil, source.isInPlace else { return false }
         let copy = limitsOfFurtherCopy(seconds: 0.25).capture(
-            files, to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
+            StoreSource(path: path, identity: store.identity),
+            to: .init(copy: target, committed: nil, raw: targets.raw, history: targets.history))
         if copy.method == .fileCopy && copy.isConsistent { return true }
         for path in [target] + copy.rawFiles.map({ targets.raw + $0 }) { try? FileSystem.remove(path) }
         return false
@@ -235,13 +231,7 @@ struct SnapshotAttempt {
     private func limitsOfFurtherCopy(seconds: Double = .infinity) -> Snapshotter {
         var limits = limits
         limits.timeLimit = min(seconds, Instant.now.seconds(until: deadline))
-        limits.prefersStateBeforeRollback = false
         return limits
-    }
-
-    private mutating func removeRawFiles() {
-        for suffix in snapshot.rawFiles { try? FileSystem.remove(targets.raw + suffix) }
-        snapshot.rawFiles = []
     }
 
     /// Makes a second copy, of what is left after the rollback.
@@ -262,48 +252,16 @@ struct SnapshotAttempt {
         snapshot.rawFiles = after.rawFiles
         snapshot.history = after.history
     }
-
-    /// Has a copy of a WAL database open without a WAL, anywhere.
-    ///
-    /// Bytes 18 and 19 of the header are the write and read version: 2 for WAL, 1 for a rollback journal
-    /// (<https://www.sqlite.org/fileformat2.html#file_format_version_numbers>). All of the WAL's content is
-    /// in the copy already.
-    private mutating func makeStandalone(_ path: String) throws(SnapshotFailure) {
-        do {
-            let file = try File(updating: path)
-            var header = [UInt8](repeating: 0, count: 20)
-            let count = try header.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: 0)
-            }
-            // The bytes of what is no database are not touched.
-            guard count == header.count, header.starts(with: DatabaseHeader.magic),
-                header[18...] == [2, 2]
-            else { return }
-            if snapshot.journalMode == nil { snapshot.journalMode = "wal" }
-            try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }
-            try file.close()
-        } catch {
-            throw SnapshotFailure(error)
-        }
-    }
 }
 
 extension DiscoveredStore {
-    /// The VFS of its connections, where it is not the system's default.
-    var vfs: String? { accesses.lazy.compactMap(\.connection.vfs).first }
-
-    /// SQLite's own VFSs, which differ in how they lock a file, not in its bytes (<https://www.sqlite.org/vfs.html>).
-    private static let vfsOfSystem: Set = [
-        "unix", "unix-none", "unix-dotfile", "unix-excl", "unix-flock", "unix-afp", "unix-nfs",
-        "unix-posix",
-        "unix-proxy", "unix-namedsem",
-    ]
-
-    /// The VFS of its connections, where only that VFS knows what the file's bytes mean.
-    var foreignVFS: String? { vfs.flatMap { Self.vfsOfSystem.contains($0) ? nil : $0 } }
-
-    /// True if its connections lock the file in another way than the system's default VFS.
-    var hasOtherLocks: Bool { vfs != nil && foreignVFS == nil }
+    /// The part of it that reading its files needs.
+    var source: StoreSource {
+        StoreSource(
+            storage: storage, path: path, identity: identity, files: files,
+            vfs: accesses.lazy.compactMap(\.connection.vfs).first,
+            transactions: accesses.map(\.transaction))
+    }
 }
 
 extension Sequence where Element: Hashable {

@@ -91,11 +91,4 @@ extension Connection {
                 return Instant.processorTime > end ? 1 : 0
             }, context)
     }
-
-    /// Keeps all of SQLite in this process from using more memory than that; nil for no limit.
-    ///
-    /// It is for a program that reads stores and does nothing else: the limit is the library's own.
-    package static func limitMemory(toBytes bytes: Int64?) {
-        sqlite3_hard_heap_limit64(bytes ?? 0)
-    }
 }

@@ -1,16 +1,16 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-// The rungs that read a store's files.
-extension SnapshotAttempt {
+// The strategies that read a store's files.
+extension FileSnapshot {
     /// What a database file says of its journal.
-    enum Journal {
+    package enum Journal {
         case rollback, wal, unknown
     }
 
     /// The journal by the store's header; an empty store has no WAL.
-    var journal: Journal {
-        guard let files = store.files else { return .unknown }
+    package var journal: Journal {
+        guard let files = source.files else { return .unknown }
         if let header = try? Self.header(of: files.database) { return header.journal }
         return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
     }
@@ -19,9 +19,9 @@ extension SnapshotAttempt {
     ///
     /// Of the rollback modes, an emptied journal tells `truncate` and one with a cleared header `persist`. The
     /// others, `memory` and `off` among them, look like `delete`.
-    mutating func learnJournalMode() {
-        guard let files = store.files, store.foreignVFS == nil else {
-            if store.path == nil && store.storage == .memory { snapshot.journalMode = "memory" }
+    package mutating func learnJournalMode() {
+        guard let files = source.files, source.foreignVFS == nil else {
+            if source.path == nil && source.storage == .memory { snapshot.journalMode = "memory" }
             return
         }
         switch journal {
@@ -30,7 +30,7 @@ extension SnapshotAttempt {
             let journal = FileSystem.regularFile(files.journal)
             // In a transaction, or with `locking_mode` EXCLUSIVE, every mode has a journal there.
             let isIdle =
-                journal != nil && store.accesses.allSatisfy { $0.transaction != .write }
+                journal != nil && source.transactions.allSatisfy { $0 != .write }
                 && !isLocked(files)
             snapshot.journalMode =
                 switch journal?.size {
@@ -48,8 +48,8 @@ extension SnapshotAttempt {
     /// - Returns: The way in which the copy was made; nil if a connection is better: for a WAL that is
     ///   checkpointed all the time, where a reader hardly holds up a writer.
     /// - Throws: Why it could not be made.
-    mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let files = store.files, fileIsInPlace else { return nil }
+    package mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let files = source.files, source.isInPlace else { return nil }
         // A WAL may be much larger than what it makes of the store.
         if sizeOfFiles > limits.maximumBytes { return nil }
         switch journal {
@@ -79,16 +79,16 @@ extension SnapshotAttempt {
     ///
     /// - Returns: How the copy was made; nil for a store without a file.
     /// - Throws: Why it could not be made.
-    mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let original = store.path else { return nil }
+    package mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let original = source.path else { return nil }
         do {
-            guard let files = store.files, let status = try FileSystem.regularFile(at: files.database)
+            guard let files = source.files, let status = try FileSystem.regularFile(at: files.database)
             else {
                 throw SnapshotFailure("There was no file '\(original)' when the test failed.")
             }
             try checkSize(of: sizeOfFiles)
             // Whoever has it open unknown to us may be inside a transaction.
-            if try store.accesses.isEmpty && FileSystem.descriptor(of: status.identity) == nil {
+            if try source.transactions.isEmpty && FileSystem.descriptor(of: status.identity) == nil {
                 snapshot.isTransactionOpen = false
             }
             if try !copyConsistently(files, until: deadline) {
@@ -291,7 +291,7 @@ extension SnapshotAttempt {
         if !isWALSound && snapshot.rawFiles.isEmpty && isBroken {
             snapshot.isConsistent = false
             snapshot.warnings.append(
-                "SQLite does not read all of the WAL of '\(store.path ?? "")': a checksum is wrong, or a "
+                "SQLite does not read all of the WAL of '\(source.path ?? "")': a checksum is wrong, or a "
                     + "transaction was given up. The files are kept as they were.")
             keepRawFiles()
         }
@@ -305,7 +305,7 @@ extension SnapshotAttempt {
         } catch {
             snapshot.isConsistent = false
             snapshot.warnings.append(
-                "SQLite could not read the copy of '\(store.path ?? "")': \(error.message).")
+                "SQLite could not read the copy of '\(source.path ?? "")': \(error.message).")
             if !journals.isEmpty {
                 leaveOutRecordedHistory()
                 keepRawFiles()
@@ -343,7 +343,7 @@ extension SnapshotAttempt {
 
     /// Copies the files as they are, for somebody who knows more than SQLite.
     private mutating func keepRawFiles() {
-        guard let files = store.files else { return }
+        guard let files = source.files else { return }
         do {
             try FileSystem.createDirectory(Path.directory(of: targets.raw))
             try copyWithJournals(files, to: targets.raw)

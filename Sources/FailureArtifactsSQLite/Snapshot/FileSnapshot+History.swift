@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 
 // How a store in WAL mode got there, as far as its WAL tells.
-extension SnapshotAttempt {
+extension FileSnapshot {
     /// Whether SQLite would read less of a WAL's copy than the processes that have the store open.
     ///
     /// - Parameters:
@@ -27,7 +27,7 @@ extension SnapshotAttempt {
             let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
             let index = try FileSystem.regularFile(at: copy + "-index") == nil ? nil : copy + "-index"
             let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
-            let source =
+            let origin =
                 if let index {
                     HistorySource(
                         database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
@@ -37,7 +37,7 @@ extension SnapshotAttempt {
                         database: try File(reading: copy), wal: try File(reading: copy + "-wal"))
                 }
             try FileSystem.createDirectory(Path.directory(of: target))
-            snapshot.history = try recorder.record(source, committedPages: pages, to: target)
+            snapshot.history = try recorder.record(origin, committedPages: pages, to: target)
         } catch {
             leaveOutHistory("\(error)")
         }
@@ -48,8 +48,8 @@ extension SnapshotAttempt {
     /// - Parameters:
     ///   - committed: The copy of the committed state.
     ///   - index: What the WAL's index said before that was made.
-    mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
-        guard let target = targets.history, let files = store.files else { return }
+    package mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
+        guard let target = targets.history, let files = source.files else { return }
         do {
             guard let wal = try FileSystem.regularFile(at: files.wal), wal.size > 0 else { return }
             guard let index else {
@@ -60,12 +60,12 @@ extension SnapshotAttempt {
             guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
                 return leaveOutHistory("The copy is no plain SQLite database.")
             }
-            let source = HistorySource(
+            let origin = HistorySource(
                 database: try File(sharing: files.database), wal: try File(sharing: files.wal),
                 walIndex: try File(sharing: files.walIndex))
             try FileSystem.createDirectory(Path.directory(of: target))
             let history = try recorder.record(
-                source, committedPages: UInt64(header.pageCount), to: target)
+                origin, committedPages: UInt64(header.pageCount), to: target)
             guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {
                 try? FileSystem.remove(target)
                 return leaveOutHistory("Somebody wrote to the store while its history was recorded.")

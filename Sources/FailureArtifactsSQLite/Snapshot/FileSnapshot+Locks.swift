@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 
 // What the locks of others tell, where the system reports them.
-extension SnapshotAttempt {
+extension FileSnapshot {
     /// The bytes that SQLite locks in a database file, and in the index of a WAL
     /// (<https://www.sqlite.org/src/file?name=src/os.h>, `PENDING_BYTE`;
     /// <https://www.sqlite.org/walformat.html#wal_locks>).
@@ -12,8 +12,8 @@ extension SnapshotAttempt {
     }
 
     /// Says whose uncommitted changes the copy will lack, if anybody's but the test's own.
-    mutating func noteOtherWriters() {
-        guard let path = store.path, let files = store.files, snapshot.isTransactionOpen != true else {
+    package mutating func noteOtherWriters() {
+        guard let path = source.path, let files = source.files, snapshot.isTransactionOpen != true else {
             return
         }
         let writer =
@@ -23,8 +23,8 @@ extension SnapshotAttempt {
             }
         guard let writer else { return }
         // With `locking_mode` EXCLUSIVE the locks outlive the transaction.
-        if writer == getpid(), !store.accesses.isEmpty,
-            store.accesses.allSatisfy({ $0.transaction.map { $0 != .write } ?? false })
+        if writer == getpid(), !source.transactions.isEmpty,
+            source.transactions.allSatisfy({ $0.map { $0 != .write } ?? false })
         {
             return
         }
@@ -43,7 +43,7 @@ extension SnapshotAttempt {
         else { return false }
         // With `locking_mode` EXCLUSIVE the lock outlives the transaction. Of the only connection it is known
         // that it is in none.
-        if holder == getpid(), store.accesses.count == 1, snapshot.isTransactionOpen == false {
+        if holder == getpid(), source.transactions.count == 1, snapshot.isTransactionOpen == false {
             return false
         }
         guard let journal = FileSystem.regularFile(files.journal) else { return true }
@@ -72,7 +72,7 @@ extension SnapshotAttempt {
 
     mutating func noteHalfTransaction() {
         snapshot.warnings.append(
-            "Somebody held an exclusive lock on '\(store.path ?? "")', and there was no journal beside it: "
+            "Somebody held an exclusive lock on '\(source.path ?? "")', and there was no journal beside it: "
                 + "half a transaction may be in the copy.")
     }
 

@@ -1,7 +1,8 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// What is kept of connections, within its bound.
 @Suite struct KeptImageTests {

@@ -1,8 +1,10 @@
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 extension ProcessWideTests {
     /// The table of the connections that are open.

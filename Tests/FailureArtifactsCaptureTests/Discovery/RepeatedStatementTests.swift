@@ -1,9 +1,12 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// Statements that are prepared once and run many times: what is remembered of them takes a shorter way.
 extension StatementLogTests {

@@ -1,7 +1,9 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsTestStores
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// What is remembered of the statements of connections.
 ///

@@ -1,8 +1,11 @@
 import CFailureArtifactsSQLite
-@testable import FailureArtifactsSQLite
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Another thread is using the connection, for a while or for ever.
 @Suite struct BusyConnectionTests {

@@ -1,8 +1,11 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Tests of what there is one of in a process: they run one after the other.
 @Suite(.serialized) enum ProcessWideTests {}

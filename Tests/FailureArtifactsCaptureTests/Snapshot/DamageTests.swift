@@ -1,8 +1,12 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Files that SQLite does not read, or not all of: their bytes are copied.
 @Suite struct DamageTests {

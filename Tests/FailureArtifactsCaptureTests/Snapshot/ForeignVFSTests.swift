@@ -1,8 +1,12 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Stores whose bytes mean something to the application's VFS only.
 @Suite struct ForeignVFSTests {

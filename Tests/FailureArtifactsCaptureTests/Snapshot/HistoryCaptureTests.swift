@@ -1,10 +1,13 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// The history that comes with a copy, by each way that a copy is made.
 @Suite struct HistoryCaptureTests {

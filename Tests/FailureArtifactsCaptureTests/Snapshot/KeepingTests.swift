@@ -1,9 +1,11 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 extension ProcessWideTests {
     /// What a rollback or a close would lose, kept while a test runs.

@@ -1,8 +1,12 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// What is too large, too much or not there.
 @Suite struct LimitTests {

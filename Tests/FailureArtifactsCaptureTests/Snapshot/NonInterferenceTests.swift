@@ -1,8 +1,11 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// What an application can notice of a capture: nothing.
 @Suite struct NonInterferenceTests {

@@ -1,8 +1,12 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Where a store's file is, and what it is called.
 @Suite struct PathTests {

@@ -1,8 +1,10 @@
 import CFailureArtifactsCapture
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsTestStores
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// The table in reading.h, which decides what may run on a connection of the application.
 @Suite struct PermittedReadingTests {
@@ -122,8 +124,8 @@ import Testing
         let limit: Int64 = 1 << 40
         let before = sqlite3_hard_heap_limit64(limit)
         defer { sqlite3_hard_heap_limit64(before) }
-        let extra = failure_artifacts_raise_heap_limit(1000)
-        #expect(extra == 1000 && sqlite3_hard_heap_limit64(-1) >= limit + 1000)
-        failure_artifacts_lower_heap_limit(extra)
+        Connection.exceedingMemoryLimit(by: 1000) {
+            #expect(sqlite3_hard_heap_limit64(-1) >= limit + 1000)
+        }
     }
 }

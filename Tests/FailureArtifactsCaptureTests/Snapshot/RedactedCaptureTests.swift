@@ -1,8 +1,11 @@
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// Copies of stores that are redacted on their way.
 @Suite struct RedactedCaptureTests {

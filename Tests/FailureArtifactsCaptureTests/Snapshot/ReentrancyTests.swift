@@ -1,7 +1,11 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Failures inside SQLite: an assertion in a function, a hook or a handler that SQLite is calling.
 @Suite struct ReentrancyTests {

@@ -1,9 +1,12 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 /// Where a store lives that has no file of its own, and what it is called.
 @Suite struct StorageTests {

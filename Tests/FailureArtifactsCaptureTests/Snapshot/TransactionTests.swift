@@ -1,8 +1,11 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// A write transaction is open: the test's own, or somebody else's.
 @Suite struct TransactionTests {

@@ -1,10 +1,13 @@
 import CFailureArtifactsSQLite
-import FailureArtifactsSQLite
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
+
+@testable import FailureArtifactsCapture
 
 /// Stores with a write-ahead log.
 @Suite struct WALTests {

@@ -1,8 +1,10 @@
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsCapture
 
 extension Snapshotter.Targets {
     /// `copy.sqlite` and its like.
@@ -20,10 +22,10 @@ func capture(
 ) -> Snapshot {
     var snapshotter = Snapshotter(timeLimit: timeLimit, maximumBytes: maximumBytes)
     snapshotter.maximumHistoryBytes = maximumHistoryBytes
-    snapshotter.prefersStateBeforeRollback = afterError
     // No test is about how fast a machine is.
     snapshotter.historyTimeLimit = 60
-    return snapshotter.capture(store, to: .copies(in: directory))
+    return snapshotter.capture(
+        store, to: .copies(in: directory), prefersStateBeforeRollback: afterError)
 }
 
 /// Checks that a copy is one sound stand-alone file.
@@ -44,14 +46,6 @@ func copied(
     _ directory: String, _ sql: String = "SELECT a FROM t", committed: Bool = false
 ) throws -> String {
     try sqlite3Program(directory + (committed ? "/copy.committed.sqlite" : "/copy.sqlite"), sql)
-}
-
-/// Runs `body` with a new directory that is removed afterwards.
-func withTemporaryDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
-    let url = FileManager.default.temporaryDirectory.appending(path: "store tests \(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: url) }
-    return try body(url.path)
 }
 
 /// Runs `body` on another thread and waits for it.

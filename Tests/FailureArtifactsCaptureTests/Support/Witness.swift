@@ -1,4 +1,6 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
