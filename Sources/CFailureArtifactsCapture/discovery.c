@@ -1,10 +1,10 @@
 #include "discovery.h"
 #include "cache.h"
+#include "compatibility.h"
 #include "fence.h"
 #include "keeping.h"
 #include "log.h"
 #include "opening.h"
-#include "trace.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -135,19 +135,10 @@ static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connectio
 
 // MARK: - One connection
 
-// The Swift runtime's task of this thread, with Swift's calling convention, which for a function without
-// arguments is C's. There is none where nothing in the process uses Swift's concurrency.
-#ifndef __APPLE__
-extern void *swift_task_getCurrent(void) __attribute__((weak));
-#else
-// Nothing is discovered there, and its linker does not leave a weak symbol open.
-static void *(*const swift_task_getCurrent)(void) = NULL;
-#endif
-
 // Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
 // longer than many a statement, so that it is only asked when it is another one.
 static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection) {
-    uintptr_t task = swift_task_getCurrent ? (uintptr_t)swift_task_getCurrent() : 0;
+    uintptr_t task = failure_artifacts_current_task();
     if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
     atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
     events.used_in_task(connection);

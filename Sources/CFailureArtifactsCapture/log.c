@@ -1,4 +1,5 @@
 #include "log.h"
+#include "compatibility.h"
 #include "keeping.h"
 
 #include <pthread.h>
@@ -8,9 +9,6 @@
 
 // Longer statements are cut.
 enum { maximum_length = 16 << 10 };
-
-// As much of a statement's start in SQLite's error log makes it that statement.
-enum { minimum_logged = 100 };
 
 typedef failure_artifacts_log_text text;
 typedef failure_artifacts_log_entry entry;
@@ -293,24 +291,11 @@ static void error_is_logged(void *context, int code, const char *message) {
     }
     entry *entry = last(log);
     if (!entry || error_of(log, entry)) return;
-    // It is that of the last statement only if it has its text, which may have brackets of its own.
-    const char *text = strchr(message, '[');
-    if (!text) return;
-    text++;
-    size_t length = entry->text->length;
-    const char *known = entry->text->bytes;
-    size_t logged = strlen(text);
-    if (logged <= length || entry->text->is_cut) {
-        // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
-        size_t compared = logged < length ? logged : length;
-        if (compared < minimum_logged || memcmp(text, known, compared) != 0) return;
-        add_error(log, entry, code, NULL);
-        return;
+    const char *reason;
+    if (failure_artifacts_error_names(
+            message, entry->text->bytes, entry->text->length, entry->text->is_cut, &reason)) {
+        add_error(log, entry, code, reason);
     }
-    if (memcmp(text, known, length) != 0 || text[length] != ']') return;
-    message = text + length + 1;
-    while (*message == ' ' || *message == ':') message++;
-    add_error(log, entry, code, message);
 }
 
 void failure_artifacts_log_errors(void) {

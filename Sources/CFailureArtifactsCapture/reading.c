@@ -1,10 +1,8 @@
-#define _GNU_SOURCE // For dladdr().
-
 #include "reading.h"
 #include "cache.h"
+#include "compatibility.h"
 #include "opening.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -16,8 +14,7 @@ extern int sqlite3_is_interrupted(sqlite3 *) __attribute__((weak));
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
     // A close is told first, unless the application has set a trace of its own. But it may have been refused.
     if (!atomic_load(&connection->is_closing) && !failure_artifacts_trace_is_replaced(connection)) return false;
-    // During a close SQLite says that the handle is misused, and logs it.
-    return sqlite3_errcode(connection->handle) == SQLITE_MISUSE;
+    return failure_artifacts_is_refused(connection->handle);
 }
 
 bool failure_artifacts_has_pending_statement(sqlite3 *handle) {
@@ -184,8 +181,5 @@ int failure_artifacts_lock_state(sqlite3 *handle, const char *schema) {
 
 bool failure_artifacts_is_in_memory(sqlite3 *handle, const char *schema) {
     const char *name = sqlite3_db_filename(handle, schema);
-    Dl_info library;
-    // Of a store in memory SQLite gives out a constant of its own, and of a temporary one an allocated name (
-    // sqlite3PagerFilename() in pager.c). Where that is not so, a temporary store is called one in memory.
-    return !name || dladdr(name, &library) != 0 || *name;
+    return !name || *name || failure_artifacts_is_constant_name(name);
 }

@@ -139,7 +139,7 @@ extension DiscoveredStore {
         let identities = Set(known.compactMap(\.identity))
         func find() -> [OpenFiles.Entry] {
             let files = OpenFiles.beginning(with: DatabaseHeader.magic)
-                .filter { !identities.contains($0.status.identity) && !isTemporary($0) }
+                .filter { !identities.contains($0.status.identity) && !$0.isTemporaryDatabase }
             if files.isEmpty { return [] }
             // Asked for after the files: what other threads have opened meanwhile is there by now.
             let registered = ConnectionRegistry.shared.knownFiles
@@ -153,12 +153,5 @@ extension DiscoveredStore {
             unknown.removeAll { !remaining.contains($0.status.identity) }
         }
         return unknown.map(DiscoveredStore.init)
-    }
-
-    /// Whether a file is what SQLite has made of a temporary database that outgrew its cache: nameless, and
-    /// known by its connection, or of no interest to anybody
-    /// (<https://www.sqlite.org/tempfiles.html>; `SQLITE_TEMP_FILE_PREFIX` in SQLite's `os.h`).
-    private static func isTemporary(_ file: OpenFiles.Entry) -> Bool {
-        Path.name(of: file.path).hasPrefix("etilqs_") && (try? FileSystem.status(of: file.path)) == nil
     }
 }

@@ -127,10 +127,10 @@ extension SnapshotAttempt {
 
     /// An image all of whose pages could be read.
     private func image(of schema: String, on lent: LentHandle) throws -> SerializedImage {
-        let first = try SerializedImage(of: schema, on: lent)
+        let first = try SerializedImage(of: schema, on: lent.record)
         if first.isFull { return first }
         // Either it has empty pages, or some could not be read.
-        let second = try SerializedImage(of: schema, on: lent)
+        let second = try SerializedImage(of: schema, on: lent.record)
         if second.isFull { return second }
         guard first.isEqual(to: second) else {
             throw SnapshotFailure("A page could not be read when the store was copied.")

@@ -1,10 +1,15 @@
-#include "trace.h"
+#define _GNU_SOURCE // For dladdr().
 
+#include "compatibility.h"
+
+#include <dlfcn.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <string.h>
 
-// SQLite keeps one trace of a connection, and tells nobody that it was replaced. To run a statement and see whether
+// MARK: - Replaced traces
+
+// SQLite keeps one trace of a connection, and does not report that it was replaced. To run a statement and see whether
 // the trace hears it would be heard by the application's own trace instead, and must not be done while another
 // thread may be about to use the connection. So it is looked at where SQLite keeps the trace's argument: the one
 // word of the connection that holds the record while our trace is set, and nothing while there is none. Where that
@@ -54,4 +59,54 @@ void failure_artifacts_trace_set(
 bool failure_artifacts_trace_is_replaced(const failure_artifacts_connection *connection) {
     size_t offset = atomic_load_explicit(&place, memory_order_relaxed);
     return offset != not_looked_for && offset != not_found && word_at(connection, offset) != connection;
+}
+
+// MARK: - Connections that are being closed
+
+// SQLite logs the call as a misuse.
+bool failure_artifacts_is_refused(sqlite3 *handle) { return sqlite3_errcode(handle) == SQLITE_MISUSE; }
+
+// MARK: - Databases without a file
+
+bool failure_artifacts_is_constant_name(const char *name) {
+    Dl_info library;
+    return name && dladdr(name, &library) != 0;
+}
+
+// MARK: - The error log
+
+// As much of a statement's start in SQLite's error log makes it that statement.
+enum { minimum_logged = 100 };
+
+bool failure_artifacts_error_names(
+    const char *message, const char *sql, size_t length, bool is_cut, const char **reason) {
+    *reason = NULL;
+    // The statement may have brackets of its own.
+    const char *text = strchr(message, '[');
+    if (!text) return false;
+    text++;
+    size_t logged = strlen(text);
+    if (logged <= length || is_cut) {
+        // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
+        size_t compared = logged < length ? logged : length;
+        return compared >= minimum_logged && memcmp(text, sql, compared) == 0;
+    }
+    if (memcmp(text, sql, length) != 0 || text[length] != ']') return false;
+    text += length + 1;
+    while (*text == ' ' || *text == ':') text++;
+    *reason = text;
+    return true;
+}
+
+// MARK: - Tasks
+
+#ifndef __APPLE__
+extern void *swift_task_getCurrent(void) __attribute__((weak));
+#else
+// Nothing is discovered there, and its linker does not leave a weak symbol open.
+static void *(*const swift_task_getCurrent)(void) = NULL;
+#endif
+
+uintptr_t failure_artifacts_current_task(void) {
+    return swift_task_getCurrent ? (uintptr_t)swift_task_getCurrent() : 0;
 }

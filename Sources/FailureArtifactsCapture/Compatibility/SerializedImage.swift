@@ -5,7 +5,8 @@ internal import FailureArtifactsSystem
 
 /// What `sqlite3_serialize` gives: all pages of a database as its connection sees them, in memory.
 ///
-/// A page that could not be read is all zeros there, and nobody is told (`sqlite3_serialize` in SQLite's memdb.c).
+/// Relies on: a page that could not be read is all zeros in the image, without an error (`sqlite3_serialize` in memdb.c).
+/// Verified on SQLite 3.40.1. Otherwise: a page that can't be read is in the copy as SQLite leaves it.
 struct SerializedImage: ~Copyable {
     private let start: UnsafeMutablePointer<UInt8>?
     private let size: Int
@@ -14,12 +15,14 @@ struct SerializedImage: ~Copyable {
     ///
     /// - Parameters:
     ///   - schema: The database's name.
-    ///   - lent: The connection, in an explicit transaction.
+    ///   - connection: A connection that this thread may use, in an explicit transaction.
     /// - Throws: SQLite's error.
-    init(of schema: String, on lent: LentHandle) throws(SQLiteError) {
+    init(
+        of schema: String, on connection: UnsafeMutablePointer<failure_artifacts_connection>
+    ) throws(SQLiteError) {
         var size: Int64 = 0
         var code: CInt = SQLITE_OK
-        let image = failure_artifacts_serialize_keeping_error(lent.record, schema, &size, &code)
+        let image = failure_artifacts_serialize_keeping_error(connection, schema, &size, &code)
         guard size >= 0 else {
             throw SQLiteError(
                 "copy a store inside a transaction", code: code == SQLITE_OK ? SQLITE_NOMEM : code)
