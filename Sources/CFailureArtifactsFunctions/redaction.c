@@ -1,6 +1,3 @@
-// memmem() is a function of GNU's library, Apple's and musl, and none of POSIX.
-#define _GNU_SOURCE
-
 #include "redaction.h"
 
 #include "sha256.h"
@@ -16,10 +13,6 @@ void failure_artifacts_hmac_sha256(
     struct hmac hmac;
     hmac_begin(&hmac, key, key_size);
     hmac_of(&hmac, message, message_size, result);
-}
-
-bool failure_artifacts_holds(const void *bytes, size_t count, const void *needle, size_t needle_size) {
-    return memmem(bytes, count, needle, needle_size) != NULL;
 }
 
 enum method { nothing, mask, hash };

@@ -1,7 +1,6 @@
 #ifndef CFAILUREARTIFACTS_REDACTION_H
 #define CFAILUREARTIFACTS_REDACTION_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 // Declared, not included: a module that includes <sqlite3.h> may be taken for the one that defines it.
@@ -25,8 +24,5 @@ void failure_artifacts_hmac_sha256(
 //
 // Returns SQLite's result code.
 int failure_artifacts_add_redact(struct sqlite3 *db, const void *key, size_t key_size);
-
-// Whether `count` bytes hold `needle` somewhere.
-bool failure_artifacts_holds(const void *bytes, size_t count, const void *needle, size_t needle_size);
 
 #endif

@@ -3,9 +3,8 @@ internal import FailureArtifactsSystem
 /// Recognises one failure across retries, shards and runs.
 ///
 /// It hashes suite, name, outcome, the file's name and the first message, in which what differs from run to
-/// run (numbers, hexadecimal numbers, UUIDs, paths) is replaced. The hash is FNV-1a with 64 bits
-/// (draft-eastlake-fnv), written as 16 hexadecimal digits: it tells a few hundred thousand failures apart
-/// and defends against nobody.
+/// run (numbers, hexadecimal numbers, UUIDs, paths) is replaced. The hash is ``FNV1a``, written
+/// as 16 hexadecimal digits.
 package enum Fingerprint {
     /// The fingerprint of a test's end.
     package static func make(
@@ -17,11 +16,9 @@ package enum Fingerprint {
         let parts = [
             test.suite, test.name, outcome.rawValue, file, normalize(failure?.message ?? ""),
         ]
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in parts.joined(separator: "\u{0}").utf8 {
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        let digits = String(hash, radix: 16)
+        var hash = FNV1a()
+        hash.add(parts.joined(separator: "\u{0}").utf8)
+        let digits = String(hash.value, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
