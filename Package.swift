@@ -48,18 +48,11 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(
-            name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"],
-            cSettings: optimized),
-        .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(
-            name: "CFailureArtifactsJSON",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsDiscovery"]),
+        .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsJSON", "CFailureArtifactsRedaction",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
 
@@ -72,20 +65,26 @@ let package = Package(
                 "CFailureArtifactsJournal",
             ],
             swiftSettings: settings),
+
+        // What only a test process has: the hooks, and the session that captures its stores.
+        .target(
+            name: "CFailureArtifactsCapture",
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"],
+            cSettings: optimized),
         .target(
             name: "FailureArtifactsCapture",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+                "CFailureArtifactsSQLite", "CFailureArtifactsFunctions", "CFailureArtifactsCapture",
             ],
             swiftSettings: settings),
 
         // What is read of it. A target of its own, so that who links the collector does not build it.
-        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsComparison",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
 
@@ -165,17 +164,21 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite",
+                "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
+                "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),
+        .target(
+            name: "FailureArtifactsTestStores",
+            dependencies: ["CFailureArtifactsSQLite", "FailureArtifactsSystem"],
+            path: "Tests/FailureArtifactsTestStores", swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsSQLiteTests",
             // What a recorder or a redaction writes is read again.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery", "CFailureArtifactsTestInstall",
-                "FailureArtifactsTestPrograms",
+                "CFailureArtifactsSQLite", "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),

@@ -69,10 +69,6 @@ int failure_artifacts_available_bytes(int descriptor) {
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
-int failure_artifacts_contains(const void *bytes, size_t count, const char *text) {
-    return memmem(bytes, count, text, strlen(text)) != NULL;
-}
-
 int failure_artifacts_open_terminal(int like, int ends[2]) {
     ends[1] = -1;
     ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);

@@ -28,3 +28,24 @@ extension String {
         }.get()
     }
 }
+
+// The C library's headers have it only with a macro that Swift does not define.
+@_silgen_name("memmem")
+private func memmem(
+    _ bytes: UnsafeRawPointer, _ count: Int, _ needle: UnsafeRawPointer, _ needleCount: Int
+) -> UnsafeMutableRawPointer?
+
+extension UnsafeRawBufferPointer {
+    /// True if these bytes have `needle` in one piece somewhere.
+    package func holds(_ needle: UnsafeRawBufferPointer) -> Bool {
+        guard let start = needle.baseAddress, needle.count > 0 else { return true }
+        guard let baseAddress else { return false }
+        return memmem(baseAddress, count, start, needle.count) != nil
+    }
+
+    /// True if these bytes have the UTF-8 of `text` in one piece somewhere.
+    package func holds(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { holds(UnsafeRawBufferPointer($0)) }
+    }
+}

@@ -2,6 +2,7 @@ import CFailureArtifactsSQLite
 import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import FailureArtifactsZip
 import Foundation
 import Testing

@@ -3,6 +3,7 @@ import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import FailureArtifactsZip
 import Foundation
 import Testing

@@ -1,4 +1,6 @@
 import FailureArtifactsSQLite
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

@@ -1,5 +1,6 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Testing
 
 @testable import FailureArtifactsSQLite

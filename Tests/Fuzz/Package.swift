@@ -26,16 +26,11 @@ let package = Package(
         .target(
             name: "FailureArtifactsZip",
             dependencies: ["FailureArtifactsSystem", "CFailureArtifactsZlib"], swiftSettings: settings),
-        .target(name: "CFailureArtifactsDiscovery", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(name: "CFailureArtifactsRedaction", dependencies: ["CFailureArtifactsSQLite"]),
-        .target(
-            name: "CFailureArtifactsJSON",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsDiscovery"]),
+        .target(name: "CFailureArtifactsFunctions", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsSQLite",
             dependencies: [
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsDiscovery",
-                "CFailureArtifactsJSON", "CFailureArtifactsRedaction",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsJournal"),
@@ -46,12 +41,11 @@ let package = Package(
                 "CFailureArtifactsJournal",
             ],
             swiftSettings: settings),
-        .target(name: "CFailureArtifactsComparison", dependencies: ["CFailureArtifactsSQLite"]),
         .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsComparison",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsProcesses"),

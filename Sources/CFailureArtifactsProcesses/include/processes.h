@@ -26,10 +26,7 @@ int failure_artifacts_ended_child(int waits);
 /// How many bytes are in a pipe, by its reading end.
 int failure_artifacts_available_bytes(int descriptor);
 
-/// Whether `text`, which ends with a NUL, is somewhere in the bytes.
-int failure_artifacts_contains(const void *bytes, size_t count, const char *text);
-
-/// A pseudo-terminal with the settings and the size of another one, but for what a terminal does with output.
+//// A pseudo-terminal with the settings and the size of another one, but for what a terminal does with output.
 ///
 /// The first end is for whoever reads what is written to the second. Returns 0, or -1 with errno.
 int failure_artifacts_open_terminal(int like, int ends[2]);

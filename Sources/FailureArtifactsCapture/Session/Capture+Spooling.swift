@@ -74,7 +74,6 @@ extension Capture {
                 timeLimit: configuration.timeLimitPerStore,
                 maximumBytes: min(configuration.maximumStoreBytes, maximum))
             snapshotter.maximumHistoryBytes = configuration.maximumHistoryBytes
-            snapshotter.prefersStateBeforeRollback = failure?.isThrownError == true
             if rules.concernStores {
                 snapshotter.redactor = StoreRedactor(
                     rules,
@@ -88,7 +87,9 @@ extension Capture {
                 history: folder == "stores" && configuration.maximumHistoryBytes > 0
                     ? spool.file(ofEntry: entries.history) : nil)
             let source = copyByLibrary(found) ?? found.store
-            var snapshot = snapshotter.capture(source, to: targets)
+            let isAfterError = failure?.isThrownError == true
+            var snapshot = snapshotter.capture(
+                source, to: targets, prefersStateBeforeRollback: isAfterError)
             // How large a store in memory is, only its copy tells; and a file may have grown.
             if let bytes = snapshot.excessiveBytes, bytes > maximum,
                 bytes <= configuration.maximumStoreBytes
@@ -96,7 +97,8 @@ extension Capture {
                 maximum = room.available(for: bytes)
                 if maximum >= bytes {
                     snapshotter.maximumBytes = min(configuration.maximumStoreBytes, maximum)
-                    snapshot = snapshotter.capture(source, to: targets)
+                    snapshot = snapshotter.capture(
+                        source, to: targets, prefersStateBeforeRollback: isAfterError)
                 }
             }
             if snapshot.isNothing { return nil }

@@ -1,5 +1,5 @@
 internal import FailureArtifactsBundle
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Turns what a test framework tells into bundles: the policy between the adapters and the parts.
@@ -74,7 +74,7 @@ package final class CaptureSession: Sendable {
     let state: Lock<State>
     /// Held while the configuration changes.
     private let configuring = Lock(())
-    let registry: ConnectionRegistry
+    let registry = ConnectionRegistry.shared
     /// What became of tests when they were last run.
     let earlierAttempts = EarlierAttempts()
     /// Packs what tests have spooled.
@@ -83,9 +83,8 @@ package final class CaptureSession: Sendable {
     /// there is never much more on the disk than the bundles.
     let packing = BackgroundQueue(maximumWaiting: 8)
 
-    package init(configuration: CaptureConfiguration, registry: ConnectionRegistry = .shared) {
+    package init(configuration: CaptureConfiguration) {
         state = Lock(State(configuration))
-        self.registry = registry
         configure(configuration)
     }
 
@@ -187,7 +186,7 @@ package final class CaptureSession: Sendable {
 }
 
 extension CaptureSession: ConnectionObserver {
-    package var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
+    var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
 
     private var unobservedTestID: TestID? {
         let state = self.state.enter()
@@ -200,7 +199,7 @@ extension CaptureSession: ConnectionObserver {
     }
 
     /// Writes down that a store is in use, and whose it is.
-    package func connectionOpened(_ connection: OpenedConnection) {
+    func connectionOpened(_ connection: OpenedConnection) {
         let state = self.state.enter()
         var test = state.pointee.current
         let hasTasks = state.pointee.hasTasks
@@ -225,7 +224,7 @@ extension CaptureSession: ConnectionObserver {
     }
 
     /// Writes down that a store is in use that an earlier test has opened.
-    package func leftConnectionUsed(_ connection: LeftConnection) {
+    func leftConnectionUsed(_ connection: LeftConnection) {
         if policy.isOff { return }
         let test = currentTest
         if let test {

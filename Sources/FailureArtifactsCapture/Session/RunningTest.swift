@@ -1,5 +1,4 @@
 package import FailureArtifactsBundle
-package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A test that had started before its adapter could report it, until its name is known.
@@ -50,7 +49,7 @@ package final class RunningTest: Sendable {
     }
 
     /// Counts the tests of the process.
-    package let id: TestID
+    let id: TestID
     /// What the journal tells of it: its number, its identity and its start.
     let inJournal: InFlightJournal.Test
     /// Whether no other test runs at the same time.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
 /// What bundles of the same bytes have in common, and other bundles hardly ever.
@@ -7,20 +8,19 @@ internal import FailureArtifactsZip
 struct BundleIdentity: Hashable, Sendable {
     /// The bundle's size in bytes.
     private let bytes: UInt64
-    /// A hash of the entries' names, sizes and checksums: FNV-1a with 64 bits.
+    /// A hash of the entries' names, sizes and checksums.
     private let entries: UInt64
 
     init(_ archive: ZipArchive, bytes: UInt64) {
         self.bytes = bytes
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        var hash = FNV1a()
         for entry in archive.entries {
-            for byte in entry.name.utf8 { mix(byte) }
-            mix(0)
-            withUnsafeBytes(of: entry.size.littleEndian) { $0.forEach(mix) }
-            withUnsafeBytes(of: entry.crc32.littleEndian) { $0.forEach(mix) }
+            hash.add(entry.name.utf8)
+            hash.add([0])
+            withUnsafeBytes(of: entry.size.littleEndian) { hash.add($0) }
+            withUnsafeBytes(of: entry.crc32.littleEndian) { hash.add($0) }
         }
-        entries = hash
+        entries = hash.value
     }
 
     /// What the random part of a bundle's name is replaced with where another bundle has that name: the same

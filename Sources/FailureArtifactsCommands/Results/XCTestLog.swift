@@ -1,4 +1,3 @@
-internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
 /// Reads what XCTest prints, line by line.
@@ -41,11 +40,7 @@ struct XCTestLog: Sendable {
     mutating func read(bytes: [UInt8]) {
         let isOfInterest =
             message != nil
-            || bytes.withUnsafeBytes { line in
-                line.baseAddress.map { base in
-                    Self.marks.contains { failure_artifacts_contains(base, line.count, $0) != 0 }
-                } ?? false
-            }
+            || bytes.withUnsafeBytes { line in Self.marks.contains { line.holds($0) } }
         if isOfInterest { read(String(decoding: bytes, as: UTF8.self)) }
     }
 

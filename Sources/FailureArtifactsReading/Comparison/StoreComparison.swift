@@ -1,5 +1,5 @@
 package import FailureArtifactsSQLite
-internal import CFailureArtifactsComparison
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 
@@ -32,7 +32,7 @@ package struct StoreComparison: ~Copyable {
             let count = try header.withMutableBytes { (buffer) throws(SystemError) in
                 try file.read(into: buffer, at: 0)
             }
-            guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+            guard count == header.count, header.starts(with: DatabaseHeader.magic) else {
                 return nil
             }
             // Byte 19 is 2 in WAL mode (https://www.sqlite.org/fileformat.html#the_database_header). Without

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsJSON
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -90,12 +90,5 @@ extension Connection {
                 let end = Instant(nanoseconds: UInt64(UInt(bitPattern: context)))
                 return Instant.processorTime > end ? 1 : 0
             }, context)
-    }
-
-    /// Keeps all of SQLite in this process from using more memory than that; nil for no limit.
-    ///
-    /// It is for a program that reads stores and does nothing else: the limit is the library's own.
-    package static func limitMemory(toBytes bytes: Int64?) {
-        sqlite3_hard_heap_limit64(bytes ?? 0)
     }
 }

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsDiscovery
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 
@@ -33,26 +33,19 @@ package struct Connection: ~Copyable {
     package init(
         path: String, mode: Mode, vfs: String? = nil, busyTimeout: Double = 0
     ) throws(SQLiteError) {
-        let access: CInt
-        var name = Path.absolute(path)
-        switch mode {
-        case .readOnly: access = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-        case .immutable: access = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-        case .readWrite: access = SQLITE_OPEN_READWRITE
-        case .create: access = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-        }
-        switch mode {
-        case .readOnly: name = Self.uri(path: name, isImmutable: false)
-        case .immutable: name = Self.uri(path: name, isImmutable: true)
-        case .readWrite, .create: break
-        }
+        let absolute = Path.absolute(path)
+        let (name, access) =
+            switch mode {
+            case .readOnly:
+                (Self.uri(path: absolute, isImmutable: false), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+            case .immutable:
+                (Self.uri(path: absolute, isImmutable: true), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+            case .readWrite: (absolute, SQLITE_OPEN_READWRITE)
+            case .create: (absolute, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+            }
         var handle: OpaquePointer?
-        // Finding a VFS initialises SQLite, as opening a database would do.
-        let system = failure_artifacts_system_vfs().map { String(cString: $0) }
-        failure_artifacts_discovery_pause()
-        let code = sqlite3_open_v2(
-            name, &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs ?? system)
-        failure_artifacts_discovery_resume()
+        let code = failure_artifacts_open(
+            name, &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         guard let opened = handle, code == SQLITE_OK else {
             let error = SQLiteError("open '\(path)'", handle: handle)
             // "Whether or not an error occurs when it is opened, resources associated with the database
@@ -70,17 +63,9 @@ package struct Connection: ~Copyable {
 
     /// A `file:` URI that names exactly `path`, for reading (<https://www.sqlite.org/uri.html>).
     package static func uri(path: String, isImmutable: Bool) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes = Array("file:".utf8)
-        for byte in path.utf8 {
-            switch byte {
-            case UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "%"):
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            default: bytes.append(byte)
-            }
-        }
-        bytes += Array((isImmutable ? "?immutable=1" : "?mode=ro").utf8)
-        return String(decoding: bytes, as: UTF8.self)
+        guard let uri = failure_artifacts_uri(path, isImmutable) else { fatalError("out of memory") }
+        defer { free(uri) }
+        return String(cString: uri)
     }
 
     /// Runs one or more statements and drops their rows.

@@ -81,7 +81,7 @@ struct HistoryPlan: ~Copyable {
     func isPlainDatabase() throws(HistoryError) -> Bool {
         guard let header = try image(of: 1, in: last) else { return false }
         let pageSize = header.withBytes { Int($0.bigEndianUInt16(at: 16)) }
-        return header.starts(with: Array("SQLite format 3\0".utf8))
+        return header.starts(with: DatabaseHeader.magic)
             && (pageSize == 1 ? 65536 : pageSize) == log.pageSize
     }
 

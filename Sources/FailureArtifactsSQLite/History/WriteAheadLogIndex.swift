@@ -17,7 +17,7 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     private let backfilled: UInt32
 
     /// Reads an index by its path, in a way that drops no lock; nil where there is none that can be read.
-    init?(ofFile path: String) {
+    package init?(ofFile path: String) {
         guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path),
             let index = try? WriteAheadLogIndex(reading: file)
         else { return nil }

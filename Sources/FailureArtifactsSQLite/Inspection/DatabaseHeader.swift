@@ -2,9 +2,9 @@ internal import FailureArtifactsSystem
 
 /// What the first 100 bytes of a database say of its pages
 /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
-struct DatabaseHeader {
+package struct DatabaseHeader {
     /// The first bytes of every database that SQLite itself can read.
-    static let magic = Array("SQLite format 3\0".utf8)
+    package static let magic = Array("SQLite format 3\0".utf8)
 
     /// In bytes.
     let pageSize: Int

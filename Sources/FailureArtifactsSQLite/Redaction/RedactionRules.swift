@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRedaction
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 
 /// What of a run must not get into a bundle.

@@ -1,4 +1,3 @@
-internal import CFailureArtifactsRedaction
 package import FailureArtifactsSystem
 
 /// Some of the values that a redaction has removed, to look for them in what is left.
@@ -91,11 +90,8 @@ package struct RemovedValues: Sendable {
     /// The columns of which a value is among some bytes.
     package func origins(in bytes: UnsafeRawBufferPointer, until deadline: Instant) -> [String] {
         var found: Set<String> = []
-        guard let start = bytes.baseAddress else { return [] }
         for value in values where !found.contains(value.origin) && Instant.now < deadline {
-            if failure_artifacts_holds(start, bytes.count, value.bytes, value.bytes.count) {
-                found.insert(value.origin)
-            }
+            if value.bytes.withUnsafeBytes({ bytes.holds($0) }) { found.insert(value.origin) }
         }
         return found.sorted()
     }

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsRedaction
+internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

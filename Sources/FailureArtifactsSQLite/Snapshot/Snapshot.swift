@@ -67,7 +67,7 @@ package struct Snapshot: Sendable {
 }
 
 extension Snapshot {
-    mutating func warn(
+    package mutating func warn(
         _ code: CaptureWarning.Code, _ text: String,
         _ parameters: [String: CaptureWarning.Parameter?] = [:]
     ) {

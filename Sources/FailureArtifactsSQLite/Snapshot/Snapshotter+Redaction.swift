@@ -2,16 +2,25 @@ internal import FailureArtifactsSystem
 
 // Copies that are redacted before they are where they belong.
 extension Snapshotter {
-    /// Copies a store into a private place, and what may be kept of it from there.
+    /// Has a store copied; if there is a redactor, into a private place, and what may be kept of it from there.
     ///
     /// Where a copy can't be redacted there is none: the store is described.
-    func capture(
-        _ store: DiscoveredStore, to targets: Targets, redactedBy redactor: StoreRedactor
+    ///
+    /// - Parameters:
+    ///   - path: The store's file; nil for a store without one.
+    ///   - storage: The place where the store lives.
+    ///   - targets: The copy's places.
+    ///   - copy: Copies the store to the places it is given, by a snapshotter without a redactor.
+    /// - Returns: The result of `copy`, and of redacting it.
+    package func redacting(
+        _ path: String?, _ storage: Snapshot.Storage, to targets: Targets,
+        _ copy: (Snapshotter, Targets) -> Snapshot
     ) -> Snapshot {
+        guard let redactor else { return copy(self, targets) }
         do {
-            return capture(store, to: targets, redactedBy: redactor, in: try PrivateDirectory())
+            return redacting(path, to: targets, by: redactor, in: try PrivateDirectory(), copy)
         } catch {
-            var snapshot = Snapshot(storage: store.storage)
+            var snapshot = Snapshot(storage: storage)
             snapshot.reason =
                 "There is no private place to redact it in: \(error). Set TMPDIR to a directory that can be "
                 + "written to."
@@ -19,24 +28,23 @@ extension Snapshotter {
         }
     }
 
-    private func capture(
-        _ store: DiscoveredStore, to targets: Targets, redactedBy redactor: StoreRedactor,
-        in place: borrowing PrivateDirectory
+    private func redacting(
+        _ path: String?, to targets: Targets, by redactor: StoreRedactor,
+        in place: borrowing PrivateDirectory, _ copy: (Snapshotter, Targets) -> Snapshot
     ) -> Snapshot {
-        let path = place.path
         let copies = Targets(
-            copy: Path.join(path, "copy.sqlite"),
-            committed: targets.committed.map { _ in Path.join(path, "committed.sqlite") },
-            raw: Path.join(path, "raw.sqlite"))
+            copy: Path.join(place.path, "copy.sqlite"),
+            committed: targets.committed.map { _ in Path.join(place.path, "committed.sqlite") },
+            raw: Path.join(place.path, "raw.sqlite"))
         var plain = self
         plain.redactor = nil
-        var snapshot = plain.capture(store, to: copies)
+        var snapshot = copy(plain, copies)
         if !snapshot.rawFiles.isEmpty {
             snapshot.rawFiles = []
             snapshot.warn(
                 .rawFilesNotKept,
-                "The files of '\(store.path ?? "")' as they were are left out: they cannot be redacted.",
-                ["path": store.path.map { .text($0) }])
+                "The files of '\(path ?? "")' as they were are left out: they cannot be redacted.",
+                ["path": path.map { .text($0) }])
         }
         guard snapshot.method != .described, !snapshot.isNothing else { return snapshot }
         if targets.history != nil, snapshot.journalMode == "wal" || (snapshot.walBytes ?? 0) > 0 {

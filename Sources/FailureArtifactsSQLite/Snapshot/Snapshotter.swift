@@ -1,9 +1,8 @@
 internal import FailureArtifactsSystem
 
-/// Copies a store into one stand-alone file, as the test's connection sees it at this moment.
+/// Copies a store into one stand-alone file, within limits.
 ///
-/// The original's locks, journal mode, WAL and error state stay as they are, and every wait is bounded. To
-/// be used on the thread of the failing test, which is what tells its own connection from the others'.
+/// The original's locks, journal mode and WAL stay as they are, and every wait is bounded.
 package struct Snapshotter: Sendable {
     /// Where the copies of one store go: files that must not exist.
     ///
@@ -39,11 +38,6 @@ package struct Snapshotter: Sendable {
     /// What a transaction has not committed can only be read into memory as a whole: of larger stores the
     /// committed state is copied.
     package var maximumMemory: UInt64
-    /// Whether the failure is an error that has left the test's code, and rolled back on its way what the
-    /// test is about: then the state before the rollback is the store, and what is left of it is the
-    /// committed state.
-    package var prefersStateBeforeRollback = false
-
     /// What keeps out of the copies what must not be in them.
     package var redactor: StoreRedactor?
 
@@ -53,16 +47,24 @@ package struct Snapshotter: Sendable {
         self.maximumMemory = maximumMemory
     }
 
-    /// Copies one store.
+    /// Copies one store by its files.
     ///
     /// - Parameters:
-    ///   - store: The store.
-    ///   - targets: Where to.
+    ///   - source: The store.
+    ///   - targets: The copy's places.
     /// - Returns: What was done, and how well. Where it says that there is no copy, there is no file.
-    package func capture(_ store: DiscoveredStore, to targets: Targets) -> Snapshot {
-        if let redactor { return capture(store, to: targets, redactedBy: redactor) }
-        var attempt = SnapshotAttempt(store: store, targets: targets, limits: self)
-        attempt.run()
-        return attempt.snapshot
+    package func capture(_ source: StoreSource, to targets: Targets) -> Snapshot {
+        redacting(source.path, source.storage, to: targets) { snapshotter, targets in
+            snapshotter.withMemory {
+                var copy = FileSnapshot(of: source, to: targets, limits: snapshotter)
+                copy.run()
+                return copy.snapshot
+            }
+        }
+    }
+
+    /// Makes a copy with enough memory: the application's limit on SQLite's memory is not meant for it.
+    package func withMemory(_ copy: () -> Snapshot) -> Snapshot {
+        Connection.exceedingMemoryLimit(by: Int64(clamping: maximumMemory) * 2, copy)
     }
 }

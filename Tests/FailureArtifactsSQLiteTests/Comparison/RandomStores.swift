@@ -1,4 +1,5 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

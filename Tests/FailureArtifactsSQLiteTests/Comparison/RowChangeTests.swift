@@ -1,6 +1,7 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

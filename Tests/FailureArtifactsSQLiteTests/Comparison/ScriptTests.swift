@@ -1,7 +1,9 @@
-@testable import FailureArtifactsReading
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsSQLite
 
 @Suite struct ScriptTests {

@@ -1,8 +1,9 @@
-@testable import FailureArtifactsReading
 import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsSQLite
 
 /// The rows that differ, against what SQLite's own `sqldiff` finds.

@@ -1,5 +1,6 @@
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

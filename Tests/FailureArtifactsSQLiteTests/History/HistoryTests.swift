@@ -1,5 +1,7 @@
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

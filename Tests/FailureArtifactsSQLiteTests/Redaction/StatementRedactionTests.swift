@@ -1,3 +1,4 @@
+import FailureArtifactsTestStores
 import Foundation
 import Testing
 

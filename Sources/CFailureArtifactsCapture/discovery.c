@@ -1,0 +1,420 @@
+#include "discovery.h"
+#include "cache.h"
+#include "compatibility.h"
+#include "fence.h"
+#include "keeping.h"
+#include "log.h"
+#include "opening.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+static failure_artifacts_discovery_events events;
+static atomic_bool installed;
+static _Atomic(uint64_t) opened_connections;
+static atomic_bool follows_tasks;
+
+// What no thread has in its place.
+static const uint64_t not_settled = UINT64_MAX;
+
+void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
+
+// What is known of this thread.
+static _Thread_local struct {
+    // pthread_self(); 0 before its first statement.
+    uintptr_t handle;
+    // What the connection has as well that it used last, if that has only to remember the next statement; 0 where
+    // there is none, and while what the thread runs does not count.
+    uint64_t settled;
+    // The number the system shows it under.
+    int number;
+    int pauses;
+} this_thread;
+
+void failure_artifacts_discovery_pause(void) {
+    this_thread.pauses += 1;
+    this_thread.settled = 0;
+}
+
+void failure_artifacts_discovery_resume(void) { this_thread.pauses -= 1; }
+
+bool failure_artifacts_is_paused(void) { return this_thread.pauses > 0 || failure_artifacts_opens_own(); }
+
+uintptr_t failure_artifacts_current_thread(void) { return (uintptr_t)pthread_self(); }
+
+uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_thread, memory_order_acquire);
+}
+
+// Costs a system call, once per thread.
+static void learn_thread(void) {
+    this_thread.handle = failure_artifacts_current_thread();
+#ifdef __linux__
+    this_thread.number = (int)syscall(SYS_gettid);
+#endif
+}
+
+int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_thread_number, memory_order_relaxed);
+}
+
+uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
+}
+
+bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
+    uintptr_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&connection->lent_to, &nobody, failure_artifacts_current_thread()))
+        return false;
+    // Either this thread sees that a callback runs, or that callback sees that the connection is lent.
+    if (failure_artifacts_heavy_fence() && !atomic_load(&connection->is_closing)
+        && !atomic_load(&connection->is_called)) {
+        return true;
+    }
+    atomic_store(&connection->lent_to, 0);
+    return false;
+}
+
+void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
+    atomic_store(&connection->lent_to, 0);
+}
+
+// MARK: - The order of statements
+
+// Statements are numbered over all connections. A number for each from one counter would have every statement wait
+// for the processor to own it; so a connection takes many at once, and they are its own until somebody takes the
+// next ones.
+enum { numbers_at_once = 1024 };
+static _Atomic(uint64_t) numbers_taken;
+
+uint64_t failure_artifacts_moment(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
+
+static inline bool has_number(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->last_use, memory_order_relaxed) != connection->last_own_number
+        && connection->last_own_number == atomic_load_explicit(&numbers_taken, memory_order_relaxed);
+}
+
+static void take_numbers(failure_artifacts_connection *connection) {
+    uint64_t last = atomic_fetch_add(&numbers_taken, numbers_at_once);
+    connection->last_own_number = last + numbers_at_once;
+    atomic_store_explicit(&connection->last_use, last, memory_order_relaxed);
+}
+
+// The number of a statement that starts, of those that its connection has.
+static inline uint64_t next_number(failure_artifacts_connection *connection) {
+    uint64_t number = atomic_load_explicit(&connection->last_use, memory_order_relaxed) + 1;
+    atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
+    return number;
+}
+
+static _Atomic(uint64_t) started_tests;
+static atomic_bool reports_first_uses;
+
+void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_uses, true); }
+
+uint64_t failure_artifacts_test_starts(void) {
+    atomic_fetch_add(&started_tests, 1);
+    // Whoever finds that nobody has taken a number knows that no test has started either.
+    return failure_artifacts_moment();
+}
+
+// Takes numbers for the next statements, unless a test has started since the last one.
+static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connection *connection) {
+    if (atomic_load_explicit(&started_tests, memory_order_relaxed) != connection->tests) return false;
+    take_numbers(connection);
+    return true;
+}
+
+// MARK: - One connection
+
+// Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
+// longer than many a statement, so that it is only asked when it is another one.
+static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection) {
+    uintptr_t task = failure_artifacts_current_task();
+    if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
+    atomic_store_explicit(&connection->last_task, task, memory_order_relaxed);
+    events.used_in_task(connection);
+}
+
+// Somebody uses the connection who is not its owner; not for long.
+static void wait_until_given_back(failure_artifacts_connection *connection) {
+    // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
+    for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) {
+        // Meanwhile the owner is not in anybody's way.
+        atomic_store(&connection->is_called, false);
+        usleep(100);
+        atomic_store(&connection->is_called, true);
+    }
+}
+
+// A statement starts that may be a ROLLBACK or an ATTACH, or follow one.
+static void follow(failure_artifacts_connection *connection, const char *sql) {
+    if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
+        atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
+        events.attached(connection);
+    }
+    if (failure_artifacts_attaches(sql)) {
+        atomic_store_explicit(&connection->attaches, true, memory_order_relaxed);
+    }
+    failure_artifacts_follow(connection, sql, events.kept);
+    connection->is_watched = atomic_load_explicit(&connection->attaches, memory_order_relaxed)
+        || failure_artifacts_is_unwound(connection);
+}
+
+// A statement starts of which more is to be noted than that it does.
+static void statement_starts(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
+    if (!this_thread.handle) learn_thread();
+    if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
+    uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
+    if (tests != connection->tests) {
+        connection->tests = tests;
+        if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
+            || atomic_load_explicit(&reports_first_uses, memory_order_relaxed)) {
+            events.used_since_start(connection);
+        }
+    }
+    if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
+    uintptr_t thread = this_thread.handle;
+    bool is_logged = failure_artifacts_log_prepare(connection, thread);
+    if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number);
+    bool is_settled = is_logged && !connection->is_watched && failure_artifacts_log_repeats()
+        && failure_artifacts_has_heavy_fence();
+    // A number that nobody else has.
+    connection->settled = this_thread.settled = number;
+    if (!is_settled) this_thread.settled = 0;
+    if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) == thread) return;
+    atomic_store_explicit(&connection->last_thread_number, this_thread.number, memory_order_relaxed);
+    atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
+}
+
+// Not in line: what it needs room for, who has little to do would make room for as well.
+static __attribute__((noinline)) int something_is_new(
+    unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
+    if (this_thread.pauses > 0) return 0;
+    if (event == SQLITE_TRACE_PROFILE) {
+        failure_artifacts_log_ended(connection, statement, *(sqlite3_int64 *)argument);
+        return 0;
+    }
+    bool is_close = event == SQLITE_TRACE_CLOSE;
+    if (atomic_load_explicit(&connection->is_closing, memory_order_relaxed) != is_close) {
+        atomic_store(&connection->is_closing, is_close);
+    }
+    atomic_store(&connection->is_called, true);
+    if (atomic_load(&connection->lent_to) != 0) wait_until_given_back(connection);
+    if (is_close) {
+        connection->settled = not_settled;
+        failure_artifacts_log_close(connection);
+        failure_artifacts_keep(connection, failure_artifacts_is_ending, events.kept);
+    } else {
+        if (!has_number(connection)) take_numbers(connection);
+        statement_starts(connection, statement, argument, next_number(connection));
+    }
+    atomic_store_explicit(&connection->is_called, false, memory_order_release);
+    return 0;
+}
+
+// A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
+// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
+// connection last.
+static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
+    failure_artifacts_connection *connection = context;
+    if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument);
+    // Where all is as it was when the last statement started, which is so most of the time, and this one is known,
+    // there is little to do.
+    if (connection->settled == this_thread.settled) {
+        atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
+        failure_artifacts_light_fence();
+        if (atomic_load_explicit(&connection->lent_to, memory_order_acquire) == 0
+            && (has_number(connection) || renews_numbers(connection))) {
+            if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
+            if (failure_artifacts_log_repeated(connection, statement, argument, next_number(connection))) {
+                atomic_store_explicit(&connection->is_called, false, memory_order_release);
+                return 0;
+            }
+        }
+    }
+    return something_is_new(SQLITE_TRACE_STMT, connection, statement, argument);
+}
+
+#define MARKER_FUNCTION "failure_artifacts_connection"
+
+static void marker_function(sqlite3_context *context, int count, sqlite3_value **values) {
+    failure_artifacts_connection *connection = sqlite3_user_data(context);
+    (void)count, (void)values;
+    if (connection->restored_code == SQLITE_OK) {
+        sqlite3_result_null(context);
+        return;
+    }
+    sqlite3_result_error(context, connection->restored_message, -1);
+    sqlite3_result_error_code(context, connection->restored_code);
+}
+
+// SQLite has no call that sets the error of a connection (before 3.51), but a function that fails does it.
+void failure_artifacts_restore_error(
+    failure_artifacts_connection *connection, int code, const char *message) {
+    connection->restored_code = code;
+    connection->restored_message = message;
+    sqlite3_exec(connection->handle, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
+    connection->restored_code = SQLITE_OK;
+    connection->restored_message = NULL;
+}
+
+// The destructor of an SQL function runs once, at the connection's real end: also for a connection that was
+// closed while statements were left (a "zombie"), and whatever the application does with traces and hooks.
+static void connection_ends(void *context) {
+    failure_artifacts_connection *connection = context;
+    // Where the application's own trace kept the close from being told.
+    uintptr_t borrower = atomic_load(&connection->lent_to);
+    if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
+    if (connection->serial) events.closed(connection);
+    failure_artifacts_log_release(connection->log);
+    free(connection->path);
+    free(connection->vfs);
+    free(connection);
+}
+
+static void learn_file(failure_artifacts_connection *connection) {
+    sqlite3_file *file = NULL;
+    sqlite3_vfs *vfs = NULL;
+    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
+    connection->file = file;
+    if (vfs && vfs != sqlite3_vfs_find(failure_artifacts_system_vfs())) connection->vfs = strdup(vfs->zName);
+    const char *path = failure_artifacts_path(connection->handle, "main");
+    connection->path = path ? strdup(path) : NULL;
+    struct stat status;
+    if (!connection->path || stat(connection->path, &status) != 0) return;
+    connection->identity = (failure_artifacts_file_identity){
+        true, (uint64_t)status.st_dev, (uint64_t)status.st_ino,
+    };
+}
+
+// An automatic extension: called at the end of each sqlite3_open. It returns 0 always, since anything else
+// would fail the application's open.
+static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
+    (void)message, (void)api;
+    if (failure_artifacts_is_paused()) return 0;
+    failure_artifacts_connection *connection = calloc(1, sizeof *connection);
+    if (!connection) return 0;
+    connection->handle = handle;
+    connection->settled = not_settled;
+    int code = sqlite3_create_function_v2(
+        handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
+        marker_function, NULL, NULL, connection_ends);
+    // On failure SQLite has called the destructor already; serial 0 kept it from reporting an end.
+    if (code != SQLITE_OK) {
+        // Whatever error the connection has when its extensions are loaded is that of the application's open. To run
+        // nothing takes it away.
+        sqlite3_exec(handle, "", NULL, NULL, NULL);
+        return 0;
+    }
+    learn_file(connection);
+    connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
+    unsigned logged = failure_artifacts_log_events();
+    failure_artifacts_trace_set(connection, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | logged, connection_is_used);
+    events.opened(connection);
+    return 0;
+}
+
+static void register_extension(void) {
+#ifndef __APPLE__
+    sqlite3_auto_extension((void (*)(void))connection_opens);
+#endif
+}
+
+// MARK: - Getting in before the first open
+
+// sqlite3_auto_extension() initialises SQLite, after which the application's own sqlite3_config() is refused.
+// So nothing is registered until the application opens its first database: the page cache's methods, which
+// SQLite lets one replace *before* it is initialised, are wrapped, and the first cache that is created inside
+// that first open registers the extension. Auto-extensions are loaded after that, so this very open is seen.
+// sqlite3_shutdown() forgets the extensions; the next initialisation calls xInit, which arms the trap again.
+// (Registering from xInit itself would deadlock on SQLite's start-up mutex.)
+static sqlite3_pcache_methods2 original_cache;
+static atomic_bool armed;
+static atomic_bool initialized;
+// True if SQLite runs with the wrapped methods.
+static atomic_bool wraps_cache;
+static _Thread_local bool cache_grows;
+
+void failure_artifacts_cache_grows(bool grows) { cache_grows = grows; }
+
+bool failure_artifacts_cache_can_grow(void) { return atomic_load(&wraps_cache); }
+
+static int cache_initializes(void *argument) {
+    atomic_store(&armed, true);
+    atomic_store(&initialized, true);
+    atomic_store(&wraps_cache, true);
+    return original_cache.xInit(argument);
+}
+
+static void cache_shuts_down(void *argument) {
+    atomic_store(&initialized, false);
+    atomic_store(&wraps_cache, false);
+    if (original_cache.xShutdown) original_cache.xShutdown(argument);
+}
+
+static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeable) {
+    if (atomic_exchange(&armed, false)) register_extension();
+    return original_cache.xCreate(page_size, extra_size, purgeable);
+}
+
+// Called for each page that SQLite looks at. 1 asks for a page if the cache has room for it, and has SQLite write a
+// changed one to the file if not; 2 asks for a page in any case (https://www.sqlite.org/c3ref/pcache_methods2.html).
+static sqlite3_pcache_page *cache_fetches(sqlite3_pcache *cache, unsigned page, int create) {
+    if (cache_grows && create == 1) create = 2;
+    return original_cache.xFetch(cache, page, create);
+}
+
+void failure_artifacts_discovery_ensure(void) {
+#ifdef __APPLE__
+    // The system's SQLite refuses automatic extensions there.
+    return;
+#endif
+    if (!atomic_load(&installed)) return;
+    if (atomic_load(&initialized)) {
+        // The application may have called sqlite3_reset_auto_extension(). Registering twice is harmless.
+        register_extension();
+        return;
+    }
+    sqlite3_pcache_methods2 current;
+    if (sqlite3_config(SQLITE_CONFIG_GETPCACHE2, &current) != SQLITE_OK) {
+        // SQLite was initialised with a cache of the application's own. It logs this call as a misuse, so
+        // it is not made again.
+        atomic_store(&initialized, true);
+        register_extension();
+        return;
+    }
+    // Not initialised: either nothing has happened yet, or the application has shut SQLite down and perhaps
+    // set a cache of its own.
+    if (current.xCreate == cache_creates) return;
+    if (!original_cache.xCreate) failure_artifacts_log_errors();
+    original_cache = current;
+    current.xInit = cache_initializes;
+    current.xShutdown = cache_shuts_down;
+    current.xCreate = cache_creates;
+    current.xFetch = cache_fetches;
+    sqlite3_config(SQLITE_CONFIG_PCACHE2, &current);
+}
+
+void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers) {
+    // Whoever comes second finds it done.
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&installed)) {
+        events = handlers;
+        failure_artifacts_fence_prepare();
+        atomic_store(&installed, true);
+        failure_artifacts_discovery_ensure();
+    }
+    pthread_mutex_unlock(&lock);
+}

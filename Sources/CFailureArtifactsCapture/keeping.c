@@ -1,0 +1,265 @@
+#include "keeping.h"
+#include "opening.h"
+#include "reading.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+
+// 0 while nothing is kept.
+static _Atomic(int64_t) maximum_bytes;
+// In nanoseconds.
+static _Atomic(uint64_t) begun;
+static _Atomic(uint64_t) spent;
+
+static uint64_t now(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+// The time that copying has taken from the test. It is processor time: on a busy machine the thread also waits for
+// its turn, which says nothing about the copy. A slow file system keeps it waiting too, so that some of that counts.
+typedef struct stopwatch {
+    uint64_t start, processor_start;
+} stopwatch;
+
+static stopwatch started(void) { return (stopwatch){now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID)}; }
+
+static uint64_t elapsed(stopwatch watch) {
+    uint64_t processor = now(CLOCK_THREAD_CPUTIME_ID) - watch.processor_start;
+    uint64_t total = now(CLOCK_MONOTONIC) - watch.start;
+    return processor > total / 16 ? processor : total / 16;
+}
+
+void failure_artifacts_keeping_begins(int64_t bytes, bool is_first) {
+    if (is_first) {
+        atomic_store(&begun, now(CLOCK_MONOTONIC));
+        atomic_store(&spent, 0);
+    }
+    if (is_first || bytes > atomic_load(&maximum_bytes)) atomic_store(&maximum_bytes, bytes);
+}
+
+void failure_artifacts_keeping_ends(void) { atomic_store(&maximum_bytes, 0); }
+
+bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
+}
+
+uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection) {
+    return atomic_load_explicit(&connection->unwound_at, memory_order_relaxed);
+}
+
+// MARK: - What a connection has
+
+// SQLite has this function since 3.39. Where the library is older, or there is none at run time, attached stores
+// without a file are not seen.
+extern const char *sqlite3_db_name(sqlite3 *, int) __attribute__((weak));
+
+const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
+    if (sqlite3_db_name) return sqlite3_db_name(handle, index);
+    return index == 0 ? "main" : index == 1 ? "temp" : NULL;
+}
+
+bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp(vfs, "memdb") == 0; }
+
+// The database's file; NULL where it has none. What is at /dev/null was never written: it is in the page cache only.
+const char *failure_artifacts_path(sqlite3 *handle, const char *schema) {
+    const char *path = sqlite3_db_filename(handle, schema);
+    if (!path || !*path || strcmp(path, "/dev/null") == 0) return NULL;
+    sqlite3_vfs *vfs = NULL;
+    sqlite3_file_control(handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
+    return vfs && failure_artifacts_is_memory_vfs(vfs->zName) ? NULL : path;
+}
+
+// Whether the database's content outlives the connection: it is in a file that still has its name.
+static bool is_in_place(sqlite3 *handle, const char *schema) {
+    if (!failure_artifacts_path(handle, schema)) return false;
+    int moved = 0;
+    // Compares the inode of the open file with that of the path; VFSs that can't tell leave it at 0.
+    sqlite3_file_control(handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
+    return !moved;
+}
+
+// MARK: - Keeping it
+
+// What the database holds, by the rule of reading.h.
+//
+// At the end of a connection that is in no transaction it is serialized too: there is nothing left that a statement
+// could end.
+static failure_artifacts_image image_of(
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
+    int64_t limit) {
+    sqlite3 *handle = connection->handle;
+    failure_artifacts_image image = {reason, schema, failure_artifacts_path(handle, schema), NULL, -1};
+    failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(handle, schema);
+    bool ends_untouched =
+        reason == failure_artifacts_is_ending && sqlite3_txn_state(handle, schema) != SQLITE_TXN_WRITE;
+    if (reading != failure_artifacts_reads_by_serializing && !ends_untouched) return image;
+    if (failure_artifacts_size_limit(handle, schema) > limit) {
+        image.size = failure_artifacts_serialized_size(handle, schema);
+        if (image.size > limit) return image;
+    }
+    image.bytes = failure_artifacts_serialize(handle, schema, &image.size);
+    return image;
+}
+
+static void keep_database(
+    failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
+    int64_t limit, failure_artifacts_receiver receiver) {
+    failure_artifacts_image image = image_of(connection, schema, reason, limit);
+    if (image.size > 0) receiver(connection, image);
+}
+
+// Copies a database into memory, by the backup API.
+static void back_up(sqlite3 *source, const char *schema, int64_t limit, failure_artifacts_image *image) {
+    if (failure_artifacts_size_limit(source, schema) / 2 > limit) return;
+    sqlite3 *target = NULL;
+    int code = failure_artifacts_open_in_memory(&target);
+    sqlite3_backup *backup = code == SQLITE_OK ? sqlite3_backup_init(target, "main", source, schema) : NULL;
+    code = backup ? sqlite3_backup_step(backup, -1) : SQLITE_ERROR;
+    sqlite3_backup_finish(backup);
+    if (code == SQLITE_DONE) {
+        sqlite3_int64 size = -1;
+        image->bytes = sqlite3_serialize(target, "main", &size, 0);
+        image->size = size;
+    }
+    sqlite3_close(target);
+}
+
+static int64_t size_of_journal(const char *path, const char *suffix) {
+    char *name = sqlite3_mprintf("%s%s", path, suffix);
+    struct stat status;
+    int64_t size = name && stat(name, &status) == 0 ? (int64_t)status.st_size : -1;
+    sqlite3_free(name);
+    return size;
+}
+
+// Reads the main database by a connection of its own.
+static void image_by_another(
+    const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
+    const char *path = connection->path;
+    bool creates_wal =
+        !failure_artifacts_leaves_no_wal(connection->handle, "main") && size_of_journal(path, "-shm") < 0;
+    // The application recovers a WAL without an index when it reads the store.
+    if (creates_wal && size_of_journal(path, "-wal") > 0) return;
+    // Where there is no WAL the file has it all. Read as immutable, it gets none.
+    char *uri = creates_wal ? failure_artifacts_uri(path, true) : NULL;
+    if (creates_wal && !uri) return;
+    sqlite3 *other = NULL;
+    // One that only reads does not checkpoint when it is closed.
+    int flags = SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
+    if (failure_artifacts_open(uri ? uri : path, &other, flags, connection->vfs) == SQLITE_OK) {
+        sqlite3_busy_timeout(other, 100);
+        sqlite3_int64 size = -1;
+        sqlite3_serialize(other, "main", &size, SQLITE_SERIALIZE_NOCOPY);
+        image->size = size;
+        if (size > 0 && size <= limit) image->bytes = sqlite3_serialize(other, "main", &size, 0);
+    }
+    sqlite3_close(other);
+    free(uri);
+}
+
+// Not read by the connection itself, unless it is in a transaction already or has no file: what is read inside a
+// statement leaves a read transaction behind until the statement ends, and one that then wants to write does not
+// wait for a lock that somebody else has, whatever busy handler there is. It would fail because it was looked at.
+failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
+    failure_artifacts_discovery_pause();
+    int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
+    sqlite3 *handle = connection->handle;
+    failure_artifacts_image image = {failure_artifacts_is_starting, "main", connection->path, NULL, -1};
+    failure_artifacts_reading reading = failure_artifacts_permitted_reading(connection, "main");
+    if (reading == failure_artifacts_reads_by_serializing) {
+        image = image_of(connection, "main", failure_artifacts_is_starting, limit);
+    } else if (reading == failure_artifacts_reads_by_backup) {
+        back_up(handle, "main", limit, &image);
+    } else if (reading == failure_artifacts_reads_files) {
+        // Another connection reads neither a deleted file nor one that this connection has locked for itself.
+        bool is_alone = !is_in_place(handle, "main")
+            || failure_artifacts_lock_state(handle, "main") >= failure_artifacts_has_exclusive_lock;
+        if (is_alone) back_up(handle, "main", limit, &image);
+        else image_by_another(connection, limit, &image);
+    }
+    failure_artifacts_discovery_resume();
+    return image;
+}
+
+static void begin_unwinding(failure_artifacts_connection *connection) {
+    if (atomic_exchange_explicit(&connection->is_unwound, true, memory_order_relaxed)) return;
+    atomic_store_explicit(&connection->unwound_at, failure_artifacts_moment(), memory_order_relaxed);
+}
+
+void failure_artifacts_keep(
+    failure_artifacts_connection *connection, failure_artifacts_keeping_reason reason,
+    failure_artifacts_receiver receiver) {
+    int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
+    if (limit == 0) return;
+    stopwatch watch = started();
+    if (atomic_load(&spent) > 100000000 + (watch.start - atomic_load(&begun)) / 50) limit = 0;
+    // What serialising runs is our own statement.
+    failure_artifacts_discovery_pause();
+    bool was_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
+    const char *schema;
+    for (int i = 0; (schema = failure_artifacts_schema_name(connection->handle, i)); i++) {
+        // The temporary database of a connection is nobody's store.
+        if (i == 1) continue;
+        // A close rolls back what is open.
+        bool is_lost = sqlite3_txn_state(connection->handle, schema) == SQLITE_TXN_WRITE;
+        // Of several rollbacks in a row, nested savepoints and then the transaction, the first loses most.
+        if (is_lost && !was_unwound) {
+            begin_unwinding(connection);
+            keep_database(connection, schema, failure_artifacts_is_rolling_back, limit, receiver);
+        }
+        if (reason != failure_artifacts_is_ending) continue;
+        if (!is_in_place(connection->handle, schema)) {
+            if (!is_lost) keep_database(connection, schema, reason, limit, receiver);
+        } else if (i > 1) {
+            const char *path = failure_artifacts_path(connection->handle, schema);
+            failure_artifacts_image left = {reason, schema, path, NULL, 0};
+            receiver(connection, left);
+        }
+    }
+    failure_artifacts_discovery_resume();
+    atomic_fetch_add(&spent, elapsed(watch));
+}
+
+static bool starts_with(const char *sql, const char *word, size_t length) {
+    return strncasecmp(sql, word, length) == 0;
+}
+
+// Passes over white space and comments.
+static const char *start_of(const char *sql) {
+    for (;;) {
+        if (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == '\f' || *sql == ';') {
+            sql++;
+        } else if (sql[0] == '-' && sql[1] == '-') {
+            sql += strcspn(sql, "\n");
+        } else if (sql[0] == '/' && sql[1] == '*') {
+            const char *end = strstr(sql + 2, "*/");
+            if (!end) return sql;
+            sql = end + 2;
+        } else {
+            return sql;
+        }
+    }
+}
+
+bool failure_artifacts_attaches(const char *sql) { return starts_with(start_of(sql), "ATTACH", 6); }
+
+void failure_artifacts_follow(
+    failure_artifacts_connection *connection, const char *sql, failure_artifacts_receiver receiver) {
+    sql = start_of(sql);
+    bool is_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
+    if (starts_with(sql, "ROLLBACK", 8)) {
+        if (is_unwound) return;
+        failure_artifacts_keep(connection, failure_artifacts_is_rolling_back, receiver);
+        // Also where nothing was lost by it: what an earlier one has lost is no longer the last thing.
+        begin_unwinding(connection);
+    } else if (is_unwound && !starts_with(sql, "RELEASE", 7)) {
+        atomic_store_explicit(&connection->is_unwound, false, memory_order_relaxed);
+    }
+}

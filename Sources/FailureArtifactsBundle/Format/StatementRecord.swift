@@ -1,0 +1,128 @@
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A line of `statements/<name>.jsonl`: a statement that was run on a store's connections.
+package struct StatementRecord: Codable, Equatable, Sendable {
+    /// Whether it belongs to the failing test.
+    package enum Phase: String, Codable, Sendable {
+        /// It was run before the test started.
+        case earlier
+        /// It was run while the test ran, its set-up included.
+        case test
+    }
+
+    /// Why a statement failed.
+    package struct Failure: Codable, Equatable, Sendable {
+        /// SQLite's extended error code.
+        package var code: Int32
+        package var message: String
+
+        package init(code: Int32, message: String) {
+            self.code = code
+            self.message = message
+        }
+    }
+
+    /// When it started, by ISO 8601; precise to some milliseconds.
+    package var at: String
+    /// Rows inserted, updated and deleted; absent where that is not known.
+    package var changes: Int?
+    /// Which connection ran it; counts the process's opens, from 1.
+    package var connection: UInt64
+    /// Whether ``sql`` is only the start of it; absent where it is all.
+    package var cut: Bool?
+    /// In seconds; absent where it was not recorded.
+    package var duration: Double?
+    /// Absent where it did not fail, as far as that is known.
+    package var error: Failure?
+    /// Grows from statement to statement, over all connections of the process.
+    package var order: UInt64
+    package var phase: Phase
+    package var sql: String
+    /// The system's handle of the thread that ran it, in hexadecimal.
+    package var thread: String
+
+    package init(
+        at: String, changes: Int?, connection: UInt64, cut: Bool?, duration: Double?, error: Failure?,
+        order: UInt64, phase: Phase, sql: String, thread: String
+    ) {
+        self.at = at
+        self.changes = changes
+        self.connection = connection
+        self.cut = cut
+        self.duration = duration
+        self.error = error
+        self.order = order
+        self.phase = phase
+        self.sql = sql
+        self.thread = thread
+    }
+
+    /// Takes the values out of the statement, and SQLite's own words out of its error.
+    package mutating func redact(by redaction: StatementRedaction) {
+        sql = redaction.redacted(sql)
+        if let error {
+            self.error = Failure(code: error.code, message: SQLiteError.message(of: error.code))
+        }
+    }
+
+    // MARK: Lines
+
+    /// The lines of some statements: JSON with sorted keys.
+    ///
+    /// By hand, because they are written while the test waits, and `JSONEncoder` takes milliseconds for what
+    /// takes microseconds here.
+    package static func lines(of records: [StatementRecord]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for record in records {
+            bytes += Array("{\"at\":\"\(record.at)\"".utf8)
+            if let changes = record.changes { bytes += Array(",\"changes\":\(changes)".utf8) }
+            bytes += Array(",\"connection\":\(record.connection)".utf8)
+            if record.cut == true { bytes += Array(",\"cut\":true".utf8) }
+            if let duration = record.duration { bytes += Array(",\"duration\":\(duration)".utf8) }
+            if let error = record.error {
+                bytes += Array(",\"error\":{\"code\":\(error.code),\"message\":".utf8)
+                append(error.message, to: &bytes)
+                bytes.append(UInt8(ascii: "}"))
+            }
+            bytes += Array(
+                ",\"order\":\(record.order),\"phase\":\"\(record.phase.rawValue)\",\"sql\":".utf8)
+            append(record.sql, to: &bytes)
+            bytes += Array(",\"thread\":\"\(record.thread)\"}\n".utf8)
+        }
+        return bytes
+    }
+
+    private static func append(_ text: String, to bytes: inout [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case 0..<0x20:
+                bytes += Array("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Reads the lines; nil where one of them is no statement.
+    package static func records(in bytes: [UInt8]) -> [StatementRecord]? {
+        let decoder = JSONDecoder()
+        var records: [StatementRecord] = []
+        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+            guard let record = try? decoder.decode(StatementRecord.self, from: Data(line)) else {
+                return nil
+            }
+            records.append(record)
+        }
+        return records
+    }
+}

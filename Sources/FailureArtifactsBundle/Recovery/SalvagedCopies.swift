@@ -1,0 +1,141 @@
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Copies of the stores of a test, made by another process than its own.
+struct SalvagedCopies: Sendable {
+    var spool: Spool { room.spool }
+    private let room: SpoolRoom
+    private(set) var stores: [BundleMetadata.Store] = []
+    private(set) var warnings: [CaptureWarning] = []
+    private(set) var limitsHit: Set<String> = []
+    /// Some of what was left out of them.
+    private(set) var removed = RemovedValues()
+    private let folder: String
+
+    /// Copies the stores that a journal names.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - room: Where the copies go.
+    ///   - folder: Where their entries are in the bundle.
+    ///   - limits: What may be copied.
+    ///   - rules: What may not be in the copies.
+    init(
+        of test: InFlightTest, in room: SpoolRoom, below folder: String, limits: DirectoryLimits,
+        obeying rules: RedactionRules
+    ) {
+        self.room = room
+        self.folder = folder
+        var names = StoreNames()
+        for path in test.paths {
+            let name = names.claim(Path.stem(of: Path.name(of: path.path)))
+            stores.append(copy(path, named: name, limits, rules))
+        }
+        if test.hasMemoryStores {
+            warnings.append(
+                CaptureWarning(
+                    .memoryStoresLost,
+                    "The test had stores in memory, whose content is gone with its process \(test.process.number).",
+                    ["process": .number(Int64(test.process.number))]))
+        }
+    }
+
+    private mutating func copy(
+        _ path: InFlightTest.Path, named name: String, _ limits: DirectoryLimits,
+        _ rules: RedactionRules
+    ) -> BundleMetadata.Store {
+        let start = Instant.now
+        let entries = StoreEntries(of: name, in: folder)
+        var snapshot = Snapshot(storage: .file)
+        var bytes: UInt64?
+        do {
+            let targets = Snapshotter.Targets(
+                copy: try spool.path(ofEntry: entries.copy),
+                committed: nil, raw: spool.file(ofEntry: entries.raw),
+                history: folder == "stores" ? spool.file(ofEntry: entries.history) : nil)
+            let database = FileSystem.regularFile(path.path)?.size ?? 0
+            let isTooLarge = database > limits.storeBytes
+            let maximum =
+                isTooLarge ? limits.storeBytes : room.available(for: database)
+            var snapshotter = Snapshotter(maximumBytes: min(limits.storeBytes, maximum))
+            if rules.concernStores { snapshotter.redactor = StoreRedactor(rules) }
+            if rules.leavesOutContent {
+                snapshot.reason = RedactionRules.reasonForNoContent
+            } else {
+                snapshot = Forks.heldOff {
+                    snapshotter.capture(StoreSource(path: path.path), to: targets)
+                }
+                removed.add(snapshot.redaction?.removed ?? RemovedValues())
+            }
+            bytes = FileSystem.regularFile(targets.copy)?.size
+        } catch {
+            snapshot.reason = "\(error)."
+        }
+        if let bytes = snapshot.excessiveBytes {
+            let limit = bytes > limits.storeBytes ? .storeBytes : room.limit
+            limitsHit.insert(limit.rawValue)
+            snapshot.reason = snapshot.reason.map { "\($0) \(limit.rawValue) sets the limit." }
+        }
+        // Nobody saw what the test's connection saw.
+        snapshot.isTransactionOpen = nil
+        warnings += snapshot.warnings
+        if let reason = snapshot.reason {
+            warnings.append(.storeNotCopied(name, because: reason))
+        }
+        let store = BundleMetadata.Store(
+            snapshot, named: name, originalPath: path.path, isShared: path.isShared,
+            openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
+        return takeRoom(for: store, in: room)
+    }
+
+    /// Counts a store's files.
+    ///
+    /// - Returns: The store; one without files where there is no room for them.
+    private mutating func takeRoom(
+        for store: BundleMetadata.Store, in room: SpoolRoom
+    ) -> BundleMetadata.Store {
+        let size = store.spooledEntries.reduce(0) { bytes, entry in
+            bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
+        }
+        guard size > 0, !room.take(size) else { return store }
+        for entry in store.spooledEntries { try? FileSystem.remove(spool.file(ofEntry: entry)) }
+        let reason =
+            "It has \(size) bytes with its history, for which no room was left. "
+            + "\(room.limit.rawValue) sets the limit."
+        limitsHit.insert(room.limit.rawValue)
+        warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
+        return store.described(because: reason)
+    }
+
+    /// The same copies as those of another spool and folder, as far as that has room for them.
+    func moved(to other: SpoolRoom, below folder: String) -> SalvagedCopies {
+        var result = SalvagedCopies(other, folder)
+        result.warnings = warnings
+        result.removed = removed
+        result.limitsHit = limitsHit
+        for store in stores {
+            let (old, new) = (
+                StoreEntries(of: store.name, in: self.folder), StoreEntries(of: store.name, in: folder)
+            )
+            var moved = store
+            func move(_ entry: String, _ target: String) -> String? {
+                guard let path = try? other.spool.path(ofEntry: target),
+                    (try? FileSystem.rename(spool.file(ofEntry: entry), to: path)) != nil
+                else { return nil }
+                return target
+            }
+            moved.entry = store.entry.flatMap { move($0, new.copy) }
+            moved.history = nil
+            moved.rawEntries = store.rawEntries.map { entries in
+                entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
+            }
+            result.stores.append(result.takeRoom(for: moved, in: other))
+        }
+        return result
+    }
+
+    private init(_ room: SpoolRoom, _ folder: String) {
+        self.room = room
+        self.folder = folder
+    }
+}

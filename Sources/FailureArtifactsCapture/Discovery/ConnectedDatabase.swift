@@ -1,0 +1,157 @@
+internal import CFailureArtifactsCapture
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A database that a connection of the application has: its main one, its temporary one, or one that it has
+/// attached.
+struct ConnectedDatabase {
+    /// What tells whether two connections have the same database.
+    enum Key: Hashable {
+        case file(FileStatus.Identity)
+        case path(String)
+        case sharedMemory(String)
+        case pager(UInt)
+        case connection(UInt64, String)
+    }
+
+    let key: Key
+    let schema: String
+    let storage: Snapshot.Storage
+    let path: String?
+    let identity: FileStatus.Identity?
+    /// What it is called where its file does not say it.
+    let name: String?
+    /// The transaction that its connection has open in it; nil if another thread uses the connection.
+    let transaction: TransactionState?
+    /// What it is called where several connections share it.
+    var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
+
+    /// The databases of a connection.
+    ///
+    /// - Parameter connection: The connection.
+    /// - Returns: All of them where the connection can be used at this moment, else its main one.
+    static func all(of connection: DiscoveredConnection) -> [ConnectedDatabase] {
+        let main = ConnectedDatabase(mainOf: connection)
+        let all = try? connection.lend(until: .now, waitsForRest: false) { lent in
+            var databases: [ConnectedDatabase] = []
+            var index: CInt = 0
+            while let name = failure_artifacts_schema_name(lent.handle, index) {
+                let schema = String(cString: name)
+                if let database = ConnectedDatabase(schema: schema, of: connection, lent, main: main) {
+                    databases.append(database)
+                }
+                index += 1
+            }
+            return databases
+        }
+        guard let all, !all.isEmpty else { return [main] }
+        return all
+    }
+
+    /// The main database of a connection that can't be asked.
+    private init(mainOf connection: DiscoveredConnection) {
+        schema = "main"
+        path = connection.path
+        identity = connection.identity
+        storage = path == nil ? .memory : .file
+        name = nil
+        transaction = nil
+        key =
+            switch connection.main {
+            case .file(let path, let identity): identity.map { .file($0) } ?? .path(path)
+            case .memory(let pager): .pager(pager)
+            }
+    }
+
+    /// One database of a connection; nil for a temporary one that was never used.
+    private init?(
+        schema: String, of connection: DiscoveredConnection, _ lent: LentHandle,
+        main: ConnectedDatabase
+    ) {
+        var file: UnsafeMutableRawPointer?
+        guard sqlite3_file_control(lent.handle, schema, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK
+        else { return nil }
+        var vfs: UnsafeMutablePointer<sqlite3_vfs>?
+        sqlite3_file_control(lent.handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs)
+        let path = DiscoveredConnection.path(of: schema, on: lent.handle)
+        self.schema = schema
+        self.path = path
+        transaction = lent.transaction(in: schema)
+        guard path == nil else {
+            identity =
+                path == main.path
+                ? main.identity : path.flatMap { try? FileSystem.status(of: $0)?.identity }
+            storage = .file
+            name = nil
+            key = identity.map { .file($0) } ?? path.map { .path($0) } ?? main.key
+            return
+        }
+        identity = nil
+        // The memory VFS gives its shared databases names that begin with a slash.
+        let sharedName = sqlite3_db_filename(lent.handle, schema).map { String(cString: $0) } ?? ""
+        if failure_artifacts_is_memory_vfs(vfs?.pointee.zName), sharedName.hasPrefix("/") {
+            key = .sharedMemory(sharedName)
+            storage = .memory
+            name = Path.name(of: sharedName)
+            return
+        }
+        key = .pager(UInt(bitPattern: file))
+        storage =
+            schema == "temp" || !failure_artifacts_is_in_memory(lent.handle, schema)
+            ? .temporary : .memory
+        name =
+            switch schema {
+            case "main": storage == .temporary ? "temporary" : nil
+            case "temp":
+                (main.path.map { Path.stem(of: Path.name(of: $0)) } ?? "memory") + ".temp"
+            default: schema
+            }
+    }
+}
+
+extension DiscoveredStore {
+    /// The stores behind some connections, in the order in which they were first opened.
+    ///
+    /// - Parameter connections: In the order they were opened. Those of one file make one store, as do those
+    ///   of one shared cache.
+    /// - Returns: The stores; to be asked for on the thread of the test.
+    static func grouping(_ connections: [DiscoveredConnection]) -> [DiscoveredStore] {
+        var order: [ConnectedDatabase.Key] = []
+        var groups: [ConnectedDatabase.Key: (ConnectedDatabase, [Access])] = [:]
+        for connection in connections {
+            for database in ConnectedDatabase.all(of: connection) {
+                let access = Access(
+                    connection: connection, schema: database.schema, transaction: database.transaction)
+                if groups[database.key] == nil { order.append(database.key) }
+                groups[database.key, default: (database, [])].1.append(access)
+            }
+        }
+        return order.compactMap { key in groups[key].map { DiscoveredStore($0.0, $0.1) } }
+    }
+
+    /// The stores whose files are open in this process although no connection to them is known: another copy
+    /// of SQLite has them.
+    ///
+    /// - Parameter known: The stores that are known.
+    /// - Returns: The others, in the order of their descriptors.
+    static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
+        let identities = Set(known.compactMap(\.identity))
+        func find() -> [OpenFiles.Entry] {
+            let files = OpenFiles.beginning(with: DatabaseHeader.magic)
+                .filter { !identities.contains($0.status.identity) && !$0.isTemporaryDatabase }
+            if files.isEmpty { return [] }
+            // Asked for after the files: what other threads have opened meanwhile is there by now.
+            let registered = ConnectionRegistry.shared.knownFiles
+            return files.filter { !registered.contains($0.status.identity) }
+        }
+        var unknown = find()
+        // Other threads may be in the middle of opening or closing something, which does not last.
+        for _ in 0..<3 where !unknown.isEmpty {
+            sleep(microseconds: 1000)
+            let remaining = Set(find().map(\.status.identity))
+            unknown.removeAll { !remaining.contains($0.status.identity) }
+        }
+        return unknown.map(DiscoveredStore.init)
+    }
+}

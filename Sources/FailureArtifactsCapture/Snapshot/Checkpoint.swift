@@ -1,0 +1,32 @@
+internal import FailureArtifactsSQLite
+
+/// What SQLite says of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
+struct Checkpoint: Equatable, Sendable {
+    /// Whether somebody kept it from being completed.
+    let isBusy: Bool
+    /// Frames in the WAL; −1 where there is no WAL.
+    let logFrames: Int64
+    /// How many of them are in the database now; −1 where there is no WAL.
+    let checkpointedFrames: Int64
+}
+
+extension DiscoveredStore {
+    /// Moves all of the store's WAL into its database file and empties the WAL, without waiting for anybody.
+    ///
+    /// The one thing that changes a test's store: only for those who ask for it.
+    ///
+    /// - Returns: What came of it; nil for a store without a file.
+    /// - Throws: The failure of SQLite.
+    func checkpoint() throws(SQLiteError) -> Checkpoint? {
+        guard let path else { return nil }
+        let connection = try Connection(path: path, mode: .readWrite, vfs: source.foreignVFS)
+        let statement = try connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")
+        guard try statement.step() else { return nil }
+        func number(_ column: Int) -> Int64 {
+            guard case .integer(let number) = statement.value(at: column) else { return -1 }
+            return number
+        }
+        return Checkpoint(
+            isBusy: number(0) != 0, logFrames: number(1), checkpointedFrames: number(2))
+    }
+}

@@ -1,0 +1,263 @@
+internal import CFailureArtifactsCapture
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+// The strategies that read a store through SQLite.
+extension SnapshotAttempt {
+    /// Copies through the test's own connection, where the table in reading.h allows it.
+    ///
+    /// - Parameter isLastResort: True if nothing else is left.
+    /// - Returns: The way in which the copy was made; nil if the store's files are to be read.
+    /// - Throws: The reason why it could not be made.
+    mutating func copyThroughOwnConnection(
+        isLastResort: Bool
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        var failure: SnapshotFailure?
+        // Of a store without a file, another connection may give what the first one can't.
+        for access in store.path == nil ? store.accesses[...] : store.accesses.prefix(1) {
+            do {
+                return try copyThrough(access, isLastResort: isLastResort)
+            } catch {
+                if failure == nil { failure = error }
+                if snapshot.excessiveBytes != nil { break }
+                try? FileSystem.remove(targets.copy)
+            }
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private mutating func copyThrough(
+        _ access: DiscoveredStore.Access, isLastResort: Bool
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        // Whoever is inside the connection for longer is not the test, and there is another way.
+        let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
+        do {
+            let result = try access.connection.lend(
+                until: patience, waitsForRest: store.path == nil
+            ) { lent in
+                Result { () throws(SnapshotFailure) in
+                    try copy(access.schema, lent, isLastResort: isLastResort)
+                }
+            }
+            return try result.get()
+        } catch let refusal as LendingRefusal {
+            if isLastResort || !source.isInPlace { throw SnapshotFailure(refusal) }
+            return nil
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
+    private mutating func copy(
+        _ schema: String, _ lent: LentHandle, isLastResort: Bool
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        let transaction = lent.transaction(in: schema)
+        snapshot.isTransactionOpen = transaction == .write
+        let permitted = lent.permittedReading(of: schema)
+        switch permitted {
+        case failure_artifacts_reads_by_serializing:
+            try serialize(schema, of: lent)
+            return .serialize
+        case failure_artifacts_reads_by_backup: break
+        case failure_artifacts_reads_files:
+            if source.isInPlace && source.foreignVFS == nil { return nil }
+            if source.foreignVFS != nil {
+                let version = failure_artifacts_read_version(lent.handle, schema)
+                snapshot.journalMode = [1: "delete", 2: "wal"][version]
+            }
+            // Without a mutex nothing keeps another thread from starting to use the connection now.
+            if !isLastResort, source.isInPlace, sqlite3_db_mutex(lent.handle) == nil { return nil }
+            // A deleted file has no other reader, and only the VFS knows the meaning of its bytes.
+            guard failure_artifacts_leaves_no_wal(lent.handle, schema) else {
+                throw SnapshotFailure(
+                    "The connection has not read the store yet, and reading it now would create a WAL.")
+            }
+        default: throw SnapshotFailure(permitted)
+        }
+        if store.path == nil, sizeLimit(of: schema, lent) > limits.maximumBytes {
+            try files.checkSize(of: size(of: schema, lent))
+        }
+        try backUp(schema, of: lent.handle, to: targets.copy, until: deadline)
+        hasReadTransaction = transaction == .read
+        return .ownConnection
+    }
+
+    /// An upper limit for the size of a database in bytes.
+    private func sizeLimit(of schema: String, _ lent: LentHandle) -> UInt64 {
+        UInt64(max(0, failure_artifacts_size_limit(lent.handle, schema)))
+    }
+
+    /// The size in bytes of a database without a file, as the backup API tells it.
+    private func size(of schema: String, _ lent: LentHandle) -> UInt64 {
+        let pages = failure_artifacts_page_count(lent.handle, schema)
+        guard pages > 0 else { return 0 }
+        // In memory a page takes up less than twice its size, which is a power of two.
+        let most = min(sizeLimit(of: schema, lent) / UInt64(pages), 65_536)
+        var pageSize: UInt64 = 512
+        while pageSize * 2 <= most { pageSize *= 2 }
+        return UInt64(pages) * pageSize
+    }
+
+    /// Writes what `sqlite3_serialize` gives: the pages as the connection sees them, with what it has not
+    /// committed.
+    ///
+    /// The image is as large as the store, and in memory.
+    private mutating func serialize(_ schema: String, of lent: LentHandle) throws(SnapshotFailure) {
+        let limit = sizeLimit(of: schema, lent)
+        if limit > min(limits.maximumBytes, UInt64(limits.maximumMemory)) {
+            let bytes = max(0, failure_artifacts_serialized_size(lent.handle, schema))
+            try files.checkSize(of: UInt64(bytes))
+            guard bytes <= limits.maximumMemory else {
+                throw SnapshotFailure(
+                    "A transaction was open, and the store has \(bytes) bytes, more than the "
+                        + "\(limits.maximumMemory) that may be copied through memory.")
+            }
+        }
+        do {
+            let image = try image(of: schema, on: lent)
+            let file = try File(creating: targets.copy)
+            try file.write(image.bytes, at: 0)
+            try file.close()
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
+    /// An image all of whose pages could be read.
+    private func image(of schema: String, on lent: LentHandle) throws -> SerializedImage {
+        let first = try SerializedImage(of: schema, on: lent.record)
+        if first.isFull { return first }
+        // Either it has empty pages, or some could not be read.
+        let second = try SerializedImage(of: schema, on: lent.record)
+        if second.isFull { return second }
+        guard first.isEqual(to: second) else {
+            throw SnapshotFailure("A page could not be read when the store was copied.")
+        }
+        try readFiles()
+        return second
+    }
+
+    /// Reads all that the pages of a store are read from, to learn whether that can be done.
+    private func readFiles() throws(SystemError) {
+        guard let paths = store.files else { return }
+        for path in [paths.database, paths.wal] where try FileSystem.regularFile(at: path) != nil {
+            let file = try File(sharing: path)
+            var block = try file.readingBlock()
+            var offset: UInt64 = 0
+            while true {
+                let count = try block.withMutableBytes { (buffer) throws(SystemError) in
+                    try file.read(into: buffer, at: offset)
+                }
+                if count < block.count { break }
+                offset += UInt64(count)
+            }
+        }
+    }
+
+    /// Copies through a connection of our own, which sees what is committed.
+    ///
+    /// - Parameters:
+    ///   - target: The copy's file.
+    ///   - deadline: Until when to wait for a lock.
+    /// - Returns: How the copy was made; nil where there is no file to open.
+    /// - Throws: Why it could not be made.
+    mutating func copyThroughSecondConnection(
+        to target: String, until deadline: Instant
+    ) throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let original = store.path, source.isInPlace, mayOpenAnotherConnection else { return nil }
+        do {
+            let connection = try Connection(
+                path: original, mode: .readOnly, vfs: source.foreignVFS,
+                busyTimeout: Instant.now.seconds(until: deadline))
+            if snapshot.journalMode == nil, source.foreignVFS != nil,
+                case .text(let mode) = try connection.value(of: "PRAGMA journal_mode")
+            {
+                snapshot.journalMode = mode
+            }
+            try backUp("main", of: connection.handle, to: target, until: deadline)
+            return .secondConnection
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
+    /// True if a connection of our own to the store leaves no file behind, and has the locks of the store's others.
+    ///
+    /// The first reader of a store in WAL mode creates a WAL and its index.
+    private var mayOpenAnotherConnection: Bool {
+        guard let paths = store.files, !source.hasOtherLocks else { return false }
+        if FileSystem.regularFile(paths.walIndex) != nil { return true }
+        if source.foreignVFS == nil { return files.journal == .rollback }
+        let reader = store.accesses.first { $0.connection.path == store.path && $0.schema == "main" }
+        guard let connection = reader?.connection else { return false }
+        let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { lent in
+            failure_artifacts_leaves_no_wal(lent.handle, "main")
+        }
+        // Another thread uses the connection, and has done so.
+        return leavesNone ?? ((connection.lastUse?.order ?? 0) > 0)
+    }
+
+    /// Copies all pages in one step: in several, each write to the source would start the copy anew.
+    private func backUp(
+        _ schema: String, of source: OpaquePointer, to target: String, until deadline: Instant
+    ) throws(SnapshotFailure) {
+        do {
+            try File(creating: target).close()
+            let copy = try Connection(path: target, mode: .readWrite)
+            // Nobody else uses the copy, and half a copy is thrown away: neither locks nor a journal nor
+            // waiting for the disk would be of use.
+            try copy.execute(
+                "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")
+            try copy.replaceContent(with: schema, of: source, until: deadline)
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+}
+
+extension Connection {
+    /// Makes this database a copy of another connection's, by the backup API
+    /// (<https://www.sqlite.org/c3ref/backup_finish.html>).
+    ///
+    /// - Parameters:
+    ///   - schema: The database's name there.
+    ///   - source: The handle to read from, which must not be inside a write transaction.
+    ///   - deadline: Until when to try again where a lock is held.
+    /// - Throws: Why it could not be copied as a whole.
+    fileprivate borrowing func replaceContent(
+        with schema: String, of source: OpaquePointer, until deadline: Instant
+    ) throws(SQLiteError) {
+        guard let backup = sqlite3_backup_init(handle, "main", source, schema) else {
+            throw SQLiteError("copy the store", handle: handle)
+        }
+        var code = sqlite3_backup_step(backup, -1)
+        while code == SQLITE_BUSY || code == SQLITE_LOCKED, Instant.now < deadline {
+            sleep(microseconds: 1000)
+            code = sqlite3_backup_step(backup, -1)
+        }
+        sqlite3_backup_finish(backup)
+        guard code == SQLITE_DONE else { throw SQLiteError("copy the store", code: code) }
+    }
+}
+
+extension SnapshotFailure {
+    /// The reason why nothing may be run on a connection, by the table in reading.h.
+    fileprivate init(_ state: failure_artifacts_reading) {
+        switch state {
+        case failure_artifacts_is_being_closed:
+            self.init("The connection was being closed.")
+        case failure_artifacts_is_writing:
+            self.init(
+                "The connection was inside a commit, a statement that writes, or a backup to it, which reading it "
+                    + "would have disturbed.")
+        case failure_artifacts_is_interrupted:
+            self.init("The connection was interrupted, so that SQLite would not read it.")
+        default:
+            self.init(
+                "SQLite was in use before the product was loaded, so that reading the connection could have made it "
+                    + "write its transaction to the file.")
+        }
+    }
+}

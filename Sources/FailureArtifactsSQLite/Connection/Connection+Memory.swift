@@ -1,0 +1,42 @@
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+// The memory that all of SQLite in this process may use.
+extension Connection {
+    /// Limits SQLite's memory; nil lifts the limit.
+    ///
+    /// It is for a program that reads stores and does nothing else: the limit is the library's own.
+    package static func limitMemory(toBytes bytes: Int64?) {
+        sqlite3_hard_heap_limit64(bytes ?? 0)
+    }
+
+    /// Runs `body` with a higher limit, if the application has set one.
+    ///
+    /// - Parameters:
+    ///   - bytes: The additional bytes.
+    ///   - body: Runs while SQLite may allocate them.
+    /// - Returns: The result of `body`. The limit is the old one again, or one that was set meanwhile.
+    package static func exceedingMemoryLimit<Result>(by bytes: Int64, _ body: () -> Result) -> Result {
+        let isRaised = raisedLimit.withLock { raised in
+            let limit = sqlite3_hard_heap_limit64(-1)
+            guard limit > 0 else { return false }
+            raised = min(limit, Int64.max - bytes) + bytes
+            sqlite3_hard_heap_limit64(raised)
+            return true
+        }
+        defer {
+            if isRaised {
+                raisedLimit.withLock { raised in
+                    // The application may have set another one meanwhile.
+                    guard sqlite3_hard_heap_limit64(-1) == raised else { return }
+                    raised -= bytes
+                    sqlite3_hard_heap_limit64(raised)
+                }
+            }
+        }
+        return body()
+    }
+
+    /// The limit that ``exceedingMemoryLimit(by:_:)`` has set last.
+    private static let raisedLimit = Lock<Int64>(0)
+}

@@ -1,0 +1,366 @@
+internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+// The strategies that read a store's files.
+extension FileSnapshot {
+    /// What a database file says of its journal.
+    package enum Journal {
+        case rollback, wal, unknown
+    }
+
+    /// The journal by the store's header; an empty store has no WAL.
+    package var journal: Journal {
+        guard let files = source.files else { return .unknown }
+        if let header = try? Self.header(of: files.database) { return header.journal }
+        return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
+    }
+
+    /// Learns the journal mode of a store from its files; only what the file says outlives the connection.
+    ///
+    /// Of the rollback modes, an emptied journal tells `truncate` and one with a cleared header `persist`. The
+    /// others, `memory` and `off` among them, look like `delete`.
+    package mutating func learnJournalMode() {
+        guard let files = source.files, source.foreignVFS == nil else {
+            if source.path == nil && source.storage == .memory { snapshot.journalMode = "memory" }
+            return
+        }
+        switch journal {
+        case .wal: snapshot.journalMode = "wal"
+        case .rollback:
+            let journal = FileSystem.regularFile(files.journal)
+            // In a transaction, or with `locking_mode` EXCLUSIVE, every mode has a journal there.
+            let isIdle =
+                journal != nil && source.transactions.allSatisfy { $0 != .write }
+                && !isLocked(files)
+            snapshot.journalMode =
+                switch journal?.size {
+                case 0? where isIdle: "truncate"
+                case .some where isIdle && !Self.isLive(files.journal): "persist"
+                default: "delete"
+                }
+        case .unknown: break
+        }
+    }
+
+    /// Copies the files of an open store without a lock: with one, a writer that comes meanwhile may be
+    /// refused, and the test would see what it does not see otherwise.
+    ///
+    /// - Returns: The way in which the copy was made; nil if a connection is better: for a WAL that is
+    ///   checkpointed all the time, where a reader hardly holds up a writer.
+    /// - Throws: Why it could not be made.
+    package mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let files = source.files, source.isInPlace else { return nil }
+        // A WAL may be much larger than what it makes of the store.
+        if sizeOfFiles > limits.maximumBytes { return nil }
+        switch journal {
+        case .rollback: return try copyFiles()
+        case .unknown: return nil
+        case .wal:
+            let patience = min(deadline, .now.advanced(bySeconds: 0.25))
+            guard (try? copyConsistently(files, until: patience)) == true else {
+                removeCopies()
+                return nil
+            }
+            if isBroken {
+                // Those who have it open see more than anybody who has to recover it.
+                keepRawFiles()
+                removeCopies()
+                return nil
+            }
+            foldJournal(isWALSound: true)
+            return .fileCopy
+        }
+    }
+
+    /// Copies the files of a store, and folds the journal's copy into the database's copy.
+    ///
+    /// Somebody may be writing: another process, another thread, another copy of SQLite in this one. No lock
+    /// is dropped, see `File.init(sharing:)`.
+    ///
+    /// - Returns: How the copy was made; nil for a store without a file.
+    /// - Throws: Why it could not be made.
+    package mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
+        guard let original = source.path else { return nil }
+        do {
+            guard let files = source.files, let status = try FileSystem.regularFile(at: files.database)
+            else {
+                throw SnapshotFailure("There was no file '\(original)' when the test failed.")
+            }
+            try checkSize(of: sizeOfFiles)
+            // Whoever has it open unknown to us may be inside a transaction.
+            if try source.transactions.isEmpty && FileSystem.descriptor(of: status.identity) == nil {
+                snapshot.isTransactionOpen = false
+            }
+            if try !copyConsistently(files, until: deadline) {
+                snapshot.warn(
+                    .changedWhileCopied,
+                    "'\(original)' was written to all the time while its files were copied.",
+                    ["path": .text(original)])
+            }
+        } catch {
+            removeCopies()
+            throw SnapshotFailure(error)
+        }
+        foldJournal()
+        return .fileCopy
+    }
+
+    /// Whether SQLite will not read all of the WAL's copy.
+    private var isBroken: Bool {
+        Self.isBroken(
+            walAt: targets.copy + "-wal", WriteAheadLogIndex(ofFile: targets.copy + "-index"))
+    }
+
+    private var sizeOfFiles: UInt64 { (snapshot.originalBytes ?? 0) + (snapshot.walBytes ?? 0) }
+
+    // MARK: Copying what may change meanwhile
+
+    /// Copies a store's files until they have not changed meanwhile.
+    ///
+    /// - Parameters:
+    ///   - files: The files.
+    ///   - deadline: After which one more attempt is made, whatever comes of it.
+    /// - Returns: Whether they had not, or only by transactions that were added to a WAL, which are not in the copy;
+    ///   there is a copy in either case.
+    /// - Throws: Why there is no copy.
+    private mutating func copyConsistently(
+        _ files: StoreFiles, until deadline: Instant
+    ) throws(SystemError) -> Bool {
+        for attempt in 0... {
+            // A transaction of the test's own connection does not end while this waits.
+            let isLast = Instant.now > deadline || (attempt > 0 && snapshot.isTransactionOpen == true)
+            do throws(SystemError) {
+                let before = try Self.fingerprint(of: files)
+                let isHalfWritten = holdsHalfTransaction(files)
+                try copyWithJournals(files, to: targets.copy)
+                let after = try Self.fingerprint(of: files)
+                snapshot.isConsistent = after == before
+                if !snapshot.isConsistent {
+                    snapshot.isConsistent = try cutGrownCopy(after, since: before)
+                }
+                // An index that has not changed has seen neither a commit nor a checkpoint.
+                if snapshot.isConsistent && before.walIndex == nil && !before.isSettled {
+                    snapshot.isConsistent = try isStillTheSame(files)
+                }
+                if snapshot.isConsistent && isHalfWritten {
+                    snapshot.isConsistent = false
+                    if isLast { noteHalfTransaction() }
+                }
+                if snapshot.isConsistent || isLast { break }
+            } catch {
+                // The descriptor that was read has been closed by its owner, or a journal is gone.
+                if isLast || error.isNoSpace { throw error }
+            }
+            removeCopies()
+            sleep(microseconds: UInt32(min(attempt, 20)) * 500)
+        }
+        return snapshot.isConsistent
+    }
+
+    /// Cuts the copy of a WAL to which transactions were only added while it was copied.
+    ///
+    /// - Returns: Whether that is all that has happened; then the copy is of the moment of its index's copy.
+    private func cutGrownCopy(
+        _ after: Fingerprint, since before: Fingerprint
+    ) throws(SystemError) -> Bool {
+        let wal = targets.copy + "-wal"
+        guard after.onlyAdds(to: before), FileSystem.regularFile(wal) != nil,
+            let index = WriteAheadLogIndex(ofFile: targets.copy + "-index"),
+            let first = before.walIndex, let last = after.walIndex,
+            index.onlyAdds(to: first), last.onlyAdds(to: index)
+        else { return false }
+        try WriteAheadLog.cut(wal, after: index)
+        return true
+    }
+
+    /// What changes when somebody writes to a store.
+    private struct Fingerprint: Equatable {
+        var files: [FileStatus?] = []
+        var header: Header?
+        var walIndex: WriteAheadLogIndex?
+
+        /// Whether nothing but its WAL has changed since, and that by commits.
+        func onlyAdds(to earlier: Fingerprint) -> Bool {
+            var files = files
+            files[1] = earlier.files[1]
+            guard let index = walIndex, let before = earlier.walIndex else { return false }
+            return files == earlier.files && header == earlier.header && index.onlyAdds(to: before)
+        }
+
+        /// Whether the next change would have another time: many systems have file times of some
+        /// milliseconds' precision only.
+        var isSettled: Bool {
+            let now = Timestamp.now.nanoseconds
+            return files.allSatisfy { now - ($0?.modified ?? 0) > 20_000_000 }
+        }
+    }
+
+    /// The fields of a database's header that tell of writing.
+    private struct Header: Equatable {
+        let journal: Journal
+        /// Counts transactions, but not those in a WAL.
+        let changeCounter: [UInt8]
+    }
+
+    private static func fingerprint(of files: StoreFiles) throws(SystemError) -> Fingerprint {
+        var result = Fingerprint()
+        for path in [files.database, files.wal, files.journal] {
+            result.files.append(try FileSystem.regularFile(at: path))
+        }
+        result.header = try header(of: files.database)
+        result.walIndex = WriteAheadLogIndex(ofFile: files.walIndex)
+        return result
+    }
+
+    /// The header of a database file; nil where the file is too short for one.
+    private static func header(of path: String) throws(SystemError) -> Header? {
+        var bytes = [UInt8](repeating: 0, count: 28)
+        let file = try File(sharing: path)
+        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        guard count == bytes.count else { return nil }
+        // The read version: 1 for a rollback journal, 2 for a WAL. Where SQLite cannot read the file, any
+        // bytes stand there.
+        let version = bytes.starts(with: DatabaseHeader.magic) ? bytes[19] : 0
+        let journal: Journal = [1: .rollback, 2: .wal][version] ?? .unknown
+        return Header(journal: journal, changeCounter: Array(bytes[24...]))
+    }
+
+    /// The files that exist, in the order in which they are copied.
+    ///
+    /// A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
+    /// checkpoint may have taken from it by then is in the database.
+    ///
+    /// A copy without its journal would be another state, or none: that there is one has to be known.
+    private func inCopyOrder(
+        _ files: StoreFiles
+    ) throws(SystemError) -> [(original: String, suffix: String)] {
+        var result: [(original: String, suffix: String)] = []
+        for (path, suffix) in [
+            (files.journal, "-journal"), (files.database, ""), (files.wal, "-wal"),
+        ] where try FileSystem.regularFile(at: path) != nil {
+            result.append((path, suffix))
+        }
+        return result
+    }
+
+    private func copyWithJournals(_ files: StoreFiles, to path: String) throws(SystemError) {
+        // Under a name by which SQLite does not find it: it belongs to those who have the original open. First: what
+        // it says is in the WAL is there when that is copied.
+        if try FileSystem.regularFile(at: files.wal) != nil,
+            try FileSystem.regularFile(at: files.walIndex) != nil
+        {
+            try FileSystem.copy(files.walIndex, toNewFile: path + "-index")
+        }
+        for (original, suffix) in try inCopyOrder(files) {
+            try FileSystem.copy(original, toNewFile: path + suffix)
+        }
+    }
+
+    /// Whether the originals have the bytes that the copies have.
+    private func isStillTheSame(_ files: StoreFiles) throws(SystemError) -> Bool {
+        for (original, suffix) in try inCopyOrder(files) {
+            guard
+                try FileSystem.hasSameContent(
+                    File(sharing: original), File(sharing: targets.copy + suffix))
+            else { return false }
+        }
+        return true
+    }
+
+    private static let journals = ["-wal", "-journal"]
+
+    private func removeCopies() {
+        for suffix in Self.journals + ["-shm", "-index", ""] {
+            try? FileSystem.remove(targets.copy + suffix)
+        }
+    }
+
+    // MARK: Folding the journal
+
+    /// Has SQLite recover the copy as it would have recovered the original, and learns its journal mode.
+    ///
+    /// A file that is no database, or one too broken for it, stays as it is: bytes are better than nothing.
+    ///
+    /// - Parameter isWALSound: Whether it is known already that SQLite reads all of the WAL, which takes a look
+    ///   at each of its pages.
+    private mutating func foldJournal(isWALSound: Bool = false) {
+        let journals = Self.journals.filter { suffix in
+            (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0
+        }
+        recordHistory(ofCopy: targets.copy)
+        if !isWALSound && snapshot.rawFiles.isEmpty && isBroken {
+            snapshot.isConsistent = false
+            snapshot.warn(
+                .walDamaged,
+                "SQLite does not read all of the WAL of '\(source.path ?? "")': a checksum is wrong, or a "
+                    + "transaction was given up. The files are kept as they were.",
+                ["path": source.path.map { .text($0) }])
+            keepRawFiles()
+        }
+        do throws(SQLiteError) {
+            do throws(SQLiteError) {
+                try recoverCopy(hasJournal: !journals.isEmpty)
+            } catch {
+                // A system that fails once has SQLite take the copy for damaged too. The journal is there still.
+                try recoverCopy(hasJournal: !journals.isEmpty)
+            }
+        } catch {
+            snapshot.isConsistent = false
+            snapshot.warn(
+                .copyUnreadable,
+                "SQLite could not read the copy of '\(source.path ?? "")': \(error.message).",
+                ["path": source.path.map { .text($0) }])
+            if !journals.isEmpty {
+                leaveOutRecordedHistory()
+                keepRawFiles()
+            }
+        }
+        for suffix in Self.journals + ["-shm", "-index"] {
+            try? FileSystem.remove(targets.copy + suffix)
+        }
+    }
+
+    private mutating func recoverCopy(hasJournal: Bool) throws(SQLiteError) {
+        // SQLite reports each recovery of a WAL to the application's error log.
+        if FileSystem.regularFile(targets.copy + "-journal") == nil, foldWAL() {
+            snapshot.foldedJournal = true
+        }
+        let copy = try Connection(path: targets.copy, mode: .readWrite)
+        // SQLite opens files lazily.
+        guard case .text(let mode) = try copy.value(of: "PRAGMA journal_mode") else { return }
+        if snapshot.journalMode == nil { snapshot.journalMode = mode }
+        guard hasJournal, !snapshot.foldedJournal else { return }
+        guard try copy.value(of: "PRAGMA journal_mode = delete") == .text("delete") else {
+            throw SQLiteError("fold the journal", code: SQLITE_ERROR)
+        }
+        snapshot.foldedJournal = true
+    }
+
+    /// Folds the WAL's copy into the database's copy, if it has transactions.
+    private func foldWAL() -> Bool {
+        let wal = targets.copy + "-wal"
+        guard let file = try? File(reading: wal), let log = try? WriteAheadLog(reading: file),
+            (try? log.fold(file, into: targets.copy)) == true
+        else { return false }
+        return (try? FileSystem.remove(wal)) != nil
+    }
+
+    /// Copies the files as they are, for somebody who knows more than SQLite.
+    private mutating func keepRawFiles() {
+        guard let files = source.files else { return }
+        do {
+            try FileSystem.createDirectory(Path.directory(of: targets.raw))
+            try copyWithJournals(files, to: targets.raw)
+            try? FileSystem.remove(targets.raw + "-index")
+            snapshot.rawFiles = ["", "-wal", "-journal"].filter {
+                FileSystem.regularFile(targets.raw + $0) != nil
+            }
+        } catch {
+            snapshot.warn(
+                .rawFilesNotKept, "The files of '\(source.path ?? "")' could not be kept: \(error).",
+                ["path": source.path.map { .text($0) }])
+        }
+    }
+}

@@ -1,0 +1,102 @@
+internal import FailureArtifactsSystem
+
+// How a store in WAL mode got there, as far as its WAL tells.
+extension FileSnapshot {
+    /// Whether SQLite would read less of a WAL's copy than the processes that have the store open.
+    ///
+    /// - Parameters:
+    ///   - path: The copy of the WAL.
+    ///   - index: What the index of the original said at that time.
+    /// - Returns: True where a checksum is wrong, so that committed transactions are lost to everybody else.
+    ///   Without an index an aborted transaction may have left what looks the same.
+    static func isBroken(walAt path: String, _ index: WriteAheadLogIndex?) -> Bool {
+        guard (FileSystem.regularFile(path)?.size ?? 0) > 0, let file = try? File(reading: path),
+            let log = try? WriteAheadLog(reading: file)
+        else { return false }
+        return index == nil ? log.hasUnreadableTail : log.isBroken(accordingTo: index)
+    }
+
+    /// Records the history from copies of a store's files that were made at one moment.
+    ///
+    /// - Parameter copy: The database's copy, beside which are those of its WAL and, with the suffix `-index`,
+    ///   of the WAL's index.
+    mutating func recordHistory(ofCopy copy: String) {
+        guard let target = targets.history else { return }
+        do {
+            guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else { return }
+            let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
+            let index = try FileSystem.regularFile(at: copy + "-index") == nil ? nil : copy + "-index"
+            let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
+            let origin =
+                if let index {
+                    HistorySource(
+                        database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
+                        walIndex: try File(reading: index))
+                } else {
+                    HistorySource(
+                        database: try File(reading: copy), wal: try File(reading: copy + "-wal"))
+                }
+            try FileSystem.createDirectory(Path.directory(of: target))
+            snapshot.history = try recorder.record(origin, committedPages: pages, to: target)
+        } catch {
+            leaveOutHistory("\(error)")
+        }
+    }
+
+    /// Records the history from the files of a store that was copied through SQLite.
+    ///
+    /// - Parameters:
+    ///   - committed: The copy of the committed state.
+    ///   - index: What the WAL's index said before that was made.
+    package mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
+        guard let target = targets.history, let files = source.files else { return }
+        do {
+            guard let wal = try FileSystem.regularFile(at: files.wal), wal.size > 0 else { return }
+            guard let index else {
+                return leaveOutHistory(
+                    "The WAL has no index that could be read, so that it could not be read while in use."
+                )
+            }
+            guard let header = try DatabaseHeader(of: try File(reading: committed)) else {
+                return leaveOutHistory("The copy is no plain SQLite database.")
+            }
+            let origin = HistorySource(
+                database: try File(sharing: files.database), wal: try File(sharing: files.wal),
+                walIndex: try File(sharing: files.walIndex))
+            try FileSystem.createDirectory(Path.directory(of: target))
+            let history = try recorder.record(
+                origin, committedPages: UInt64(header.pageCount), to: target)
+            guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {
+                try? FileSystem.remove(target)
+                return leaveOutHistory("Somebody wrote to the store while its history was recorded.")
+            }
+            snapshot.history = history
+        } catch {
+            leaveOutHistory("\(error)")
+        }
+    }
+
+    private var recorder: HistoryRecorder {
+        // What the copies have taken of the room is not there for the history.
+        let copied = [targets.copy, targets.copy + "-wal", targets.committed ?? ""].reduce(0) {
+            $0 + (FileSystem.regularFile($1)?.size ?? 0)
+        }
+        return HistoryRecorder(
+            maximumBytes: min(
+                limits.maximumHistoryBytes, limits.maximumBytes - min(copied, limits.maximumBytes)),
+            timeLimit: min(limits.historyTimeLimit, Instant.now.seconds(until: deadline)))
+    }
+
+    /// Gives up a history that leads to a state which the copy does not have.
+    mutating func leaveOutRecordedHistory() {
+        guard let history = snapshot.history, history.transactions > 0 else { return }
+        if let target = targets.history { try? FileSystem.remove(target) }
+        leaveOutHistory("The copy lacks what is in the WAL.")
+    }
+
+    private mutating func leaveOutHistory(_ reason: String) {
+        var history = HistoryRecorder.Summary()
+        history.reason = reason.hasSuffix(".") ? reason : reason + "."
+        snapshot.history = history
+    }
+}

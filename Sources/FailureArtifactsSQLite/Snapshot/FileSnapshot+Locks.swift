@@ -1,0 +1,89 @@
+internal import FailureArtifactsSystem
+
+// What the locks of others tell, where the system reports them.
+extension FileSnapshot {
+    /// The bytes that SQLite locks in a database file, and in the index of a WAL
+    /// (<https://www.sqlite.org/src/file?name=src/os.h>, `PENDING_BYTE`;
+    /// <https://www.sqlite.org/walformat.html#wal_locks>).
+    private enum LockByte {
+        static let reserved: UInt64 = 0x4000_0001
+        static let firstShared: UInt64 = 0x4000_0002
+        static let walWriter: UInt64 = 120
+    }
+
+    /// Says whose uncommitted changes the copy will lack, if anybody's but the test's own.
+    package mutating func noteOtherWriters() {
+        guard let path = source.path, let files = source.files, snapshot.isTransactionOpen != true else {
+            return
+        }
+        let writer =
+            switch journal {
+            case .wal: Self.holder(of: LockByte.walWriter, in: files.walIndex)
+            case .rollback, .unknown: Self.holder(of: LockByte.reserved, in: files.database)
+            }
+        guard let writer else { return }
+        // With `locking_mode` EXCLUSIVE the locks outlive the transaction.
+        if writer == getpid(), !source.transactions.isEmpty,
+            source.transactions.allSatisfy({ $0.map { $0 != .write } ?? false })
+        {
+            return
+        }
+        let isOwn = writer == getpid()
+        snapshot.warn(
+            .otherWriter,
+            "\(isOwn ? "Another connection" : "Another process (\(writer))") had a write transaction open on "
+                + "'\(path)'; what it had not committed is not in the copy.",
+            ["path": .text(path), "process": isOwn ? nil : .number(Int64(writer))])
+    }
+
+    /// Whether somebody may be in the middle of writing to the database file without a journal that could
+    /// undo it: with `journal_mode` MEMORY or OFF.
+    func holdsHalfTransaction(_ files: StoreFiles) -> Bool {
+        guard journal == .rollback,
+            let holder = Self.holder(of: LockByte.firstShared, in: files.database)
+        else { return false }
+        // With `locking_mode` EXCLUSIVE the lock outlives the transaction. Of the only connection it is known
+        // that it is in none.
+        if holder == getpid(), source.transactions.count == 1, snapshot.isTransactionOpen == false {
+            return false
+        }
+        guard let journal = FileSystem.regularFile(files.journal) else { return true }
+        if Self.isLive(files.journal) { return false }
+        // An emptied journal is left by `journal_mode` TRUNCATE and PERSIST, to anybody who comes later, and by
+        // `locking_mode` EXCLUSIVE: then its owner has it open and will write to it first.
+        return !OpenFiles.has(holder, open: journal.identity)
+    }
+
+    /// True if a connection has locked the database file for itself.
+    func isLocked(_ files: StoreFiles) -> Bool {
+        Self.holder(of: LockByte.firstShared, in: files.database) != nil
+    }
+
+    /// Whether a rollback journal would be played back
+    /// (<https://www.sqlite.org/fileformat2.html#the_rollback_journal>).
+    static func isLive(_ journal: String) -> Bool {
+        let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+        var bytes = [UInt8](repeating: 0, count: magic.count)
+        guard let file = try? File(sharing: journal) else { return false }
+        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: 0)
+        }
+        return count == magic.count && bytes == magic
+    }
+
+    mutating func noteHalfTransaction() {
+        snapshot.warn(
+            .halfTransaction,
+            "'\(source.path ?? "")' was locked exclusively, and there was no journal beside it: half a transaction "
+                + "may be in the copy.",
+            ["path": source.path.map { .text($0) }])
+    }
+
+    /// The process that has locked a byte of a file for itself; nil if none has.
+    private static func holder(of byte: UInt64, in path: String) -> Int32? {
+        guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path) else {
+            return nil
+        }
+        return file.exclusiveLockHolder(at: byte)
+    }
+}

@@ -1,0 +1,97 @@
+package import FailureArtifactsSystem
+
+/// A copy of a store in the making, by the store's files.
+///
+/// Copies through SQLite are made elsewhere, and recorded here.
+package struct FileSnapshot {
+    package let source: StoreSource
+    package let targets: Snapshotter.Targets
+    package let limits: Snapshotter
+    package let deadline: Instant
+    package var snapshot: Snapshot
+
+    package init(of source: StoreSource, to targets: Snapshotter.Targets, limits: Snapshotter) {
+        self.source = source
+        self.targets = targets
+        self.limits = limits
+        deadline = Instant.now.advanced(bySeconds: limits.timeLimit)
+        snapshot = Snapshot(storage: source.storage)
+        snapshot.vfs = source.vfs
+    }
+
+    /// Copies the store without SQLite's help; SQLite only folds the copied journal.
+    mutating func run() {
+        measureFiles()
+        learnJournalMode()
+        do {
+            try checkSize(of: snapshot.originalBytes)
+            guard let method = try copyFiles() else { return }
+            try finishCopy()
+            snapshot.method = method
+            noteOtherWriters()
+        } catch {
+            snapshot.reason = error.reason
+            discardCopy()
+        }
+    }
+
+    /// Looks at the original's files from outside.
+    package mutating func measureFiles() {
+        guard let original = source.path, let files = source.files else { return }
+        snapshot.originalBytes = FileSystem.regularFile(files.database)?.size
+        snapshot.walBytes = FileSystem.regularFile(files.wal)?.size
+        let isMoved = source.identity != nil && !source.isInPlace
+        if isMoved {
+            snapshot.warn(
+                .storeFileReplaced,
+                "The file '\(original)' was deleted or replaced while the test had it open.",
+                ["path": .text(original)])
+        }
+        snapshot.isDeleted = files.areDeleted || isMoved
+    }
+
+    package mutating func checkSize(of bytes: UInt64?) throws(SnapshotFailure) {
+        guard let bytes, bytes > limits.maximumBytes else { return }
+        snapshot.excessiveBytes = bytes
+        throw SnapshotFailure(
+            "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
+    }
+
+    /// Makes the copy a file that opens by itself and is not too large.
+    package mutating func finishCopy() throws(SnapshotFailure) {
+        try makeStandalone(targets.copy)
+        // With what was in its WAL a store may be larger than its file.
+        try checkSize(of: FileSystem.regularFile(targets.copy)?.size)
+    }
+
+    /// Has a copy of a WAL database open without a WAL, anywhere.
+    ///
+    /// Bytes 18 and 19 of the header are the write and read version: 2 for WAL, 1 for a rollback journal
+    /// (<https://www.sqlite.org/fileformat2.html#file_format_version_numbers>). All of the WAL's content is
+    /// in the copy already.
+    package mutating func makeStandalone(_ path: String) throws(SnapshotFailure) {
+        do {
+            let file = try File(updating: path)
+            var header = [UInt8](repeating: 0, count: 20)
+            let count = try header.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: 0)
+            }
+            // The bytes of what is no database are not touched.
+            guard count == header.count, header.starts(with: DatabaseHeader.magic),
+                header[18...] == [2, 2]
+            else { return }
+            if snapshot.journalMode == nil { snapshot.journalMode = "wal" }
+            try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }
+            try file.close()
+        } catch {
+            throw SnapshotFailure(error)
+        }
+    }
+
+    /// Removes a copy that could not be finished, and the raw files that belong to it.
+    package mutating func discardCopy() {
+        try? FileSystem.remove(targets.copy)
+        for suffix in snapshot.rawFiles { try? FileSystem.remove(targets.raw + suffix) }
+        snapshot.rawFiles = []
+    }
+}

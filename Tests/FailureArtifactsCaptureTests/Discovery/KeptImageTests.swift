@@ -1,0 +1,40 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// What is kept of connections, within its bound.
+@Suite struct KeptImageTests {
+    private func image(_ size: Int = 8) -> KeptImage {
+        KeptImage(
+            reason: .end, schema: "main", path: nil, bytes: sqlite3_malloc64(UInt64(size)), size: size,
+            order: 0)
+    }
+
+    @Test func imagesOfAnEndedTestAreDroppedAndOthersStay() {
+        var images = KeptImages()
+        let (ended, running) = (image(), image())
+        images.add(ended, of: 1)
+        images.add(running, of: 2)
+        #expect(images.take(of: 1).first === ended && images.take(of: 2).first === running)
+        images.forget([ended])
+        #expect(!ended.isThere && running.isThere)
+        // What is not there any more makes no trouble.
+        images.forget([ended])
+    }
+
+    @Test func whatIsForgottenTakesNoRoom() {
+        var images = KeptImages()
+        let first = image()
+        images.add(first, of: 1)
+        for serial in 2..<UInt64(3 * KeptImages.maximumCount) {
+            let next = image()
+            images.add(next, of: serial)
+            images.forget(images.take(of: serial))
+        }
+        #expect(first.isThere)
+        for serial in 1000..<UInt64(1001 + KeptImages.maximumCount) { images.add(image(), of: serial) }
+        #expect(!first.isThere)
+    }
+}

@@ -1,0 +1,177 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Statements that are prepared once and run many times: what is remembered of them takes a shorter way.
+extension StatementLogTests {
+    /// A statement that is prepared, with no values.
+    private final class Statement: @unchecked Sendable {
+        private let handle: OpaquePointer
+
+        init(_ application: ApplicationHandle, _ sql: String) throws {
+            var statement: OpaquePointer?
+            try #require(
+                sqlite3_prepare_v2(application.handle, sql, -1, &statement, nil) == SQLITE_OK, "\(sql)")
+            handle = try #require(statement)
+        }
+
+        deinit { sqlite3_finalize(handle) }
+
+        /// Where SQLite has its text.
+        var place: UInt { UInt(bitPattern: sqlite3_sql(handle)) }
+
+        @discardableResult
+        func run() -> Int32 {
+            while sqlite3_step(handle) == SQLITE_ROW {}
+            return sqlite3_reset(handle)
+        }
+    }
+
+    @Test func areRememberedAsOthersAre() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            try handle.run("CREATE TABLE t(a); CREATE TABLE u(a)")
+            try handle.run("CREATE TRIGGER r AFTER DELETE ON t BEGIN INSERT INTO u VALUES (1); END")
+            let texts = [
+                "INSERT INTO t VALUES (1), (2)", "SELECT * FROM t",
+                "-- one of them\nDELETE FROM t WHERE a = 1",
+                "UPDATE t SET a = 3", "REPLACE INTO t VALUES (4)", "DELETE FROM t",
+            ]
+            let prepared = try texts.map { try Statement(handle, $0) }
+            for _ in 0..<100 { for statement in prepared { #expect(statement.run() == SQLITE_OK) } }
+            let log = try statements(handle)
+            let changes = [2, 0, 2, 1, 1, 4]
+            #expect(log.map(\.sql) == (400..<600).map { texts[$0 % texts.count] })
+            #expect(log.map(\.changes) == (400..<600).map { changes[$0 % changes.count] })
+            #expect(log.map(\.order) == Set(log.map(\.order)).sorted())
+            #expect(
+                log.allSatisfy {
+                    $0.failure == nil && abs(Timestamp.now.seconds - $0.date.seconds) < 600
+                })
+        }
+    }
+
+    /// More than can be known at a time, so that each takes the place of another.
+    @Test func ofManyEachHasItsText() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            let texts = (0..<100).map { "SELECT \($0)" }
+            let prepared = try texts.map { try Statement(handle, $0) }
+            var (seed, expected): (UInt64, [String]) = (1, [])
+            for _ in 0..<5000 {
+                seed = seed &* 6_364_136_223_846_793_005 &+ 1
+                // Some are run often.
+                let index = Int(seed >> 33) % (seed >> 60 < 12 ? 4 : 100)
+                prepared[index].run()
+                expected.append(texts[index])
+            }
+            #expect(try statements(handle).map(\.sql) == expected.suffix(200))
+        }
+    }
+
+    /// SQLite frees a statement's text with it, and another one's is where it was.
+    @Test func othersInTheSamePlaceAreToldApart() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            var (places, expected): (Set<UInt>, [String]) = ([], [])
+            for number in 1000..<1300 {
+                let sql = "SELECT \(number)"
+                let statement = try Statement(handle, sql)
+                for _ in 0...number % 3 {
+                    statement.run()
+                    expected.append(sql)
+                }
+                places.insert(statement.place)
+            }
+            #expect(places.count < 100, "The texts have to be in the same places.")
+            #expect(try statements(handle).map(\.sql) == expected.suffix(200))
+        }
+    }
+
+    /// SQLite tells of what a foreign key does as if the statement were started again, for each row.
+    @Test(arguments: [false, true])
+    func whatForeignKeysDoIsPartOfThem(values: Bool) throws {
+        try withConnection(.init(statements: 200, values: values)) { handle in
+            try handle.run(
+                """
+                PRAGMA foreign_keys = on; CREATE TABLE author(id INTEGER PRIMARY KEY);
+                CREATE TABLE book(author REFERENCES author ON DELETE CASCADE ON UPDATE CASCADE);
+                CREATE TABLE seen(n); CREATE TRIGGER r AFTER DELETE ON book BEGIN INSERT INTO seen VALUES (1); END
+                """)
+            let start = try statements(handle).count
+            let texts = [
+                "INSERT INTO author VALUES (1), (2), (3)",
+                "INSERT INTO book SELECT author.id FROM author, author b, author c",
+                "UPDATE author SET id = id + 10",
+                "DELETE FROM author", "DELETE FROM author",
+            ]
+            let prepared = try texts.map { try Statement(handle, $0) }
+            for _ in 0..<3 { for statement in prepared { #expect(statement.run() == SQLITE_OK) } }
+            for text in texts { try handle.run(text) }
+            let log = try statements(handle).dropFirst(start)
+            #expect(log.map(\.sql) == [texts, texts, texts, texts].flatMap(\.self))
+            #expect(log.prefix(5).map(\.changes) == [3, 27, 30, 57, 0])
+        }
+    }
+
+    @Test func ofSeveralConnectionsAreMergedByOrder() throws {
+        try withConnection(.init(statements: 100)) { first in
+            try first.run("CREATE TABLE t(a)")
+            let second = try ApplicationHandle(try #require(try first.discovered.path))
+            let handles = [first, second]
+            let prepared = try handles.map { try Statement($0, "INSERT INTO t VALUES (1)") }
+            let turns = [0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1]
+            for turn in turns { prepared[turn].run() }
+            let serials = try handles.map { try $0.discovered.serial }
+            #expect(try statements(first).dropFirst().map(\.connection) == turns.map { serials[$0] })
+        }
+    }
+
+    @Test func areBeforeOrAfterAMoment() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            let statement = try Statement(handle, "SELECT 1")
+            for _ in 0..<3 {
+                let start = ConnectionRegistry.shared.now
+                #expect(try !handle.store.isUsed(since: start))
+                statement.run()
+                #expect(try handle.store.isUsed(since: start))
+                #expect(try !handle.store.isUsed(since: ConnectionRegistry.shared.now))
+            }
+        }
+    }
+
+    @Test func ofAnotherThreadAreTold() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            let statement = try Statement(handle, "SELECT 1")
+            for _ in 0..<2 {
+                statement.run()
+                statement.run()
+                try onAnotherThread { _ = statement.run() + statement.run() }
+            }
+            let threads = try statements(handle).map(\.thread)
+            let own = threads[0]
+            #expect(threads.map { $0 == own } == [true, true, false, false, true, true, false, false])
+        }
+    }
+
+    @Test func thatRollBackLeaveWhatWasThere() throws {
+        ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
+        defer { ConnectionRegistry.shared.endKeeping() }
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            let prepared = try ["BEGIN", "INSERT INTO t VALUES (1)", "ROLLBACK"].map {
+                try Statement(handle, $0)
+            }
+            let select = try Statement(handle, "SELECT * FROM t")
+            for _ in 0..<3 {
+                for statement in prepared { statement.run() }
+                #expect(try handle.store.beforeRollback != nil)
+                select.run()
+                #expect(try handle.store.beforeRollback == nil)
+            }
+        }
+    }
+}

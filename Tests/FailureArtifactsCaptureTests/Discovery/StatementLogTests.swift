@@ -1,0 +1,232 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsTestStores
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// What is remembered of the statements of connections.
+///
+/// What is remembered is set for the whole process, so that these run one after the other.
+@Suite(.serialized) struct StatementLogTests {
+    init() { ConnectionRegistry.shared.install() }
+
+    /// Runs `body` with a connection to a new store that is opened with these options.
+    func withConnection(
+        _ options: ConnectionRegistry.LogOptions, path: String? = nil,
+        _ body: (ApplicationHandle) throws -> Void
+    ) throws {
+        ConnectionRegistry.shared.configureLog(options)
+        defer { ConnectionRegistry.shared.configureLog(.init(statements: 0)) }
+        try withTemporaryDirectory { directory in
+            try body(ApplicationHandle(path ?? directory + "/log.sqlite"))
+        }
+    }
+
+    func statements(_ handle: ApplicationHandle) throws -> [LoggedStatement] {
+        try handle.store.statements.statements
+    }
+
+    @Test func eachWithTheRowsItChanged() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            try handle.run("INSERT INTO t VALUES (1), (2), (3)")
+            try handle.run("UPDATE t SET a = 9 WHERE a < 3")
+            try handle.run("SELECT * FROM t")
+            try handle.run("DELETE FROM t")
+            let log = try statements(handle)
+            #expect(
+                log.map(\.sql) == [
+                    "CREATE TABLE t(a)", "INSERT INTO t VALUES (1), (2), (3)",
+                    "UPDATE t SET a = 9 WHERE a < 3", "SELECT * FROM t", "DELETE FROM t",
+                ])
+            #expect(log.map(\.changes) == [0, 3, 2, 0, 3])
+            #expect(log.map(\.order) == log.map(\.order).sorted())
+            #expect(Set(log.map(\.connection)) == [try handle.discovered.serial])
+            #expect(log.allSatisfy { $0.failure == nil && $0.duration == nil && !$0.isCut })
+        }
+    }
+
+    @Test func theLastOnesAreKept() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            for number in 0..<450 { try handle.run("INSERT INTO t VALUES (\(number))") }
+            let log = try statements(handle)
+            #expect(log.map(\.sql) == (250..<450).map { "INSERT INTO t VALUES (\($0))" })
+            #expect(log.allSatisfy { $0.changes == 1 })
+        }
+    }
+
+    @Test func whatATriggerDoesCountsAsTheStatements() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            try handle.run("CREATE TABLE u(a)")
+            try handle.run("CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO u VALUES (1), (2); END")
+            try handle.run("INSERT INTO t VALUES (1)")
+            let last = try #require(try statements(handle).last)
+            #expect(last.sql == "INSERT INTO t VALUES (1)" && last.changes == 3)
+            #expect(try statements(handle).count == 4)
+        }
+    }
+
+    @Test func longTextsAreCutAndOddOnesStay() throws {
+        try withConnection(.init(statements: 3)) { handle in
+            let odd = "SELECT 'ä🙂\u{1}\t\"\\',\r\n  2 -- 'end"
+            let (whole, long) = (
+                "SELECT '\(String(repeating: "x", count: (16 << 10) - 9))'",
+                "SELECT '\(String(repeating: "y", count: 40_000))'"
+            )
+            for _ in 0..<3 {
+                for sql in [long, whole, odd] { try handle.run(sql) }
+            }
+            let log = try statements(handle)
+            #expect(log.map(\.isCut) == [true, false, false])
+            #expect(log[0].sql == String(long.prefix(16 << 10)))
+            #expect(log[1].sql == whole && log[2].sql == odd)
+        }
+    }
+
+    /// A cut that goes through a character leaves no half of it.
+    @Test func aCutIsBetweenCharacters() throws {
+        try withConnection(.init(statements: 3)) { handle in
+            try handle.run("SELECT  '\(String(repeating: "ä", count: 20_000))'")
+            let sql = try #require(try statements(handle).last?.sql)
+            #expect(sql.hasSuffix("ä") && !sql.contains("\u{FFFD}"))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func boundValuesAreRecordedIfAskedFor(values: Bool) throws {
+        try withConnection(.init(statements: 10, values: values)) { handle in
+            var statement: OpaquePointer?
+            try #require(
+                sqlite3_prepare_v2(handle.handle, "SELECT ?, ?", -1, &statement, nil) == SQLITE_OK)
+            sqlite3_bind_int(statement, 1, 42)
+            // SQLite reads it with every step.
+            "secret".withCString { secret in
+                sqlite3_bind_text(statement, 2, secret, -1, nil)
+                while sqlite3_step(statement) == SQLITE_ROW {}
+            }
+            sqlite3_finalize(statement)
+            #expect(try statements(handle).last?.sql == (values ? "SELECT 42, 'secret'" : "SELECT ?, ?"))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func durationsAreRecordedIfAskedFor(durations: Bool) throws {
+        try withConnection(.init(statements: 10, durations: durations)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            try handle.run("INSERT INTO t VALUES (1)")
+            let log = try statements(handle)
+            #expect(log.count == 2)
+            #expect(log.allSatisfy { durations ? ($0.duration ?? -1) >= 0 : $0.duration == nil })
+        }
+    }
+
+    /// A cursor that others are run beside ends later than they do.
+    @Test(arguments: [1, 2, 3, 4])
+    func theDurationIsThatOfWhatEnded(capacity: Int) throws {
+        try withConnection(.init(statements: capacity, durations: true)) { handle in
+            var cursor: OpaquePointer?
+            let sql = "SELECT 1 UNION ALL SELECT 2"
+            #expect(sqlite3_prepare_v2(handle.handle, sql, -1, &cursor, nil) == SQLITE_OK)
+            #expect(sqlite3_step(cursor) == SQLITE_ROW)
+            for number in 0..<2 { try handle.run("SELECT \(number)") }
+            let before = try statements(handle).filter { $0.duration == nil }
+            sqlite3_finalize(cursor)
+            let after = try statements(handle).filter { $0.duration == nil }
+            #expect(before.map(\.sql) == (capacity > 2 ? [sql] : []))
+            #expect(after.isEmpty)
+        }
+    }
+
+    @Test func withoutALogThereIsNone() throws {
+        try withConnection(.init(statements: 0)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            #expect(try statements(handle).isEmpty)
+        }
+    }
+
+    @Test func severalConnectionsAreMergedByOrder() throws {
+        try withConnection(.init(statements: 10)) { first in
+            try first.run("CREATE TABLE t(a)")
+            let second = try ApplicationHandle(try #require(try first.discovered.path))
+            try second.run("INSERT INTO t VALUES (1)")
+            try first.run("INSERT INTO t VALUES (2)")
+            try second.run("INSERT INTO t VALUES (3)")
+            let log = try statements(first)
+            #expect(
+                log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...3).map { "INSERT INTO t VALUES (\($0))" })
+            let serials = [try first.discovered.serial, try second.discovered.serial]
+            #expect(log.map(\.connection) == [0, 1, 0, 1].map { serials[$0] })
+            #expect(log.map(\.changes) == [0, 1, 1, 1])
+        }
+    }
+
+    @Test func anotherThreadIsTold() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            try onAnotherThread { try? handle.run("INSERT INTO t VALUES (1)") }
+            let log = try statements(handle)
+            #expect(log.count == 2 && log[0].thread != log[1].thread)
+        }
+    }
+
+    /// A pool closes its readers first, and its writer may be one of them.
+    @Test(arguments: [true, false])
+    func closedConnectionsHaveLeftTheirs(othersStay: Bool) throws {
+        ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+        defer { ConnectionRegistry.shared.endKeeping() }
+        try withConnection(.init(statements: 10)) { handle in
+            let path = try #require(try handle.discovered.path)
+            let moment = ConnectionRegistry.shared.now
+            try handle.run("CREATE TABLE t(a)")
+            let second = try ApplicationHandle(path)
+            try second.run("INSERT INTO t VALUES (1)")
+            try handle.run("INSERT INTO t VALUES (2)")
+            second.close()
+            let log: [LoggedStatement]
+            if othersStay {
+                log = try statements(handle)
+            } else {
+                handle.close()
+                let closed = try #require(
+                    ConnectionRegistry.shared.storesClosed(after: moment).first { $0.path == path })
+                log = DiscoveredStore(closed).statements.statements
+            }
+            #expect(
+                log.map(\.sql) == ["CREATE TABLE t(a)"] + (1...2).map { "INSERT INTO t VALUES (\($0))" })
+            #expect(log.map(\.changes) == [0, 1, 1])
+        }
+    }
+
+    @Test func ofManyClosedConnectionsTheLastOnesMatter() throws {
+        ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+        defer { ConnectionRegistry.shared.endKeeping() }
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            let path = try #require(try handle.discovered.path)
+            for number in 0..<20 {
+                #expect(try handle.store.statements.isCut == (number > KeptLogs.maximumCount))
+                try ApplicationHandle(path).run("INSERT INTO t VALUES (\(number))")
+            }
+            #expect(
+                try statements(handle).map(\.sql)
+                    == ["CREATE TABLE t(a)"] + (4..<20).map { "INSERT INTO t VALUES (\($0))" })
+        }
+    }
+
+    @Test func anApplicationsTraceIsToldOf() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            #expect(try !handle.store.statements.isReplaced)
+            sqlite3_trace_v2(handle.handle, UInt32(SQLITE_TRACE_STMT), { _, _, _, _ in 0 }, nil)
+            try handle.run("INSERT INTO t VALUES (1)")
+            let statements = try handle.store.statements
+            #expect(statements.isReplaced)
+            #expect(statements.statements.map(\.sql) == ["CREATE TABLE t(a)"])
+            // The row is not its work.
+            #expect(statements.statements.map(\.changes) == [nil])
+        }
+    }
+}

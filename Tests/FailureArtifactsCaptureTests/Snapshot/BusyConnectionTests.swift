@@ -1,0 +1,252 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Another thread is using the connection, for a while or for ever.
+@Suite struct BusyConnectionTests {
+    /// A thread that is inside `sqlite3_step` until it is told to leave.
+    private final class Occupant: Sendable {
+        private let hasEntered = DispatchSemaphore(value: 0)
+        private let mayLeave = DispatchSemaphore(value: 0)
+        private let hasLeft = DispatchSemaphore(value: 0)
+
+        /// Has a thread run a statement that calls `occupy()`.
+        init(of application: ApplicationHandle, _ sql: String) {
+            sqlite3_create_function_v2(
+                application.handle, "occupy", 0, SQLITE_UTF8,
+                Unmanaged.passUnretained(self).toOpaque(),
+                { context, _, _ in
+                    guard let data = sqlite3_user_data(context) else { return }
+                    let occupant = Unmanaged<Occupant>.fromOpaque(data).takeUnretainedValue()
+                    occupant.hasEntered.signal()
+                    occupant.mayLeave.wait()
+                    sqlite3_result_int(context, 7)
+                }, nil, nil, nil)
+            Thread.detachNewThread { [self] in
+                #expect(application.failure(of: sql) == nil)
+                hasLeft.signal()
+            }
+            hasEntered.wait()
+        }
+
+        func leave() {
+            mayLeave.signal()
+            hasLeft.wait()
+        }
+    }
+
+    init() { ConnectionRegistry.shared.install() }
+
+    @Test(arguments: ["wal", "delete"], [true, false])
+    func aFileIsCopiedByAnotherWay(mode: String, hasMutex: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(
+                path,
+                flags: hasMutex
+                    ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : ApplicationHandle.withoutMutex)
+            try application.run(
+                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            // A write: of two rows the second waits.
+            let occupant = Occupant(
+                of: application, "INSERT INTO t SELECT 2 UNION ALL SELECT occupy()")
+
+            let start = Instant.now
+            let snapshot = try Witness.undisturbed(path: path) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(start.elapsed < 5)
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
+            #expect(snapshot.isTransactionOpen == nil)
+            #expect(snapshot.warningCodes == [.otherWriter])
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+            occupant.leave()
+            #expect(try application.value("SELECT group_concat(a) FROM t") == "1,2,7")
+        }
+    }
+
+    /// Nothing tells of the close where the application has set a trace of its own.
+    @Test(arguments: [true, false])
+    func aLentConnectionThatAnotherThreadClosesEndsAfterwards(isTraced: Bool) throws {
+        let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
+        try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+        if !isTraced { sqlite3_trace_v2(application.handle, 0, nil, nil) }
+        let connection = try application.discovered
+        let hasClosed = DispatchSemaphore(value: 0)
+        func isOpen() -> Bool {
+            ConnectionRegistry.shared.openConnections.contains { $0.serial == connection.serial }
+        }
+
+        try connection.lend(until: .now.advanced(bySeconds: 10), waitsForRest: false) { lent in
+            Thread.detachNewThread {
+                application.close()
+                hasClosed.signal()
+            }
+            // With our trace the close waits; without, it is put off.
+            if !isTraced { hasClosed.wait() }
+            #expect(isOpen())
+            // SQLite runs nothing on a connection whose close is put off.
+            let code = sqlite3_exec(lent.handle, "SELECT a FROM t", nil, nil, nil)
+            #expect(code == (isTraced ? SQLITE_OK : SQLITE_MISUSE))
+        }
+
+        if isTraced { hasClosed.wait() }
+        #expect(!isOpen())
+    }
+
+    /// Whoever waits to close it goes on when it is given back, and nobody else ends it at that moment.
+    @Test func aLentConnectionIsEndedOnce() throws {
+        for round in 0..<400 {
+            let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
+            try application.run("CREATE TABLE t(a)")
+            let hasClosed = DispatchSemaphore(value: 0)
+            try application.discovered.lend(
+                until: .now.advanced(bySeconds: 10), waitsForRest: false
+            ) { _ in
+                Thread.detachNewThread {
+                    application.close()
+                    hasClosed.signal()
+                }
+                // It looks every 100 µs, or a little later, whether it may go on.
+                usleep(200 + UInt32(round % 20) * 10)
+            }
+            hasClosed.wait()
+        }
+    }
+
+    /// A thread that is in the middle of a close, which nothing has told of.
+    private final class Closer: Sendable {
+        let isClosing = DispatchSemaphore(value: 0)
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let hasClosed = DispatchSemaphore(value: 0)
+    }
+
+    /// Whoever finished with it would end it for a second time.
+    @Test func aConnectionThatIsBeingClosedIsNotLent() throws {
+        let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
+        try application.run("CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1)")
+        let connection = try application.discovered
+        let closer = Closer()
+        sqlite3_trace_v2(application.handle, 0, nil, nil)
+        // A close rolls back, before anything is freed.
+        sqlite3_rollback_hook(
+            application.handle,
+            { data in
+                guard let data else { return }
+                let closer = Unmanaged<Closer>.fromOpaque(data).takeUnretainedValue()
+                closer.isClosing.signal()
+                closer.mayGoOn.wait()
+            }, Unmanaged.passUnretained(closer).toOpaque())
+        Thread.detachNewThread {
+            application.close()
+            closer.hasClosed.signal()
+        }
+        closer.isClosing.wait()
+
+        #expect(throws: LendingRefusal.ended) {
+            try connection.lend(until: .now, waitsForRest: false) { _ in }
+        }
+
+        closer.mayGoOn.signal()
+        closer.hasClosed.wait()
+        #expect(!ConnectionRegistry.shared.openConnections.contains { $0.serial == connection.serial })
+    }
+
+    @Test(arguments: [true, false])
+    func aStoreInMemoryIsDescribed(hasMutex: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(
+                ":memory:",
+                flags: hasMutex
+                    ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : ApplicationHandle.withoutMutex)
+            try application.run("CREATE TABLE t(a)")
+            let occupant = Occupant(of: application, "INSERT INTO t VALUES (occupy())")
+
+            let start = Instant.now
+            let snapshot = capture(try application.store, in: directory, timeLimit: 0.2)
+
+            #expect(start.elapsed < 5)
+            #expect(snapshot.method == .described)
+            #expect(snapshot.reason?.contains("nother thread") == true)
+            #expect(!FileManager.default.fileExists(atPath: directory + "/copy.sqlite"))
+            occupant.leave()
+            #expect(try application.value("SELECT a FROM t") == "7")
+        }
+    }
+
+    /// What a busy connection has attached can't be asked for; its files are found all the same.
+    @Test func whatABusyConnectionHasAttachedIsFoundByItsFile() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            let path = directory + "/attached.sqlite"
+            try application.run(
+                "ATTACH '\(path)' AS other; CREATE TABLE other.t(a); INSERT INTO other.t VALUES (1)")
+            let occupant = Occupant(of: application, "SELECT occupy()")
+            let known = try application.stores
+            #expect(known.count == 1)
+            let others = DiscoveredStore.openedByOthers(than: known)
+            let snapshot = capture(
+                try #require(others.first { $0.path == path }), in: directory)
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
+            #expect(try copied(directory) == "1")
+            occupant.leave()
+        }
+    }
+
+    /// A long query gives way as soon as it is over.
+    @Test func aConnectionIsWaitedForAWhile() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(":memory:")
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let handle = try #require(application.handle)
+            let isHeld = DispatchSemaphore(value: 0)
+            nonisolated(unsafe) let held = sqlite3_db_mutex(handle)
+            Thread.detachNewThread {
+                sqlite3_mutex_enter(held)
+                isHeld.signal()
+                usleep(20_000)
+                sqlite3_mutex_leave(held)
+            }
+            isHeld.wait()
+            let snapshot = capture(try application.store, in: directory, timeLimit: 60)
+            #expect(snapshot.method == .ownConnection)
+            #expect(try copied(directory) == "1")
+        }
+    }
+
+    @Test(arguments: ["wal", "delete"])
+    func aConnectionWithoutAMutexIsUsedOnlyOnItsThread(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path, flags: ApplicationHandle.withoutMutex)
+            try application.run(
+                """
+                PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1);
+                BEGIN; INSERT INTO t VALUES (2)
+                """)
+
+            // On this thread: as inside a synchronous transaction block.
+            let here = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+            #expect(here.method == .serialize)
+            #expect(try copied(directory) == "1\n2")
+
+            // Elsewhere: only what is committed, by a way that is in no writer's way.
+            try FileManager.default.removeItem(atPath: directory + "/copy.sqlite")
+            let store = try application.store
+            let elsewhere = try Witness.undisturbed(application, path: path) {
+                try onAnotherThread { capture(store, in: directory) }
+            }
+            #expect(elsewhere.method == .fileCopy && elsewhere.isConsistent)
+            #expect(try copied(directory) == "1")
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Tests of what there is one of in a process: they run one after the other.
+@Suite(.serialized) enum ProcessWideTests {}
+
+extension ProcessWideTests {
+    /// Connections that come and go.
+    @Suite struct ChurnTests {
+        init() { ConnectionRegistry.shared.install() }
+
+        /// GRDB's way: connections without a mutex, each used by one thread at a time.
+        ///
+        /// While one thread fails over and over, others open, use and close them, and none is refused anything.
+        @Test func connectionsThatComeAndGoAreSurvived() throws {
+            try withTemporaryDirectory { directory in
+                let mayEnd = Lock(false)
+                let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+                // The one with a WAL stays open: SQLite itself may refuse to open one that somebody else closes.
+                let steady = try ApplicationHandle(directory + "/3.sqlite", flags: flags)
+                try steady.run("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
+                let threads = (0..<4).map { number in
+                    Thread {
+                        while !mayEnd.withLock(\.self) {
+                            let path = number % 2 == 0 ? ":memory:" : "\(directory)/\(number).sqlite"
+                            let application =
+                                number == 3 ? steady : try? ApplicationHandle(path, flags: flags)
+                            try? application?.run(
+                                "CREATE TABLE IF NOT EXISTS t(a); INSERT INTO t VALUES (1)")
+                            if number != 3 { application?.close() }
+                        }
+                    }
+                }
+                threads.forEach { $0.start() }
+                let start = Instant.now
+                var copies = 0
+                while start.elapsed < 2 {
+                    for store in DiscoveredStore.grouping(ConnectionRegistry.shared.openConnections)
+                    where store.path?.hasPrefix(directory) ?? true {
+                        let copy = "\(directory)/copy-\(copies)"
+                        let snapshotter = Snapshotter(timeLimit: 0.02, maximumBytes: 1 << 20)
+                        let snapshot = snapshotter.capture(
+                            store, to: .init(copy: copy, committed: nil, raw: copy + ".raw"))
+                        if snapshot.method != .described { copies += 1 }
+                    }
+                }
+                mayEnd.withLock { $0 = true }
+                while !threads.allSatisfy(\.isFinished) { usleep(1000) }
+                for number in 0..<copies {
+                    let copy = try Connection(path: "\(directory)/copy-\(number)", mode: .immutable)
+                    #expect(try copy.value(of: "PRAGMA integrity_check") == .text("ok"))
+                }
+            }
+        }
+
+        @Test func aStoreIsKnownFromItsOpenToItsRealEnd() throws {
+            try withTemporaryDirectory { directory in
+                let path = directory + "/shop.sqlite"
+                ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
+                defer { ConnectionRegistry.shared.endKeeping() }
+                let moment = ConnectionRegistry.shared.now
+                func isOpen() -> Bool {
+                    ConnectionRegistry.shared.openConnections.contains { $0.path == path }
+                }
+                func isClosed() -> Bool {
+                    ConnectionRegistry.shared.storesClosed(after: moment).contains { $0.path == path }
+                }
+                var handle: OpaquePointer?
+                #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+                #expect(isOpen() && !isClosed())
+                var statement: OpaquePointer?
+                #expect(sqlite3_prepare_v2(handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
+                // A close that is refused, and one that leaves a zombie.
+                #expect(sqlite3_close(handle) == SQLITE_BUSY)
+                #expect(isOpen() && !isClosed())
+                #expect(sqlite3_close_v2(handle) == SQLITE_OK)
+                #expect(isOpen() && !isClosed())
+                sqlite3_finalize(statement)
+                #expect(!isOpen() && isClosed())
+                #expect(
+                    ConnectionRegistry.shared.storesClosed(after: ConnectionRegistry.shared.now).isEmpty)
+            }
+        }
+    }
+}

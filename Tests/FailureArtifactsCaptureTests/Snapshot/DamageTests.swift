@@ -1,0 +1,222 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Files that SQLite does not read, or not all of: their bytes are copied.
+@Suite struct DamageTests {
+    init() { ConnectionRegistry.shared.install() }
+
+    private func bytes(_ path: String) throws -> [UInt8] { try FileSystem.contents(ofFile: path) }
+
+    /// Overwrites bytes of a file that this process does not have open.
+    private func overwrite(_ path: String, at offset: UInt64, with bytes: [UInt8]) throws {
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        try file.seek(toOffset: offset)
+        try file.write(contentsOf: bytes)
+        try file.close()
+    }
+
+    @Test(
+        arguments: [
+            Array("no database at all, but somebody registered it".utf8),
+            [UInt8](repeating: 0, count: 5000),
+            // As of an encrypted store: no magic, and as long as some pages.
+            (0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 5 &+ 31) },
+            Array("SQLite format 3\0".utf8),
+            Array("SQLite format 3\0".utf8) + [UInt8](repeating: 0xff, count: 4080),
+        ])
+    func aFileThatIsNoDatabaseIsCopiedAsItIs(content: [UInt8]) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/notes.sqlite"
+            try FileSystem.write(content, toNewFile: path)
+
+            let snapshot = try Witness.undisturbed(path: path) {
+                capture(DiscoveredStore(path: path), in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.warningCodes == [.copyUnreadable])
+            #expect(!snapshot.isConsistent)
+            #expect(try bytes(directory + "/copy.sqlite") == content)
+            #expect(throws: SQLiteError.self) {
+                try StoreInspection(ofFile: directory + "/copy.sqlite", timeLimit: 1)
+            }
+
+            // A connection that can do nothing with it does not keep its bytes from being copied.
+            try FileSystem.remove(directory + "/copy.sqlite")
+            let application = try ApplicationHandle(path)
+            #expect(application.failure(of: "SELECT * FROM sqlite_schema") != nil)
+            let open = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+            #expect(open.method == .fileCopy && !open.isConsistent)
+            #expect(try bytes(directory + "/copy.sqlite") == content)
+        }
+    }
+
+    @Test func anEmptyFileIsAnEmptyStore() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/empty.sqlite"
+            try FileSystem.write([], toNewFile: path)
+            let closed = capture(DiscoveredStore(path: path), in: directory)
+            #expect(closed.method == .fileCopy && closed.isConsistent && closed.warnings.isEmpty)
+            #expect(try bytes(directory + "/copy.sqlite") == [])
+            try FileSystem.remove(directory + "/copy.sqlite")
+
+            let application = try ApplicationHandle(path)
+            let open = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+            #expect(open.method == .fileCopy && open.isConsistent && open.warnings.isEmpty)
+            #expect(try bytes(directory + "/copy.sqlite") == [])
+        }
+    }
+
+    /// A database of some pages, with rows, left by a process that is gone.
+    private func leaveStore(_ path: String, mode: String) throws {
+        let process = try OtherProcess(path)
+        try process.run(
+            """
+            PRAGMA journal_mode = \(mode); CREATE TABLE big(id INTEGER PRIMARY KEY, a);
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 400)
+            INSERT INTO big SELECT n, zeroblob(500) FROM c; PRAGMA wal_checkpoint(PASSIVE);
+            UPDATE big SET a = 'later' WHERE id = 1; INSERT INTO big VALUES (401, zeroblob(500));
+            INSERT INTO big VALUES (402, zeroblob(500))
+            """)
+        process.kill()
+    }
+
+    @Test(arguments: ["wal", "delete"], [true, false])
+    func aTruncatedStoreIsCopiedAsItIs(mode: String, isOpen: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            try leaveStore(path, mode: mode)
+            truncate(path, 3 * 4096 + 100)
+            var application: ApplicationHandle?
+            if isOpen {
+                application = try ApplicationHandle(path)
+                _ = application?.failure(of: untouched)
+            }
+            let content = try run("sha256sum", path, path + "-wal")
+
+            let snapshot = capture(
+                try application?.store ?? DiscoveredStore(path: path), in: directory)
+
+            #expect(try run("sha256sum", path, path + "-wal") == content)
+            #expect(snapshot.method == .fileCopy && snapshot.warningCodes == [.copyUnreadable])
+            #expect(!snapshot.isConsistent)
+            if mode == "wal" {
+                // What the WAL holds is not lost with it.
+                #expect(snapshot.rawFiles == ["", "-wal"])
+                for suffix in ["", "-wal"] {
+                    #expect(
+                        try run("cmp", path + suffix, directory + "/raw.sqlite" + suffix).isEmpty)
+                }
+            } else {
+                #expect(try run("cmp", path, directory + "/copy.sqlite").isEmpty)
+            }
+        }
+    }
+
+    @Test(arguments: ["wal", "delete"], [true, false])
+    func corruptPagesAreCopiedAndFound(mode: String, isOpen: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            try leaveStore(path, mode: mode)
+            try overwrite(path, at: 10 * 4096, with: [UInt8](repeating: 0xaa, count: 4096))
+            var application: ApplicationHandle?
+            if isOpen {
+                application = try ApplicationHandle(path)
+                #expect(application?.failure(of: untouched) != nil)
+            }
+
+            let snapshot = capture(
+                try application?.store ?? DiscoveredStore(path: path), in: directory)
+
+            #expect(snapshot.method != .described && snapshot.isConsistent)
+            // The rows of the other pages can be read.
+            #expect(try copied(directory, "SELECT a FROM big WHERE id = 1") == "later")
+            #expect(try copied(directory, "PRAGMA integrity_check").contains("age 11"))
+            let inspection = try StoreInspection(ofFile: directory + "/copy.sqlite", timeLimit: 5)
+            #expect(inspection.integrity.contains("age 11"), "\(inspection.integrity)")
+        }
+    }
+
+    /// SQLite ignores a WAL from its first bad frame on, and so does the copy.
+    @Test func ofACorruptWALTheCopyHasWhatSQLiteReads() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let process = try OtherProcess(path)
+            try process.run(
+                """
+                PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2);
+                INSERT INTO t VALUES (3)
+                """)
+            process.kill()
+            // Of three transactions' frames after the schema's, one byte of the second's page.
+            let frame: UInt64 = 24 + 4096
+            let count = (try bytes(path + "-wal").count - 32) / Int(frame)
+            let broken = UInt64(count - 2)
+            try overwrite(path + "-wal", at: 32 + broken * frame + 24 + 4000, with: [0x55])
+
+            let snapshot = try Witness.undisturbed(path: path) {
+                capture(DiscoveredStore(path: path), in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.foldedJournal)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+            // What SQLite does not read is there for those who can.
+            #expect(!snapshot.isConsistent && snapshot.rawFiles == ["", "-wal"])
+            #expect(snapshot.warningCodes == [.walDamaged] && snapshot.history?.transactions == 0)
+            for suffix in snapshot.rawFiles {
+                #expect(try bytes(directory + "/raw.sqlite" + suffix) == bytes(path + suffix))
+            }
+            #expect(
+                try sqlite3Program("file:\(path)?mode=ro".replacing(" ", with: "%20"), "SELECT a FROM t")
+                    == "1")
+        }
+    }
+
+    /// A journal whose header is broken undoes nothing: what is in the file is all there is.
+    @Test func aBrokenJournalIsNotPlayedBack() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let process = try OtherProcess(path)
+            try process.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            process.kill()
+            try FileSystem.write([UInt8](repeating: 0x11, count: 2000), toNewFile: path + "-journal")
+
+            let snapshot = try Witness.undisturbed(path: path) {
+                capture(DiscoveredStore(path: path), in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+        }
+    }
+
+    @Test func aStoreThatSomebodyHasOpenIsReadWithoutDroppingItsLocks() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("CREATE TABLE t(a); BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
+            let other = try OtherProcess(path)
+
+            // As if the connection were unknown: registered, with discovery off.
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(DiscoveredStore(path: path), in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.isTransactionOpen == nil)
+            // Opening and closing the file would have dropped the lock.
+            #expect(try other.run("INSERT INTO t VALUES (2)") == ["database is locked"])
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Stores whose bytes mean something to the application's VFS only.
+@Suite struct ForeignVFSTests {
+    init() {
+        ConnectionRegistry.shared.install()
+        ScramblingFileSystem.register()
+    }
+
+    private func open(_ path: String, mode: String, flags: Int32? = nil) throws -> ApplicationHandle {
+        let application = try ApplicationHandle(
+            path, flags: flags ?? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+            vfs: ScramblingFileSystem.name)
+        try application.run("PRAGMA journal_mode = \(mode)")
+        return application
+    }
+
+    @Test(arguments: ["wal", "delete", "memory"], [true, false])
+    func theyAreReadThroughIt(mode: String, hasMutex: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/secret.sqlite"
+            let application = try open(
+                path, mode: mode, flags: hasMutex ? nil : ApplicationHandle.withoutMutex)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            #expect(try sqlite3Program(path, "SELECT * FROM t").contains("not a database"))
+
+            let outside = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+            #expect(outside.method == (hasMutex ? .ownConnection : .secondConnection))
+            #expect(outside.isConsistent && outside.warnings.isEmpty)
+            #expect(outside.vfs == ScramblingFileSystem.name)
+            // The mode that the file tells; a PRAGMA would disturb the connection.
+            #expect(outside.journalMode == (mode == "wal" ? "wal" : "delete"))
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+            try FileSystem.remove(directory + "/copy.sqlite")
+
+            try application.run("BEGIN; INSERT INTO t VALUES (2)")
+            let inside = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+            #expect(inside.method == .serialize && inside.hasCommittedCopy && inside.warnings.isEmpty)
+            #expect(try copied(directory) == "1\n2")
+            #expect(try copied(directory, committed: true) == "1")
+            try application.run("COMMIT")
+            #expect(try application.value("SELECT count(*) FROM t") == "2")
+        }
+    }
+
+    /// The connection is in use elsewhere: another one is opened with the same VFS.
+    @Test(arguments: ["wal", "delete"])
+    func theyAreReadByAnotherConnection(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/secret.sqlite"
+            let application = try open(path, mode: mode, flags: ApplicationHandle.withoutMutex)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            try application.run("BEGIN; INSERT INTO t VALUES (2)")
+            let store = try application.store
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                try onAnotherThread { capture(store, in: directory) }
+            }
+            #expect(snapshot.method == .secondConnection && snapshot.isConsistent)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+            try application.run("COMMIT")
+        }
+    }
+
+    /// Nobody has it open: what there is are its bytes.
+    @Test func closedOnesAreCopiedAsTheyAre() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/secret.sqlite"
+            let application = try open(path, mode: "delete")
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            application.close()
+            let snapshot = try Witness.undisturbed(path: path) {
+                capture(DiscoveredStore(path: path), in: directory)
+            }
+            #expect(snapshot.method == .fileCopy && !snapshot.isConsistent)
+            #expect(snapshot.warnings.count == 1)
+            #expect(try run("cmp", path, directory + "/copy.sqlite").isEmpty)
+        }
+    }
+}

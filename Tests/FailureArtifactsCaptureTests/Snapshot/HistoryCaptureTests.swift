@@ -1,0 +1,130 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsReading
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// The history that comes with a copy, by each way that a copy is made.
+@Suite struct HistoryCaptureTests {
+    init() { ConnectionRegistry.shared.install() }
+
+    /// A WAL with three transactions: the table, 1, and 2 with 3.
+    private let transactions = """
+        PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(a);
+        INSERT INTO t VALUES (1); INSERT INTO t VALUES (2), (3);
+        """
+
+    /// Rebuilds every state and reads it with the `sqlite3` program.
+    private func states(_ directory: String, of copy: String = "copy.sqlite") throws -> [String] {
+        let history = try HistoryReader(path: directory + "/copy.wal-history")
+        return try (0...history.transactions.count).map { state in
+            let path = "\(directory)/state-\(state).sqlite"
+            try history.rebuild(at: state, from: "\(directory)/\(copy)", to: path)
+            let tables = try sqlite3Program(
+                path, "PRAGMA integrity_check; SELECT name FROM sqlite_schema")
+            return tables == "ok" ? "none" : try sqlite3Program(path, "SELECT group_concat(a) FROM t")
+        }
+    }
+
+    private let expected = ["none", "", "1", "1,2,3"]
+
+    @Test func ofFilesThatAreCopied() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(
+                directory + "/shop.sqlite",
+                flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX)
+            try application.run(transactions)
+            let snapshot = try Witness.undisturbed(path: directory + "/shop.sqlite") {
+                capture(try application.store, in: directory)
+            }
+            #expect(snapshot.method == .fileCopy && snapshot.warnings.isEmpty)
+            #expect(snapshot.history?.transactions == 3 && snapshot.history?.reason == nil)
+            #expect(try states(directory) == expected)
+            #expect(FileSystem.regularFile(directory + "/copy.sqlite-index") == nil)
+        }
+    }
+
+    @Test func ofAnOpenStore() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            try application.run(transactions)
+            let snapshot = try Witness.undisturbed(path: directory + "/shop.sqlite") {
+                capture(try application.store, in: directory)
+            }
+            #expect(snapshot.method == .fileCopy)
+            #expect(snapshot.history?.transactions == 3 && snapshot.history?.reason == nil)
+            #expect(try states(directory) == expected)
+        }
+    }
+
+    @Test func ofACopyInsideATransaction() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            try application.run(transactions + "BEGIN; INSERT INTO t VALUES (4)")
+            let snapshot = capture(try application.store, in: directory)
+            #expect(snapshot.method == .serialize && snapshot.hasCommittedCopy)
+            #expect(snapshot.history?.transactions == 3)
+            #expect(try states(directory, of: "copy.committed.sqlite") == expected)
+            try application.run("COMMIT")
+        }
+    }
+
+    @Test func ofAStoreOfADeadProcess() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let process = try OtherProcess(path)
+            try process.run(transactions)
+            process.kill()
+            let snapshot = capture(DiscoveredStore(path: path), in: directory)
+            #expect(snapshot.method == .fileCopy && snapshot.history?.transactions == 3)
+            #expect(try states(directory) == expected)
+        }
+    }
+
+    @Test(arguments: ["delete", "memory"])
+    func aStoreWithoutAWALHasNone(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            try application.run("PRAGMA journal_mode = \(mode); CREATE TABLE t(a)")
+            #expect(capture(try application.store, in: directory).history == nil)
+            #expect(FileSystem.regularFile(directory + "/copy.wal-history") == nil)
+        }
+    }
+
+    /// Some versions of SQLite, 3.40.1 among them, leave frames of a transaction without a checksum when a
+    /// savepoint was rolled back in it: the connection sees the commit, and whoever recovers the WAL does not.
+    @Test(arguments: [0, SQLITE_OPEN_NOMUTEX])
+    func whatOnlyTheProcessItselfCanReadIsInTheCopy(flags: Int32) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(
+                path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | flags)
+            try application.run(
+                """
+                PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;
+                CREATE TABLE t(k INTEGER PRIMARY KEY, a); CREATE TABLE u(k INTEGER PRIMARY KEY, a);
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 3000)
+                INSERT INTO t SELECT n, zeroblob(100) FROM c;
+                INSERT INTO u SELECT * FROM t; PRAGMA wal_checkpoint(truncate);
+                PRAGMA cache_size = 10; BEGIN; UPDATE t SET a = 'new' WHERE k = 1; SAVEPOINT s;
+                UPDATE u SET a = 1; UPDATE u SET a = 2; ROLLBACK TO s; UPDATE t SET a = 'new'; COMMIT
+                """)
+            let count = "SELECT count(*) FROM t WHERE a = 'new'"
+            #expect(try application.value(count) == "3000")
+
+            let snapshot = capture(try application.store, in: directory)
+
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try sqlite3Program(directory + "/copy.sqlite", count) == "3000")
+            #expect(snapshot.isConsistent)
+            // With a version that has the defect nothing can be rebuilt, and that is said.
+            let history = try #require(snapshot.history)
+            #expect((history.transactions == 0) == (history.reason != nil))
+        }
+    }
+}

@@ -1,0 +1,452 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+extension ProcessWideTests {
+    /// What a rollback or a close would lose, kept while a test runs.
+    @Suite struct KeepingTests {
+        init() { ConnectionRegistry.shared.install() }
+
+        /// Runs `body` as a test is run, with a point in time before it.
+        private func keeping(_ body: (String, ConnectionRegistry.Moment) throws -> Void) throws {
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 16 << 20)
+            defer { ConnectionRegistry.shared.endKeeping() }
+            try withTemporaryDirectory { directory in try body(directory, ConnectionRegistry.shared.now)
+            }
+        }
+
+        /// The stores that were closed since, those of other tests left out.
+        private func closed(
+            since moment: ConnectionRegistry.Moment, where isMine: (ClosedStore) -> Bool
+        ) -> [DiscoveredStore] {
+            ConnectionRegistry.shared.storesClosed(after: moment).filter(isMine).map {
+                DiscoveredStore($0)
+            }
+        }
+
+        /// The store that was closed by this test, found by a file of it or by a table in memory.
+        private func closedStore(
+            since moment: ConnectionRegistry.Moment, _ path: String?,
+            where fits: (Int) -> Bool = { _ in true }
+        ) throws -> DiscoveredStore {
+            let mine = closed(since: moment) { store in
+                path == nil ? store.path == nil && fits(store.last?.size ?? 0) : store.path == path
+            }
+            return try #require(mine.last)
+        }
+
+        // MARK: Rollbacks, the store still open
+
+        static let unwindings = [
+            "ROLLBACK", "rollback transaction", " ;\n-- a comment\n/* and another */ ROLLBACK",
+            "ROLLBACK TO a; RELEASE a; ROLLBACK",
+            "ROLLBACK TO b; RELEASE b; ROLLBACK TO a; RELEASE a; ROLLBACK",
+        ]
+
+        @Test(arguments: ["wal", "delete", ":memory:"], unwindings)
+        func anErrorShowsTheStateBeforeTheRollback(mode: String, unwinding: String) throws {
+            try keeping { directory, _ in
+                let isInMemory = mode == ":memory:"
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(isInMemory ? mode : path)
+                if !isInMemory { try application.run("PRAGMA journal_mode = \(mode)") }
+                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                try application.run(
+                    "BEGIN; INSERT INTO t VALUES (2); SAVEPOINT a; INSERT INTO t VALUES (3)")
+                try application.run("SAVEPOINT b; INSERT INTO t VALUES (4)")
+                try application.run(unwinding)
+
+                let snapshot = try Witness.undisturbed(
+                    application, path: isInMemory ? nil : path, isSilent: true
+                ) {
+                    return capture(try application.store, in: directory, afterError: true)
+                }
+
+                #expect(snapshot.method == .beforeRollback && snapshot.isConsistent)
+                #expect(snapshot.isTransactionOpen == true && snapshot.hasCommittedCopy)
+                #expect(snapshot.warnings.isEmpty)
+                try expectStandalone(directory + "/copy.sqlite")
+                try expectStandalone(directory + "/copy.committed.sqlite")
+                #expect(try copied(directory) == "1\n2\n3\n4")
+                #expect(try copied(directory, committed: true) == "1")
+
+                // An assertion is about the state that it finds.
+                for name in ["copy.sqlite", "copy.committed.sqlite"] {
+                    try FileSystem.remove(directory + "/" + name)
+                }
+                let asserted = capture(try application.store, in: directory)
+                #expect(asserted.method == (mode == ":memory:" ? .ownConnection : .fileCopy))
+                #expect(asserted.isTransactionOpen == false && !asserted.hasCommittedCopy)
+                #expect(try copied(directory) == "1")
+            }
+        }
+
+        /// The history is that of the state after the rollback, and has the room that any other has.
+        @Test func theHistoryOfWhatIsLeftHasItsLimit() throws {
+            try keeping { directory, _ in
+                let application = try ApplicationHandle(directory + "/shop.sqlite")
+                try application.run(
+                    "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(a)")
+                for _ in 0..<20 { try application.run("INSERT INTO t VALUES (randomblob(20000))") }
+                try application.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK")
+
+                let snapshot = capture(
+                    try application.store, in: directory, maximumHistoryBytes: 200_000, afterError: true)
+
+                #expect(snapshot.method == .beforeRollback && snapshot.hasCommittedCopy)
+                let history = try #require(snapshot.history)
+                #expect(1..<20 ~= history.transactions, "\(history)")
+                let file = try #require(FileSystem.regularFile(directory + "/copy.wal-history"))
+                #expect(file.size <= 200_000)
+            }
+        }
+
+        /// What was rolled back earlier is of no interest to an error that comes later.
+        @Test(
+            arguments: [
+                "INSERT INTO t VALUES (9)", "INSERT INTO t VALUES (9); BEGIN; SELECT * FROM t; ROLLBACK",
+                "INSERT INTO t VALUES (9); SAVEPOINT x; ROLLBACK TO x; RELEASE x",
+            ])
+        func aRollbackThatWasFollowedByOtherThingsIsForgotten(later: String) throws {
+            try keeping { directory, moment in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                try application.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK")
+                try application.run(later)
+
+                let open = capture(try application.store, in: directory, afterError: true)
+                #expect(open.method == .fileCopy && open.isTransactionOpen == false)
+                #expect(try copied(directory) == "1\n9")
+                try FileSystem.remove(directory + "/copy.sqlite")
+
+                application.close()
+                let closed = capture(
+                    try closedStore(since: moment, path), in: directory, afterError: true)
+                #expect(closed.method == .fileCopy && !closed.hasCommittedCopy)
+                #expect(try copied(directory) == "1\n9")
+            }
+        }
+
+        /// Another connection has seen the store rolled back, and used it.
+        @Test func aRollbackThatAnotherConnectionHasSeenIsForgotten() throws {
+            try keeping { directory, _ in
+                let path = directory + "/shop.sqlite"
+                let writer = try ApplicationHandle(path)
+                let reader = try ApplicationHandle(path)
+                try writer.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                try writer.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK")
+                #expect(try reader.value("SELECT count(*) FROM t") == "1")
+                let snapshot = capture(try reader.store, in: directory, afterError: true)
+                #expect(snapshot.method == .fileCopy)
+                #expect(try copied(directory) == "1")
+            }
+        }
+
+        /// A pool's way: the connection that rolled back ends before the others.
+        @Test(arguments: [true, false], [true, false])
+        func theConnectionThatRolledBackMayEndFirst(isUsedLater: Bool, isClosed: Bool) throws {
+            try keeping { directory, moment in
+                let path = directory + "/shop.sqlite"
+                let writer = try ApplicationHandle(path)
+                let reader = try ApplicationHandle(path)
+                try writer.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                #expect(try reader.value("SELECT count(*) FROM t") == "1")
+                try writer.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK")
+                writer.close()
+                if isUsedLater { #expect(try reader.value("SELECT count(*) FROM t") == "1") }
+                if isClosed { reader.close() }
+                let store = try isClosed ? closedStore(since: moment, path) : reader.store
+                let snapshot = capture(store, in: directory, afterError: true)
+                #expect((snapshot.method == .beforeRollback) == !isUsedLater)
+                #expect(try copied(directory) == (isUsedLater ? "1" : "1\n2"))
+                if !isUsedLater { #expect(try copied(directory, committed: true) == "1") }
+            }
+        }
+
+        /// The transaction fits into its cache, though not much else would.
+        @Test func keepingHasNothingWrittenToTheFile() throws {
+            try keeping { directory, _ in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.fill(rows: 3000)
+                try application.run("PRAGMA cache_size = 100; BEGIN IMMEDIATE")
+                // Of 100 pages 95 are changed: none was written yet, and the next one that is read would have some be.
+                for row in stride(from: 1, to: 95 * 8, by: 8) {
+                    try application.run("UPDATE big SET a = 'changed' WHERE id = \(row)")
+                }
+                let before = FileSystem.regularFile(path)
+                #expect(try Witness.locks(on: path).contains("1073741825 1073741825"))
+                try application.run("ROLLBACK")
+                #expect(FileSystem.regularFile(path) == before)
+                #expect(try application.value("PRAGMA cache_size") == "100")
+                #expect(try application.value(untouched) == "3000")
+            }
+        }
+
+        @Test func anAttachedStoreIsRolledBackToo() throws {
+            try keeping { directory, _ in
+                let application = try ApplicationHandle(directory + "/shop.sqlite")
+                try application.run(
+                    """
+                    ATTACH '\(directory)/stock.sqlite' AS stock; ATTACH ':memory:' AS cache;
+                    CREATE TABLE stock.t(a); CREATE TABLE cache.t(a)
+                    """)
+                try application.run(
+                    "BEGIN; INSERT INTO stock.t VALUES (1); INSERT INTO cache.t VALUES (2)")
+                try application.run("ROLLBACK")
+                let stores = try application.stores
+                for (index, expected) in ["", "1", "2"].enumerated() {
+                    let place = "\(directory)/\(index)"
+                    try FileManager.default.createDirectory(
+                        atPath: place, withIntermediateDirectories: false)
+                    let snapshot = capture(stores[index], in: place, afterError: true)
+                    #expect((snapshot.method == .beforeRollback) == (index > 0))
+                    if index > 0 { #expect(try copied(place) == expected) }
+                    if index > 0 { #expect(try copied(place, committed: true) == "") }
+                }
+            }
+        }
+
+        // MARK: Rollbacks, the store closed
+
+        @Test(
+            arguments: ["wal", "delete", ":memory:"],
+            ["ROLLBACK", "ROLLBACK TO a; RELEASE a; ROLLBACK", "SELECT 1", "ROLLBACK TO a"])
+        func closedAfterARollbackOrInsideATransaction(mode: String, end: String) throws {
+            try keeping { directory, moment in
+                let isInMemory = mode == ":memory:"
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(isInMemory ? mode : path)
+                if !isInMemory { try application.run("PRAGMA journal_mode = \(mode)") }
+                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                try application.run(
+                    "BEGIN; INSERT INTO t VALUES (2); SAVEPOINT a; INSERT INTO t VALUES (3)")
+                try application.run(end)
+                application.close()
+
+                let store = try closedStore(since: moment, isInMemory ? nil : path)
+                let snapshot = capture(store, in: directory, afterError: true)
+
+                #expect(snapshot.method == .beforeRollback && snapshot.isConsistent)
+                #expect(snapshot.isTransactionOpen == true && snapshot.warnings.isEmpty)
+                try expectStandalone(directory + "/copy.sqlite")
+                #expect(try copied(directory) == "1\n2\n3")
+                // Closed inside a transaction, nothing of a store in memory has ever been rolled back.
+                let isRolledBack = !isInMemory || end.hasSuffix("ROLLBACK")
+                #expect(snapshot.hasCommittedCopy == isRolledBack)
+                if isRolledBack { #expect(try copied(directory, committed: true) == "1") }
+            }
+        }
+
+        // MARK: Closed stores
+
+        @Test func aClosedStoreInMemoryIsItsLastState() throws {
+            try keeping { directory, moment in
+                let application = try ApplicationHandle(":memory:")
+                try application.run(
+                    "PRAGMA page_size = 8192; CREATE TABLE t(a); INSERT INTO t VALUES (1); ATTACH ':memory:' AS more"
+                )
+                try application.run(
+                    "PRAGMA more.page_size = 1024; CREATE TABLE more.t(a); INSERT INTO more.t VALUES (2)"
+                )
+                application.close()
+                let main = try closedStore(since: moment, nil, where: { $0 == 16384 })
+                let snapshot = capture(main, in: directory)
+                #expect(
+                    snapshot.method == .atClose && snapshot.isConsistent && snapshot.storage == .memory)
+                try expectStandalone(directory + "/copy.sqlite")
+                #expect(try copied(directory) == "1")
+                try FileSystem.remove(directory + "/copy.sqlite")
+                let more = try closedStore(since: moment, nil, where: { $0 == 2048 })
+                #expect(more.suggestedName == "more")
+                #expect(capture(more, in: directory).method == .atClose)
+                #expect(try copied(directory) == "2")
+            }
+        }
+
+        /// All of such a store is in the connection's page cache.
+        @Test(arguments: ["", "; BEGIN; INSERT INTO t VALUES (4)"])
+        func aClosedStoreAtDevNullIsItsLastState(end: String) throws {
+            try keeping { directory, moment in
+                let application = try ApplicationHandle("/dev/null")
+                try application.run(
+                    """
+                    PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
+                    PRAGMA page_size = 32768;
+                    CREATE TABLE t(a); INSERT INTO t VALUES (3)
+                    """ + end)
+                application.close()
+                let store = try closedStore(since: moment, nil, where: { $0 == 65536 || end != "" })
+                let snapshot = capture(store, in: directory)
+                #expect(snapshot.isConsistent && snapshot.storage == .memory)
+                try expectStandalone(directory + "/copy.sqlite")
+                #expect(try copied(directory) == (end == "" ? "3" : "3\n4"))
+            }
+        }
+
+        @Test func whatAClosedConnectionHadAttachedIsFound() throws {
+            try keeping { directory, moment in
+                let path = directory + "/stock.sqlite"
+                let application = try ApplicationHandle(":memory:")
+                try application.run(
+                    "ATTACH '\(path)' AS stock; CREATE TABLE stock.t(a); INSERT INTO stock.t VALUES (1)")
+                application.close()
+                let store = try closedStore(since: moment, path)
+                #expect(store.storage == .file && store.suggestedName == nil)
+                let snapshot = capture(store, in: directory)
+                #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
+                #expect(try copied(directory) == "1")
+                // While somebody has it open it is found there.
+                let other = try ApplicationHandle(path)
+                #expect(closed(since: moment) { $0.path == path }.isEmpty)
+                let attacher = try ApplicationHandle(":memory:")
+                try attacher.run("ATTACH '\(path)' AS again; SELECT * FROM again.t")
+                other.close()
+                #expect(closed(since: moment) { $0.path == path }.isEmpty)
+                #expect(try attacher.stores.contains { $0.path == path })
+            }
+        }
+
+        /// Deleted while it was open, and closed.
+        @Test(arguments: ["wal", "delete"])
+        func aDeletedFileIsItsLastState(mode: String) throws {
+            try keeping { directory, moment in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.run(
+                    "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
+                application.close()
+                let snapshot = capture(try closedStore(since: moment, path), in: directory)
+                #expect(snapshot.method == .atClose && snapshot.isConsistent)
+                #expect(try copied(directory) == "1")
+                #expect(try FileSystem.contents(ofDirectory: directory) == ["copy.sqlite"])
+            }
+        }
+
+        /// Linux lets a file be held without disturbing anybody.
+        ///
+        /// The WAL may be left by a connection that could not checkpoint.
+        @Test(arguments: ["wal", "delete"])
+        func aFileDeletedAfterItsCloseIsHeld(mode: String) throws {
+            try keeping { directory, moment in
+                let path = directory + "/shop.sqlite"
+                let application = try ApplicationHandle(path)
+                try application.run(
+                    "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                if mode == "wal" {
+                    var on: CInt = 1
+                    #expect(
+                        sqlite3_file_control(application.handle, "main", SQLITE_FCNTL_PERSIST_WAL, &on)
+                            == SQLITE_OK)
+                    // Without the checkpoint of a close, and by another process nothing is closed at all.
+                    let reader = try OtherProcess(path)
+                    try reader.run("BEGIN; SELECT * FROM t")
+                    try application.run("INSERT INTO t VALUES (2)")
+                    application.close()
+                    reader.kill()
+                    #expect((FileSystem.regularFile(path + "-wal")?.size ?? 0) > 0)
+                } else {
+                    application.close()
+                }
+                for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
+                let snapshot = capture(try closedStore(since: moment, path), in: directory)
+                #expect(snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.isDeleted)
+                #expect(snapshot.foldedJournal == (mode == "wal"))
+                try expectStandalone(directory + "/copy.sqlite")
+                #expect(try copied(directory) == (mode == "wal" ? "1\n2" : "1"))
+                let history = mode == "wal" ? ["copy.wal-history"] : []
+                #expect(
+                    try FileSystem.contents(ofDirectory: directory) == ["copy.sqlite"] + history)
+            }
+        }
+
+        // MARK: Several tests at a time
+
+        private func expectLastState(in directory: String, since moment: ConnectionRegistry.Moment)
+            throws
+        {
+            let store = try closedStore(since: moment, nil, where: { $0 == 16384 })
+            #expect(capture(store, in: directory).method == .atClose)
+            #expect(try copied(directory) == "1")
+        }
+
+        private let storeInMemory =
+            "PRAGMA page_size = 8192; CREATE TABLE t(a); INSERT INTO t VALUES (1)"
+
+        @Test func theLimitOfAnEarlierTestDoesNotApply() throws {
+            ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+            defer { ConnectionRegistry.shared.endKeeping() }
+            try keeping { directory, moment in
+                let application = try ApplicationHandle(":memory:")
+                try application.run(storeInMemory)
+                application.close()
+                try expectLastState(in: directory, since: moment)
+            }
+        }
+
+        @Test(arguments: [nil, TestID.max])
+        func theEndOfAnotherTestForgetsNothing(test: TestID?) throws {
+            try keeping { directory, moment in
+                ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+                let application = try ApplicationHandle(":memory:")
+                try application.run(storeInMemory)
+                application.close()
+                ConnectionRegistry.shared.endKeeping(of: test)
+                try expectLastState(in: directory, since: moment)
+            }
+        }
+
+        /// On a busy machine, a thread waits for a processor in the middle of a copy.
+        ///
+        /// Here it waits for the file system: longer in all than copying may take.
+        @Test func aThreadThatHasToWaitLosesNothing() throws {
+            ScramblingFileSystem.register()
+            try keeping { directory, _ in
+                let application = try ApplicationHandle(
+                    directory + "/shop.sqlite", vfs: ScramblingFileSystem.name)
+                try application.run(
+                    "PRAGMA cache_size = 10; CREATE TABLE t(a); CREATE TABLE big(a); INSERT INTO t VALUES (1)"
+                )
+                for _ in 0..<40 { try application.run("INSERT INTO big VALUES (zeroblob(4000))") }
+                ScramblingFileSystem.readDelay.withLock { $0 = 1000 }
+                defer { ScramblingFileSystem.readDelay.withLock { $0 = 0 } }
+                for _ in 0..<6 {
+                    try application.run("BEGIN; INSERT INTO t VALUES (2)")
+                    try application.run("ROLLBACK")
+                }
+                let snapshot = capture(try application.store, in: directory, afterError: true)
+                #expect(snapshot.method == .beforeRollback)
+                #expect(try copied(directory) == "1\n2")
+            }
+        }
+
+        /// More than is kept of one store.
+        @Test func whatIsTooLargeIsDescribed() throws {
+            try keeping { directory, moment in
+                let application = try ApplicationHandle(":memory:")
+                try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(17000000))")
+                let path = directory + "/shop.sqlite"
+                let file = try ApplicationHandle(path)
+                try file.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+                try file.run("BEGIN; INSERT INTO t VALUES (zeroblob(17000000)); ROLLBACK")
+                application.close()
+
+                let store = try closedStore(since: moment, nil) { $0 > 17_000_000 }
+                let closed = capture(store, in: directory)
+                #expect(closed.method == .described)
+                #expect(closed.reason?.contains("last 170") == true, "\(closed.reason ?? "")")
+                let rolledBack = capture(try file.store, in: directory, afterError: true)
+                #expect(rolledBack.method == .fileCopy)
+                #expect(rolledBack.warningCodes == [.stateBeforeRollbackNotKept])
+                #expect(try copied(directory) == "1")
+            }
+        }
+    }
+}

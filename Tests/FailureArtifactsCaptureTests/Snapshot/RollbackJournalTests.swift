@@ -1,0 +1,237 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Stores with a rollback journal, and what others lock of them.
+@Suite struct RollbackJournalTests {
+    private static let modes = ["delete", "truncate", "persist", "memory", "off"]
+    /// The mode that a store's files tell; a PRAGMA would disturb the connection.
+    private static func visible(_ mode: String) -> String { isOnDisk(mode) ? mode : "delete" }
+
+    /// Whether a journal on the disk can undo what somebody has begun to write.
+    private static func isOnDisk(_ mode: String) -> Bool { mode != "memory" && mode != "off" }
+
+    init() { ConnectionRegistry.shared.install() }
+
+    @Test(arguments: modes)
+    func theirModeIsKnownAndStays(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (7)")
+            let other = try OtherProcess(path)
+
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.journalMode == Self.visible(mode))
+            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
+            #expect(snapshot.warnings.isEmpty)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "7")
+        }
+    }
+
+    /// A writer in another process that has locked everyone out, its first pages in the file already.
+    @Test(arguments: modes)
+    func halfATransactionOfAnotherProcessIsUndoneOrSaid(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.fill()
+            let other = try OtherProcess(path)
+            try other.run("PRAGMA journal_mode = \(mode); \(spilling)")
+
+            let start = Instant.now
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(start.elapsed < 5)
+            #expect(snapshot.method == .fileCopy)
+            #expect(snapshot.isConsistent == Self.isOnDisk(mode))
+            #expect(snapshot.foldedJournal == Self.isOnDisk(mode))
+            if Self.isOnDisk(mode) {
+                try expectStandalone(directory + "/copy.sqlite")
+                #expect(try copied(directory, untouched) == "400|400")
+            } else {
+                #expect(snapshot.warningCodes.contains(.halfTransaction))
+            }
+            #expect(application.failure(of: "SELECT * FROM big") == "database is locked")
+            #expect(try other.run("COMMIT") == [])
+        }
+    }
+
+    /// As above, of another connection of this process.
+    @Test(arguments: modes)
+    func halfATransactionOfAnotherConnectionIsUndoneOrSaid(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let writer = try ApplicationHandle(path)
+            try writer.fill()
+            try writer.run("PRAGMA journal_mode = \(mode)")
+            let application = try ApplicationHandle(path)
+            try writer.run(spilling)
+            #expect(application.failure(of: "SELECT * FROM big") == "database is locked")
+
+            let snapshot = try Witness.undisturbed(writer, path: path) {
+                try application.use()
+                return capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(snapshot.method == .fileCopy)
+            #expect(snapshot.isConsistent == Self.isOnDisk(mode))
+            if Self.isOnDisk(mode) {
+                #expect(try copied(directory, untouched) == "400|400")
+            }
+            try writer.run("COMMIT")
+            #expect(try application.value("SELECT count(*) FROM big") == "400")
+        }
+    }
+
+    /// The journal of an earlier mode is still there, and undoes nothing.
+    @Test(arguments: ["truncate", "persist"])
+    func anEmptiedJournalIsNone(left mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("PRAGMA journal_mode = \(mode)")
+            try application.fill()
+            #expect(FileManager.default.fileExists(atPath: path + "-journal"))
+            let other = try OtherProcess(path)
+            try other.run("PRAGMA journal_mode = memory; \(spilling)")
+            #expect(FileManager.default.fileExists(atPath: path + "-journal"))
+
+            let snapshot = capture(try application.store, in: directory, timeLimit: 0.3)
+
+            #expect(snapshot.method == .fileCopy && !snapshot.isConsistent)
+            #expect(snapshot.warningCodes.contains(.halfTransaction))
+        }
+    }
+
+    @Test(arguments: modes)
+    func everybodyIsLockedOut(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.fill()
+            let other = try OtherProcess(path)
+            try other.run("PRAGMA journal_mode = \(mode); BEGIN EXCLUSIVE")
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(snapshot.method == .fileCopy)
+            // That nothing was written yet can't be seen from outside.
+            #expect(!snapshot.isConsistent)
+            #expect(try copied(directory, untouched) == "400|400")
+            #expect(try other.run("COMMIT") == [])
+        }
+    }
+
+    /// The other process wants to commit and waits for the reader that the test is.
+    @Test(arguments: modes)
+    func aPendingWriterWaitsForTheTest(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.fill()
+            try application.run("BEGIN; SELECT count(*) FROM big")
+            let other = try OtherProcess(path)
+            try other.run(
+                "PRAGMA journal_mode = \(mode); BEGIN IMMEDIATE; UPDATE big SET a = 'changed' WHERE id = 7"
+            )
+            #expect(try other.run("COMMIT") == ["database is locked"])
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .ownConnection && snapshot.isConsistent)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory, untouched) == "400|400")
+            try application.run("COMMIT")
+            #expect(try other.run("COMMIT") == [])
+            #expect(try application.value(untouched) == "400")
+        }
+    }
+
+    @Test(arguments: modes)
+    func theTestsOwnConnectionMayKeepItsLocks(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("PRAGMA journal_mode = \(mode); PRAGMA locking_mode = exclusive")
+            try application.fill()
+            let other = try OtherProcess(path)
+
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
+            // Every mode has a journal then.
+            #expect(snapshot.journalMode == "delete" && snapshot.isTransactionOpen == false)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory, untouched) == "400|400")
+            #expect(try other.run("SELECT * FROM big") == ["database is locked"])
+        }
+    }
+
+    /// Whose journal is on the disk has it open; of others nobody knows what they are in the middle of.
+    @Test(arguments: modes)
+    func anotherProcessMayKeepItsLocks(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.fill()
+            let other = try OtherProcess(path)
+            try other.run(
+                "PRAGMA journal_mode = \(mode); PRAGMA locking_mode = exclusive; DELETE FROM big WHERE id = 1"
+            )
+            #expect(application.failure(of: "SELECT * FROM big") == "database is locked")
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(snapshot.method == .fileCopy)
+            #expect(snapshot.isConsistent == Self.isOnDisk(mode))
+            #expect(try copied(directory, untouched) == "399|399")
+        }
+    }
+
+    /// A process was killed in the middle of a transaction, of which pages are in the file.
+    @Test(arguments: ["delete", "truncate", "persist"], [true, false])
+    func theJournalOfADeadProcessIsPlayedBackInTheCopy(mode: String, isOpen: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            var application: ApplicationHandle? = try ApplicationHandle(path)
+            try application?.fill()
+            let victim = try OtherProcess(path)
+            try victim.run("PRAGMA journal_mode = \(mode); \(spilling)")
+            victim.kill()
+            if !isOpen { application = nil }
+
+            let before = try run("sha256sum", path, path + "-journal")
+            let snapshot = capture(
+                try application?.store ?? DiscoveredStore(path: path), in: directory)
+
+            #expect(try run("sha256sum", path, path + "-journal") == before)
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.foldedJournal)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory, untouched) == "400|400")
+            // The original is recovered by whoever opens it next, as it would have been.
+            #expect(try sqlite3Program(path, untouched) == "400|400")
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Where a store lives that has no file of its own, and what it is called.
+@Suite struct StorageTests {
+    init() { ConnectionRegistry.shared.install() }
+
+    @Test(
+        arguments: [(":memory:", Snapshot.Storage.memory), ("", .temporary)],
+        [false, true])
+    func storesWithoutAFile(kind: (String, Snapshot.Storage), isInTransaction: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(kind.0)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            if isInTransaction { try application.run("BEGIN; INSERT INTO t VALUES (2)") }
+
+            let stores = try application.stores
+            #expect(stores.count == 1)
+            let snapshot = try Witness.undisturbed(application) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.storage == kind.1 && snapshot.isConsistent && snapshot.warnings.isEmpty)
+            #expect(stores.first?.suggestedName == (kind.0.isEmpty ? "temporary" : nil))
+            #expect(snapshot.method == (isInTransaction ? .serialize : .ownConnection))
+            #expect(snapshot.isTransactionOpen == isInTransaction && !snapshot.hasCommittedCopy)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == (isInTransaction ? "1\n2" : "1"))
+        }
+    }
+
+    /// A temporary store goes to a file without a name when it grows, which is no store of its own.
+    @Test(arguments: ["", "temp"])
+    func aTemporaryStoreMayGoToAFile(kind: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = kind == "" ? "" : directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            let schema = kind == "" ? "main" : "temp"
+            try application.run(
+                """
+                PRAGMA temp_store = file; PRAGMA \(schema).cache_size = 5; CREATE TABLE \(schema).big(a);
+                WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000)
+                INSERT INTO \(schema).big SELECT zeroblob(500) FROM c
+                """)
+            let names = try FileSystem.contents(ofDirectory: "/proc/self/fd").compactMap {
+                try? FileSystem.destination(ofLink: "/proc/self/fd/\($0)")
+            }
+            #expect(names.contains { $0.contains("etilqs_") })
+
+            let stores = try application.stores
+            #expect(
+                !DiscoveredStore.openedByOthers(than: stores).contains {
+                    $0.path?.contains("etilqs_") == true
+                })
+            let store = try #require(stores.first { $0.storage == .temporary })
+            #expect(store.suggestedName == (kind == "" ? "temporary" : "shop.temp"))
+            #expect(capture(store, in: directory).isConsistent)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory, untouched) == "2000|2000")
+        }
+    }
+
+    @Test func theTemporarySchemaIsAStoreOnceItIsUsed() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            try application.run("CREATE TABLE t(a)")
+            #expect(try application.stores.count == 1)
+            try application.run("CREATE TEMP TABLE t(a); INSERT INTO temp.t VALUES ('temporary')")
+            let stores = try application.stores
+            #expect(stores.map(\.suggestedName) == [nil, "shop.temp"])
+            let temporary = try #require(stores.last)
+            let snapshot = try Witness.undisturbed(application) { capture(temporary, in: directory) }
+            #expect(snapshot.storage == .temporary && snapshot.method == .ownConnection)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "temporary")
+        }
+    }
+
+    @Test(arguments: ["file:NAME?mode=memory&cache=shared", "file:/NAME?vfs=memdb"], [false, true])
+    func aStoreInMemoryThatConnectionsShareIsOne(uri: String, isInTransaction: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let name = "shelf-\(UUID().uuidString)"
+            let uri = uri.replacing("NAME", with: name)
+            let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI
+            let first = try ApplicationHandle(uri, flags: flags)
+            let second = try ApplicationHandle(uri, flags: flags)
+            try first.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            if isInTransaction { try first.run("BEGIN; INSERT INTO t VALUES (2)") }
+            let stores = DiscoveredStore.grouping([try second.discovered, try first.discovered])
+            #expect(stores.count == 1)
+            let store = try #require(stores.first)
+            #expect(store.accesses.count == 2 && store.storage == .memory && store.path == nil)
+            #expect(store.suggestedName == (uri.contains("memdb") ? name : "shared-memory"))
+
+            // A shared database that somebody writes to can't be asked for anything by the others.
+            let snapshot = try Witness.undisturbed(first) {
+                try first.use()
+                return capture(
+                    try #require(
+                        DiscoveredStore.grouping([try second.discovered, try first.discovered]).first),
+                    in: directory)
+            }
+
+            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == isInTransaction)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == (isInTransaction ? "1\n2" : "1"))
+        }
+    }
+
+    @Test func attachedStoresAreStoresOfTheirOwn() throws {
+        try withTemporaryDirectory { directory in
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            let uri = directory + "/attached.sqlite"
+            try application.run(
+                """
+                CREATE TABLE t(a); INSERT INTO t VALUES ('main');
+                ATTACH '\(uri)' AS file; ATTACH ':memory:' AS cache; ATTACH '' AS scratch;
+                CREATE TABLE file.t(a); INSERT INTO file.t VALUES ('file');
+                CREATE TABLE cache.t(a); INSERT INTO cache.t VALUES ('cache');
+                CREATE TABLE scratch.t(a); INSERT INTO scratch.t VALUES ('scratch')
+                """)
+            let stores = try application.stores
+            #expect(
+                stores.map { $0.path.map { Path.name(of: $0) } ?? $0.suggestedName } == [
+                    "shop.sqlite", "attached.sqlite", "cache", "scratch",
+                ])
+            #expect(stores.map(\.storage) == [.file, .file, .memory, .temporary])
+            for (index, text) in ["main", "file", "cache", "scratch"].enumerated() {
+                let place = "\(directory)/\(index)"
+                try FileManager.default.createDirectory(
+                    atPath: place, withIntermediateDirectories: false)
+                let snapshot = try Witness.undisturbed(application, path: stores[index].path) {
+                    capture(stores[index], in: place)
+                }
+                #expect(snapshot.isConsistent && snapshot.warnings.isEmpty)
+                try expectStandalone(place + "/copy.sqlite")
+                #expect(try copied(place) == text)
+            }
+        }
+    }
+
+    /// One connection has it as its main database, another one attached, with rows it has not committed.
+    @Test(arguments: ["wal", "delete"])
+    func anAttachedStoreIsCopiedOnce(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/stock.sqlite"
+            let owner = try ApplicationHandle(path)
+            try owner.run("PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let application = try ApplicationHandle(directory + "/shop.sqlite")
+            try application.run("ATTACH '\(path)' AS stock")
+            try application.run("BEGIN; INSERT INTO stock.t VALUES (2)")
+
+            let stores = DiscoveredStore.grouping([try owner.discovered, try application.discovered])
+            #expect(stores.compactMap(\.path).sorted() == [directory + "/shop.sqlite", path])
+            let store = try #require(stores.first { $0.path == path })
+            #expect(store.accesses.map(\.schema) == ["stock", "main"])
+            let snapshot = try Witness.undisturbed(owner, application, path: path) {
+                try application.use()
+                return capture(store, in: directory)
+            }
+
+            #expect(snapshot.method == .serialize && snapshot.isTransactionOpen == true)
+            #expect(snapshot.hasCommittedCopy && snapshot.warnings.isEmpty)
+            #expect(try copied(directory) == "1\n2")
+            #expect(try copied(directory, committed: true) == "1")
+            try application.run("COMMIT")
+            #expect(try owner.value("SELECT count(*) FROM t") == "2")
+        }
+    }
+
+    @Test(arguments: ["wal", "delete"])
+    func aStoreDeletedWhileOpenIsReadThroughItsConnection(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
+
+            let snapshot = capture(try application.store, in: directory)
+
+            #expect(snapshot.method == .ownConnection && snapshot.warningCodes == [.storeFileReplaced])
+            #expect(snapshot.isDeleted && snapshot.isConsistent)
+            #expect(try copied(directory) == "1")
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    /// Another store has the name now: it is not taken for the one that is open.
+    @Test func aStoreReplacedWhileOpenIsReadThroughItsConnection() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("CREATE TABLE t(a); INSERT INTO t VALUES ('open')")
+            try FileSystem.remove(path)
+            _ = try sqlite3Program(path, "CREATE TABLE t(a); INSERT INTO t VALUES ('another')")
+
+            let snapshot = capture(try application.store, in: directory)
+
+            #expect(snapshot.method == .ownConnection && snapshot.warningCodes == [.storeFileReplaced])
+            #expect(try copied(directory) == "open")
+        }
+    }
+}

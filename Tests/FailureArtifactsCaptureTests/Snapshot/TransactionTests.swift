@@ -1,0 +1,157 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// A write transaction is open: the test's own, or somebody else's.
+@Suite struct TransactionTests {
+    init() { ConnectionRegistry.shared.install() }
+
+    @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
+    func theTestsOwnGivesBothStates(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                """
+                PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1);
+                BEGIN; INSERT INTO t VALUES (2)
+                """)
+            let other = try OtherProcess(path)
+
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .serialize && snapshot.isTransactionOpen == true)
+            #expect(snapshot.journalMode == (mode == "wal" ? "wal" : "delete") && snapshot.isConsistent)
+            #expect(snapshot.hasCommittedCopy && snapshot.warnings.isEmpty)
+            try expectStandalone(directory + "/copy.sqlite")
+            try expectStandalone(directory + "/copy.committed.sqlite")
+            #expect(try copied(directory) == "1\n2")
+            #expect(try copied(directory, committed: true) == "1")
+            // The transaction goes on.
+            #expect(try other.run("INSERT INTO t VALUES (3)") == ["database is locked"])
+            try application.run("COMMIT")
+            #expect(try other.run("SELECT count(*) FROM t") == ["2"])
+            #expect(try other.run("INSERT INTO t VALUES (3)") == [])
+        }
+    }
+
+    /// Pages of the transaction are in the file already, and everybody is locked out.
+    @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
+    func theTestsOwnMayHaveOutgrownItsCache(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("PRAGMA journal_mode = \(mode)")
+            try application.fill()
+            try application.run(spilling)
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(snapshot.method == .serialize && snapshot.isConsistent)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory, untouched) == "400|0")
+            // Without a journal on the disk nobody knows what was committed.
+            let isKnown = !["memory", "off"].contains(mode)
+            #expect(snapshot.hasCommittedCopy == isKnown)
+            #expect(snapshot.warnings.isEmpty == isKnown)
+            if isKnown {
+                try expectStandalone(directory + "/copy.committed.sqlite")
+                #expect(try copied(directory, untouched, committed: true) == "400|400")
+            }
+        }
+    }
+
+    @Test func ofAStoreTooLargeForMemoryTheCommittedStateIsCopied() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                "CREATE TABLE t(a); INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)")
+            let snapshotter = Snapshotter(maximumBytes: 1 << 30, maximumMemory: 1000)
+
+            let snapshot = snapshotter.capture(try application.store, to: .copies(in: directory))
+
+            #expect(snapshot.method == .fileCopy && snapshot.isTransactionOpen == true)
+            #expect(snapshot.warningCodes == [.uncommittedChangesMissing])
+            #expect(try copied(directory) == "1")
+        }
+    }
+
+    @Test(arguments: ["wal", "delete"])
+    func anotherConnectionsIsSaidToBeMissing(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let writer = try ApplicationHandle(path)
+            try writer.run("PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let application = try ApplicationHandle(path)
+            try writer.run("BEGIN; INSERT INTO t VALUES (2)")
+            #expect(try application.value("SELECT count(*) FROM t") == "1")
+
+            let snapshot = try Witness.undisturbed(application, writer, path: path) {
+                try application.use()
+                return capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
+            #expect(snapshot.warningCodes == [.otherWriter])
+            #expect(snapshot.warnings.first?.parameters["process"] == nil)
+            #expect(try copied(directory) == "1")
+            try writer.run("COMMIT")
+            #expect(try application.value("SELECT count(*) FROM t") == "2")
+        }
+    }
+
+    @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
+    func anotherProcessesIsSaidToBeMissing(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let other = try OtherProcess(path)
+            try other.run("PRAGMA journal_mode = \(mode); BEGIN IMMEDIATE; INSERT INTO t VALUES (2)")
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == false)
+            #expect(snapshot.warningCodes == [.otherWriter])
+            let process = Int64(other.identifier)
+            #expect(snapshot.warnings.first?.parameters["process"] == .number(process))
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+            #expect(application.failure(of: "INSERT INTO t VALUES (3)") == "database is locked")
+            #expect(try other.run("COMMIT") == [])
+            #expect(try application.value("SELECT count(*) FROM t") == "2")
+        }
+    }
+
+    /// Nobody is inside a transaction: nobody is accused of one.
+    @Test(arguments: ["wal", "delete"])
+    func locksOfReadersAreNoTransactions(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            let other = try OtherProcess(path)
+            try other.run("BEGIN; SELECT * FROM t")
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+            #expect(snapshot.isConsistent && snapshot.warnings.isEmpty)
+            #expect(try copied(directory) == "1")
+            #expect(try other.run("SELECT * FROM t") == ["1"])
+        }
+    }
+}

@@ -1,0 +1,326 @@
+import CFailureArtifactsSQLite
+import FailureArtifactsReading
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+/// Stores with a write-ahead log.
+@Suite struct WALTests {
+    init() { ConnectionRegistry.shared.install() }
+
+    @Test func rowsThatAreOnlyInTheWALAreInTheCopy() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                """
+                PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;
+                CREATE TABLE t(a); INSERT INTO t VALUES ('りんご'), ('b')
+                """)
+            #expect(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 4096)
+            let other = try OtherProcess(path)
+
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy)
+            #expect(snapshot.isConsistent && snapshot.reason == nil && snapshot.warnings.isEmpty)
+            #expect(snapshot.journalMode == "wal" && snapshot.isTransactionOpen == false)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "りんご\nb")
+        }
+    }
+
+    /// The test's own connection is a reader, and sees less than what is committed.
+    @Test func aReaderSeesItsOwnState() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+            try application.run("BEGIN; SELECT * FROM t")
+            let other = try OtherProcess(path)
+            try other.run("INSERT INTO t VALUES (2)")
+
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .ownConnection)
+            #expect(try copied(directory) == "1")
+            // What everybody else sees.
+            #expect(snapshot.hasCommittedCopy && snapshot.isTransactionOpen == false)
+            #expect(try copied(directory, committed: true) == "1\n2")
+        }
+    }
+
+    /// A reader of another process keeps a checkpoint from being completed, here and after the capture.
+    @Test(arguments: [true, false])
+    func aReaderHoldsBackTheCheckpoint(hasMutex: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(
+                path,
+                flags: hasMutex
+                    ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : ApplicationHandle.withoutMutex)
+            try application.run("PRAGMA journal_mode = wal")
+            try application.fill()
+            let reader = try OtherProcess(path)
+            try reader.run("BEGIN; SELECT count(*) FROM big")
+            try application.run("UPDATE big SET a = id; PRAGMA wal_checkpoint(PASSIVE)")
+            try application.run("DELETE FROM big WHERE id > 300")
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy)
+            #expect(snapshot.isConsistent)
+            try expectStandalone(directory + "/copy.sqlite")
+            let rows = "SELECT count(*), sum(a = id) FROM big"
+            #expect(try copied(directory, rows) == "300|300")
+            #expect(try reader.run(untouched) == ["400|400"])
+            try reader.run("COMMIT")
+            #expect(try application.value("PRAGMA wal_checkpoint(TRUNCATE)") == "0")
+        }
+    }
+
+    /// Frames of earlier generations lie behind those of the latest one.
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func theWALIsUsedOverAndOver(seed: UInt64) throws {
+        try withTemporaryDirectory { directory in
+            var random = SplitMix(seed: seed)
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path, flags: ApplicationHandle.withoutMutex)
+            try application.run("PRAGMA journal_mode = wal; CREATE TABLE t(a INTEGER PRIMARY KEY, b)")
+            for generation in 0..<40 {
+                let rows = Int.random(in: 1...60, using: &random)
+                try application.run(
+                    """
+                    WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < \(rows))
+                    INSERT OR REPLACE INTO t SELECT abs(random()) % 500, zeroblob(300) || \(generation) FROM c
+                    """)
+                if Bool.random(using: &random) { try application.run("DELETE FROM t WHERE a % 3 = 1") }
+                let kind = ["PASSIVE", "FULL", "RESTART"].randomElement(using: &random) ?? "FULL"
+                if generation < 39 { try application.run("PRAGMA wal_checkpoint(\(kind))") }
+            }
+            let expected = try sqlite3Program(path, ".dump")
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent, "seed \(seed)")
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory, ".dump") == expected, "seed \(seed)")
+        }
+    }
+
+    /// With `locking_mode = EXCLUSIVE` there is no index of the WAL that others could use.
+    @Test(arguments: [true, false])
+    func theTestsOwnConnectionMayKeepItsLocks(isInTransaction: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            try application.run(
+                """
+                PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; CREATE TABLE t(a);
+                INSERT INTO t VALUES (1)
+                """)
+            #expect(!FileManager.default.fileExists(atPath: path + "-shm"))
+            if isInTransaction { try application.run("BEGIN; INSERT INTO t VALUES (2)") }
+            let other = try OtherProcess(path)
+
+            let start = Instant.now
+            let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(start.elapsed < 5)
+            #expect(snapshot.isConsistent && snapshot.isTransactionOpen == isInTransaction)
+            #expect(snapshot.method == (isInTransaction ? .serialize : .fileCopy))
+            #expect(try copied(directory) == (isInTransaction ? "1\n2" : "1"))
+            if isInTransaction {
+                #expect(snapshot.hasCommittedCopy)
+                #expect(try copied(directory, committed: true) == "1")
+            }
+        }
+    }
+
+    @Test func anotherProcessMayKeepItsLocks() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path)
+            let other = try OtherProcess(path)
+            try other.run(
+                """
+                PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; CREATE TABLE t(a);
+                INSERT INTO t VALUES (1)
+                """)
+            #expect(application.failure(of: "SELECT * FROM t") == "database is locked")
+
+            let snapshot = try Witness.undisturbed(application, path: path) {
+                capture(try application.store, in: directory, timeLimit: 0.3)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
+            #expect(try copied(directory) == "1")
+        }
+    }
+
+    /// A process was killed: its WAL and its index are left, the index perhaps not.
+    @Test(arguments: [true, false])
+    func theWALOfADeadProcessIsFoldedIntoTheCopy(hasIndex: Bool) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let victim = try OtherProcess(path)
+            try victim.run(
+                "PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)"
+            )
+            victim.kill()
+            if !hasIndex { try FileManager.default.removeItem(atPath: path + "-shm") }
+
+            let snapshot = try Witness.undisturbed(path: path) {
+                capture(DiscoveredStore(path: path), in: directory)
+            }
+
+            #expect(snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.foldedJournal)
+            #expect(snapshot.journalMode == "wal" && snapshot.isTransactionOpen == false)
+            try expectStandalone(directory + "/copy.sqlite")
+            #expect(try copied(directory) == "1")
+            #expect(FileManager.default.fileExists(atPath: path + "-wal"))
+            #expect(FileManager.default.fileExists(atPath: path + "-shm") == hasIndex)
+        }
+    }
+
+    /// Somebody writes all the time: the copy is one state that was committed.
+    @Test(arguments: ["wal", "delete"])
+    func writersInOtherProcessesAreNotRefused(mode: String) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path, flags: ApplicationHandle.withoutMutex)
+            try application.run(
+                """
+                PRAGMA journal_mode = \(mode); PRAGMA synchronous = off; CREATE TABLE t(a);
+                CREATE TABLE mirror(a)
+                """)
+            try requirePrograms(of: ["python3"])
+            let writer = Process()
+            writer.executableURL = URL(filePath: "/usr/bin/env")
+            writer.arguments = [
+                "python3", "-c",
+                """
+                import sqlite3, sys
+                db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+                db.execute("PRAGMA synchronous = off")
+                print("ready", flush=True)
+                for number in range(1500):
+                    db.execute("BEGIN IMMEDIATE")
+                    db.execute("INSERT INTO t VALUES (?)", [number])
+                    db.execute("INSERT INTO mirror VALUES (?)", [number])
+                    db.execute("COMMIT")
+                print("done", flush=True)
+                """, path,
+            ]
+            let output = Pipe()
+            writer.standardOutput = output
+            writer.standardError = output
+            try writer.run()
+            _ = output.fileHandleForReading.availableData
+            var copies = 0
+            while writer.isRunning {
+                let name = "\(directory)/copy-\(copies)"
+                let snapshot = Snapshotter(timeLimit: 0.5, maximumBytes: 1 << 30).capture(
+                    try application.store, to: .init(copy: name, committed: nil, raw: name + ".raw"))
+                if snapshot.isConsistent {
+                    let copy = try Connection(path: name, mode: .immutable)
+                    #expect(
+                        try copy.value(
+                            of: "SELECT (SELECT count(*) FROM t) = (SELECT count(*) FROM mirror)")
+                            == .integer(1))
+                    #expect(try copy.value(of: "PRAGMA integrity_check") == .text("ok"))
+                }
+                copies += 1
+            }
+            writer.waitUntilExit()
+            let said = output.fileHandleForReading.readDataToEndOfFile()
+            #expect(String(decoding: said, as: UTF8.self).contains("done"))
+            #expect(copies > 0)
+            #expect(try application.value("SELECT count(*) FROM t") == "1500")
+        }
+    }
+
+    /// What is added to a WAL while its files are copied is no reason to copy them again, nor to take a lock.
+    @Test func aCopyIsMadeBesideAWriterThatNeverStops() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/shop.sqlite"
+            let application = try ApplicationHandle(path, flags: ApplicationHandle.withoutMutex)
+            try application.run(
+                """
+                PRAGMA journal_mode = wal; PRAGMA synchronous = off; PRAGMA wal_autocheckpoint = 0;
+                CREATE TABLE t(a); CREATE TABLE mirror(a)
+                """)
+            let mayEnd = Lock(false)
+            let hasEnded = DispatchSemaphore(value: 0)
+            let hasBegun = DispatchSemaphore(value: 0)
+            // Without a limit a busy machine would have a WAL of hundreds of MiB in the end.
+            let allowance = Lock(10)
+            Thread.detachNewThread {
+                var number = 0
+                while !mayEnd.withLock(\.self) {
+                    guard number < allowance.withLock(\.self) else {
+                        usleep(500)
+                        continue
+                    }
+                    #expect(
+                        application.failure(
+                            of: "BEGIN; INSERT INTO t VALUES (1); INSERT INTO mirror VALUES (1); COMMIT")
+                            == nil)
+                    number += 1
+                    if number == 10 { hasBegun.signal() }
+                    // Some MiB a second: enough that each copy meets some.
+                    usleep(500)
+                }
+                hasEnded.signal()
+            }
+            hasBegun.wait()
+            let store = DiscoveredStore.grouping(
+                ConnectionRegistry.shared.openConnections.filter { $0.path == path })
+            var grown = 0
+            for number in 0..<20 {
+                let name = "\(directory)/copy-\(number)"
+                allowance.withLock { $0 += 100 }
+                let before = FileSystem.regularFile(path + "-wal")?.size ?? 0
+                var snapshotter = Snapshotter(timeLimit: 60, maximumBytes: 1 << 30)
+                snapshotter.historyTimeLimit = 60
+                let snapshot = snapshotter.capture(
+                    try #require(store.first),
+                    to: .init(copy: name, committed: nil, raw: name + ".raw", history: name + ".history")
+                )
+                if (FileSystem.regularFile(path + "-wal")?.size ?? 0) > before { grown += 1 }
+
+                #expect(
+                    snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.rawFiles.isEmpty)
+                let copy = try Connection(path: name, mode: .immutable)
+                let count = "SELECT count(*) FROM "
+                let rows = try copy.value(of: count + "t")
+                #expect(try copy.value(of: count + "mirror") == rows)
+                #expect(try copy.value(of: "PRAGMA integrity_check") == .text("ok"))
+                // The history leads to the copy.
+                #expect(snapshot.history?.reason == nil)
+                let reader = try HistoryReader(path: name + ".history")
+                try reader.rebuild(at: reader.transactions.count, from: name, to: name + ".last")
+                #expect(
+                    try FileSystem.contents(ofFile: name + ".last") == FileSystem.contents(ofFile: name))
+            }
+            mayEnd.withLock { $0 = true }
+            hasEnded.wait()
+            #expect(grown > 0)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+internal import CFailureArtifactsSQLite
+package import Testing
+
+/// A connection as an application opens it, with SQLite's C API.
+package final class ApplicationHandle: @unchecked Sendable {
+    package private(set) var handle: OpaquePointer?
+
+    package init(
+        _ path: String, flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs: String? = nil
+    ) throws {
+        try #require(sqlite3_open_v2(path, &handle, flags, vfs) == SQLITE_OK)
+    }
+
+    deinit { close() }
+
+    package func close() {
+        sqlite3_close_v2(handle)
+        handle = nil
+    }
+
+    /// Makes this the connection that was used last: the test's own.
+    package func use() throws { #expect(try value("SELECT 1") == "1") }
+
+    package func run(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let failure = failure(of: sql) ?? ""
+        try #require(failure.isEmpty, "\(sql)", sourceLocation: sourceLocation)
+    }
+
+    /// What SQLite says of statements that fail; nil where they do not.
+    package func failure(of sql: String) -> String? {
+        var message: UnsafeMutablePointer<CChar>?
+        let code = sqlite3_exec(handle, sql, nil, nil, &message)
+        defer { sqlite3_free(message) }
+        return code == SQLITE_OK ? nil : message.map { String(cString: $0) } ?? "error \(code)"
+    }
+
+    /// The first value of the first row; nil where there is none, or the statement fails.
+    package func text(_ sql: String) -> String? {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW
+        else { return nil }
+        return sqlite3_column_text(statement, 0).map { String(cString: $0) }
+    }
+
+    package func value(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String
+    {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        try #require(
+            sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
+            sourceLocation: sourceLocation)
+        try #require(sqlite3_step(statement) == SQLITE_ROW, sourceLocation: sourceLocation)
+        return sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "NULL"
+    }
+}
+
+extension ApplicationHandle {
+    /// GRDB's way: no mutex, each connection used by one thread at a time.
+    package static let withoutMutex = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+
+    /// With a table `big` of as many rows of 500 bytes, more than a cache of five pages holds.
+    package func fill(rows: Int = 400) throws {
+        try run(
+            """
+            CREATE TABLE big(id INTEGER PRIMARY KEY, a);
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < \(rows))
+            INSERT INTO big SELECT n, zeroblob(500) FROM c
+            """)
+    }
+}
+
+/// What ``ApplicationHandle/fill(rows:)`` made, untouched.
+package let untouched = "SELECT count(*), sum(a = zeroblob(500)) FROM big"
+/// Has a transaction write to the file before it is committed.
+package let spilling =
+    "PRAGMA cache_size = 5; BEGIN IMMEDIATE; UPDATE big SET a = 'changed' || randomblob(500)"
