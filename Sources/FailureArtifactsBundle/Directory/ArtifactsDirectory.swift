@@ -17,7 +17,7 @@ package struct ArtifactsDirectory: Sendable {
     }
 
     /// What is not finished: the journals and captures of running tests, hidden from uploads.
-    private var inFlight: String { Path.join(path, ".in-flight") }
+    var inFlight: String { Path.join(path, ".in-flight") }
 
     /// Creates the directory where it is missing.
     package func prepare() throws(SystemError) {
@@ -50,7 +50,8 @@ package struct ArtifactsDirectory: Sendable {
         try hiddenNames().compactMap { Spool(at: Path.join(inFlight, $0)) }
     }
 
-    private func hiddenNames() throws(SystemError) -> [String] {
+    /// The names of what is in the hidden directory; none if there is no such directory.
+    func hiddenNames() throws(SystemError) -> [String] {
         do throws(SystemError) {
             return try FileSystem.contents(ofDirectory: inFlight)
         } catch {
@@ -73,36 +74,8 @@ package struct ArtifactsDirectory: Sendable {
         return try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
     }
 
-    // MARK: Journals
-
-    /// The journals of all processes, as far as they can be seen.
-    var journals: [Journal] { (try? allJournals()) ?? [] }
-
-    /// The journals of all processes.
-    ///
-    /// - Throws: The failure to look.
-    func allJournals() throws(SystemError) -> [Journal] {
-        try hiddenNames().compactMap { Journal(at: Path.join(inFlight, $0)) }
-    }
-
-    /// Creates the journal of a process, see ``InFlightJournal``.
-    func makeJournal(of process: ProcessIdentity) throws(SystemError) -> File {
-        try inHiddenDirectory { () throws(SystemError) in
-            let path = Path.join(inFlight, Journal.name(of: process))
-            // One that this process has left with an earlier configuration.
-            try FileSystem.remove(path)
-            return try File(creating: path)
-        }
-    }
-
-    /// Removes the journal of a process, and what was created only for it.
-    func removeJournal(of process: ProcessIdentity) {
-        try? FileSystem.remove(Path.join(inFlight, Journal.name(of: process)))
-        removeIfEmpty()
-    }
-
     /// Runs `body` where the hidden directory exists.
-    private func inHiddenDirectory<Result: ~Copyable>(
+    func inHiddenDirectory<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
         for _ in 0..<100 {

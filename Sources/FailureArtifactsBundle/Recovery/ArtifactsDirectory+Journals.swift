@@ -1,0 +1,30 @@
+internal import FailureArtifactsSystem
+
+// The journals of processes, which are in the hidden directory.
+extension ArtifactsDirectory {
+    /// The journals of all processes, as far as they can be seen.
+    var journals: [Journal] { (try? allJournals()) ?? [] }
+
+    /// The journals of all processes.
+    ///
+    /// - Throws: The failure to look.
+    func allJournals() throws(SystemError) -> [Journal] {
+        try hiddenNames().compactMap { Journal(at: Path.join(inFlight, $0)) }
+    }
+
+    /// Creates the journal of a process, see ``InFlightJournal``.
+    func makeJournal(of process: ProcessIdentity) throws(SystemError) -> File {
+        try inHiddenDirectory { () throws(SystemError) in
+            let path = Path.join(inFlight, Journal.name(of: process))
+            // One that this process has left with an earlier configuration.
+            try FileSystem.remove(path)
+            return try File(creating: path)
+        }
+    }
+
+    /// Removes the journal of a process, and what was created only for it.
+    func removeJournal(of process: ProcessIdentity) {
+        try? FileSystem.remove(Path.join(inFlight, Journal.name(of: process)))
+        removeIfEmpty()
+    }
+}
