@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 internal import Foundation
@@ -102,5 +103,19 @@ final class IsolatedStores<Store: TestStore>: Sendable {
         case .inMemory: .memory(name: name)
         case .atDevNull: .devNull
         }
+    }
+}
+
+/// Names of files and directories that are made of names of tests and stores.
+package enum SafeFileName {
+    /// A name that every file system takes.
+    package static func make(from text: String) -> String {
+        SafeName.make(from: text, maximumBytes: 100)
+    }
+
+    /// What a directory of the test that runs begins with; `test` where none is known.
+    package static var ofCurrentTest: String {
+        guard let test = CaptureSession.shared.currentTest?.identity else { return "test" }
+        return make(from: "\(test.suite).\(test.name)")
     }
 }

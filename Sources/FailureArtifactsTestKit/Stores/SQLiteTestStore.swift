@@ -108,11 +108,11 @@ public final class SQLiteTestStore: TestStore {
     }
 
     private func lend<Result>(
-        _ body: (LentConnection) throws(TestStoreError) -> Result
+        _ body: (BorrowedConnection) throws(TestStoreError) -> Result
     ) throws(TestStoreError) -> Result {
         try handle.withLock { (handle) throws(TestStoreError) in
             guard let handle else { throw closed }
-            return try body(LentConnection(handle: handle.pointer))
+            return try body(BorrowedConnection(handle: handle.pointer))
         }
     }
 

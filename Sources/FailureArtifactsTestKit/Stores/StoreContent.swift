@@ -156,7 +156,7 @@ extension StoreContent {
         case .closure(let body): try body(store)
         case .script(let text):
             let sql = try text()
-            try store.withConnection { try LentConnection(handle: $0).execute(sql) }
+            try store.withConnection { try BorrowedConnection(handle: $0).execute(sql) }
         case .file(let put):
             let folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "content-")
             defer { try? FileSystem.remove(folder) }

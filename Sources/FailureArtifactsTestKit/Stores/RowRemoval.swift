@@ -11,17 +11,17 @@ extension TestStore {
     ///   lends no connection; a ``TestStoreError``, or what ``withConnection(_:)`` throws.
     public func deleteAllRows(keeping kept: Set<String> = []) throws {
         try withConnection { handle in
-            try RowRemoval(LentConnection(handle: handle), keeping: kept).run()
+            try RowRemoval(BorrowedConnection(handle: handle), keeping: kept).run()
         }
     }
 }
 
 /// Empties the tables of a database.
 private struct RowRemoval {
-    let connection: LentConnection
+    let connection: BorrowedConnection
     let tables: [String]
 
-    init(_ connection: LentConnection, keeping kept: Set<String>) throws(TestStoreError) {
+    init(_ connection: BorrowedConnection, keeping kept: Set<String>) throws(TestStoreError) {
         self.connection = connection
         let kept = Set(kept.map { $0.lowercased() })
         // The shadow tables of a virtual table are its own affair.

@@ -1,7 +1,7 @@
 internal import CFailureArtifactsSQLite
 
 /// What the kit does with a connection that a store lends: it is a client like any other.
-struct LentConnection {
+struct BorrowedConnection {
     let handle: OpaquePointer
 
     /// Runs one or more statements and drops their rows.
