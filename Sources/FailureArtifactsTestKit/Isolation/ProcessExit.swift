@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 internal import Foundation
 
-/// What is to be done when the process exits in an orderly way.
+/// Actions for the orderly exit of the process.
 enum ProcessExit {
     private static let actions = Lock<[@Sendable () -> Void]>([])
     private static let isInstalled: Bool = {
@@ -10,7 +10,9 @@ enum ProcessExit {
         } == 0
     }()
 
-    /// - Parameter action: Called when this process exits; not when a child of it does that was made by `fork`.
+    /// Adds an action; later ones run first.
+    ///
+    /// - Parameter action: A closure to call when this process exits, but not when a child made by `fork` exits.
     static func run(_ action: @escaping @Sendable () -> Void) {
         let process = getpid()
         actions.withLock { $0.append({ if getpid() == process { action() } }) }
