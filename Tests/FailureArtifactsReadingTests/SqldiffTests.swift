@@ -1,9 +1,8 @@
-@testable import FailureArtifactsReading
-import FailureArtifactsTestPrograms
+import FailureArtifactsSQLite
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsReading
 
 /// The rows that differ, against what SQLite's own `sqldiff` finds.
 @Suite struct SqldiffTests {
@@ -122,19 +121,4 @@ import Testing
         case .blob(let bytes): "x'\(bytes.map { String(format: "%02x", $0) }.joined())'"
         }
     }
-}
-
-/// Runs a program, and returns what it prints.
-func program(_ name: String, _ arguments: [String]) throws -> String {
-    try requirePrograms(of: [name])
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [name] + arguments
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
 }

@@ -1,8 +1,8 @@
-@testable import FailureArtifactsReading
+import FailureArtifactsSQLite
 import Foundation
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsReading
 
 @Suite struct ScriptTests {
     /// The script for A and B as SQLite's own shell reads it, and what it says of itself.

@@ -1,10 +1,9 @@
-import CFailureArtifactsSQLite
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestSupport
 import Foundation
 import Testing
-
-@testable import FailureArtifactsSQLite
 
 @Suite struct RowChangeTests {
     /// Runs `body` with the comparison of two stores that statements make.
@@ -331,8 +330,8 @@ import Testing
         try withTemporaryDirectory { directory in
             let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
             try makeStore(a, ["CREATE TABLE t(a)"])
-            let writer = try ApplicationHandle(b)
-            try writer.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)")
+            let writer = try Database(b)
+            try writer.execute("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)")
             let side = try #require(try StoreComparison.Side(ofFile: b))
             #expect(!side.isPrivate)
             let comparison = try StoreComparison(
@@ -340,7 +339,7 @@ import Testing
             let table = try #require(try comparison.tables().first)
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
             // One state, whatever is written meanwhile.
-            try writer.run("INSERT INTO t VALUES(2)")
+            try writer.execute("INSERT INTO t VALUES(2)")
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
         }
     }
@@ -348,8 +347,8 @@ import Testing
     @Test func aClosedStoreInWALModeIsLeftAlone() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
-            let store = try ApplicationHandle(path)
-            try store.run("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
+            let store = try Database(path)
+            try store.execute("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
             store.close()
             let side = try #require(try StoreComparison.Side(ofFile: path))
             #expect(try StoreComparison(a: side, b: side).schemaChanges().isEmpty)
