@@ -69,7 +69,7 @@ import Testing
         ("'a' || char(0) || 'b'", "'a' || char(0) || 'c'", "'a<0>b'→'a<0>c'"), ("''", "X''", "''→x[]"),
         ("'a'", "'A'", "'a'→'A'"), ("'a'", "'a '", "'a'→'a '"),
     ])
-    func valuesThatOnlyLookAlike(_ old: String, _ new: String, _ expected: String) throws {
+    func valuesThatOnlyLookAlikeDiffer(_ old: String, _ new: String, _ expected: String) throws {
         for definition in [
             "(k INTEGER PRIMARY KEY, a COLLATE NOCASE)",
             "(k PRIMARY KEY, a COLLATE RTRIM) WITHOUT ROWID",
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aKeyMayBeWrittenOtherwise() throws {
+    @Test func keysThatACollationFoldsMatch() throws {
         #expect(
             try rows(
                 [
@@ -98,7 +98,7 @@ import Testing
                 == ["~k='a' k:'a'→'A'", "~k='b' k:'b'→'B'"])
     }
 
-    @Test func aKeyMayHaveAnotherCollationThanItsColumn() throws {
+    @Test func keyMayHaveAnotherCollationThanItsColumn() throws {
         for suffix in ["", " WITHOUT ROWID"] {
             let binary = { (value: String) in
                 [
@@ -117,14 +117,14 @@ import Testing
         }
     }
 
-    @Test func aKeyThatHoldsNullIsNone() throws {
+    @Test func keyWithNullIdentifiesNoRow() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(k TEXT PRIMARY KEY, a)", "INSERT INTO t VALUES(NULL, \(value)), (NULL, 2)"]
         }
         #expect(try rows(store("1"), store("3")) == ["~rowid=1 a:1→3"])
     }
 
-    @Test func aColumnMayTakeTheRowidsName() throws {
+    @Test func columnMayHaveTheNameOfTheRowid() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(rowid, a)", "INSERT INTO t VALUES('x', \(value)), ('x', 2)"]
         }
@@ -134,7 +134,7 @@ import Testing
         #expect(said.count == 1 && said[0].hasPrefix("t: its rows cannot be told apart"))
     }
 
-    @Test func tablesThatDifferAreComparedByWhatTheyShare() throws {
+    @Test func tablesThatDifferAreComparedByCommonColumns() throws {
         #expect(
             try rows(
                 [
@@ -174,7 +174,7 @@ import Testing
         #expect(error?.message.contains("same text encoding") == true)
     }
 
-    @Test func onlySoMuchOfAValueIsCopied() throws {
+    @Test func valuesAreCopiedUpToALimit() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(a)", "INSERT INTO t VALUES(\(value))"] as [String]
         }
@@ -222,7 +222,7 @@ import Testing
         #expect(try rows(store("1"), store("2")) == ["~k=1 a:1→2 s:2→4 v:3→6"])
     }
 
-    @Test func whatAnApplicationBringsAlongIsNotNeeded() throws {
+    @Test func collationsAndFunctionsOfApplicationsAreNotNeeded() throws {
         // A collation and a function that SQLite does not know, as the file of another program has them.
         func foreign(_ definition: String) -> [String] {
             [
@@ -247,7 +247,7 @@ import Testing
             ).isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(2))) func viewsThatTakeForEverAreNotLookedAt() throws {
+    @Test(.timeLimit(.minutes(2))) func viewsAreNotCompiled() throws {
         // Compiling the last one would take 2^60 steps.
         let views =
             ["CREATE TABLE t(a)", "CREATE VIEW v0 AS SELECT a FROM t"]
@@ -257,7 +257,7 @@ import Testing
         #expect(try rows(views, views + ["INSERT INTO t VALUES(1)"]) == ["+rowid=1 "])
     }
 
-    @Test func aTableMayBeWide() throws {
+    @Test func wideTablesAreComparedUpToALimit() throws {
         func store(columns: Int, _ value: String) -> [String] {
             let names = (1...columns).map { "c\($0)" }
             let values = names.map { $0 == "c\(columns)" ? value : "1" }
@@ -307,7 +307,7 @@ import Testing
         }
     }
 
-    @Test func aDeadlineEndsTheComparison() throws {
+    @Test func deadlineEndsTheComparison() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
             try makeStore(
@@ -326,7 +326,7 @@ import Testing
         }
     }
 
-    @Test func aStoreInUseIsReadWithItsWAL() throws {
+    @Test func storeInUseIsReadWithItsWAL() throws {
         try withTemporaryDirectory { directory in
             let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
             try makeStore(a, ["CREATE TABLE t(a)"])
@@ -344,7 +344,7 @@ import Testing
         }
     }
 
-    @Test func aClosedStoreInWALModeIsLeftAlone() throws {
+    @Test func closedStoreInWALModeStaysUnchanged() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
             let store = try Database(path)

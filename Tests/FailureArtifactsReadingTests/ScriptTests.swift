@@ -22,7 +22,7 @@ import Testing
         return try sqlite3Program(store, ".read '\(file)'")
     }
 
-    @Test(arguments: 0..<8) func aScriptTurnsOneIntoTheOther(_ part: UInt64) throws {
+    @Test(arguments: 0..<8) func scriptTurnsOneStoreIntoTheOther(_ part: UInt64) throws {
         for seed in (part * 50)..<(part * 50 + 50) {
             try withTemporaryDirectory { directory in
                 let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["INTEGER", "TEXT"]) func rowsThatSwapUniqueValues(_ type: String) throws {
+    @Test(arguments: ["INTEGER", "TEXT"]) func rowsCanSwapUniqueValues(_ type: String) throws {
         let store = { (rows: String) in
             ["CREATE TABLE t(k \(type) PRIMARY KEY, a UNIQUE, b)", "INSERT INTO t VALUES \(rows)"]
         }
@@ -82,7 +82,7 @@ import Testing
         #expect(!sql.contains("'z'"))
     }
 
-    @Test func onlyTheRowOfThatVeryKeyIsDeleted() throws {
+    @Test func onlyTheRowWithTheExactKeyIsDeleted() throws {
         let store = { (rows: String) in
             [
                 "CREATE TABLE t(k TEXT NOT NULL COLLATE NOCASE, a, PRIMARY KEY (k COLLATE BINARY))",
@@ -94,7 +94,7 @@ import Testing
         #expect(!sql.contains("'a'"))
     }
 
-    @Test func neitherTriggersNorForeignKeysMeddle() throws {
+    @Test func triggersAndForeignKeysDoNotInterfere() throws {
         let store = { (rows: String) in
             [
                 "PRAGMA foreign_keys = 0",
@@ -111,7 +111,7 @@ import Testing
         #expect(!sql.contains("DROP TRIGGER \"other\""))
     }
 
-    @Test func virtualTablesOfSQLite() throws {
+    @Test func virtualTablesOfSQLiteAreCompared() throws {
         let plain = ["CREATE TABLE t(a)"]
         let full = [
             "CREATE VIRTUAL TABLE docs USING fts5(title, body)",
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func aForgedDefinitionIsLeftOut() throws {
+    @Test func forgedDefinitionIsOmitted() throws {
         // SQLite itself reads only the first statement of what a schema holds.
         let forged = [
             "CREATE TABLE t(a)", "CREATE TABLE u(a)", "INSERT INTO u VALUES(1)",
@@ -153,7 +153,7 @@ import Testing
         #expect(!sql.contains("INSERT INTO \"u\""))
     }
 
-    @Test func aModuleThatIsNotSQLitesOwnIsLeftOut() throws {
+    @Test func virtualTableOfAnUnknownModuleIsOmitted() throws {
         let foreign = [
             "CREATE TABLE t(a)", "PRAGMA writable_schema = 1",
             "INSERT INTO sqlite_master VALUES('table', 'x', 'x', 0, 'CREATE VIRTUAL TABLE x USING csv(a)')",
@@ -163,7 +163,7 @@ import Testing
             omissions: ["table x is left out: the module 'csv' is not one of SQLite's own"])
     }
 
-    @Test func nothingToDoIsSaid() throws {
+    @Test func scriptForEqualStoresSaysSo() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
             try makeStore(
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func numbersThatAReaderRoundsAreWrittenAsProducts() throws {
+    @Test func numbersThatAReaderWouldRoundAreWrittenAsProducts() throws {
         var numbers = SeededNumbers(seed: 7)
         var values = [
             Double.leastNonzeroMagnitude, 2.2250738585072014e-308, .greatestFiniteMagnitude, 0.1,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsReading
 
-/// The rows that differ, against what SQLite's own `sqldiff` finds.
+/// Compares the rows that differ with the output of SQLite's own `sqldiff`.
 @Suite struct SqldiffTests {
     /// Tables that both can compare: `sqldiff` tells neither 1 from 1.0 nor texts that a collation makes one.
     private static let definitions = [
@@ -15,7 +15,7 @@ import Testing
         "(k INTEGER PRIMARY KEY DESC, l, a, b)",
     ]
 
-    @Test(arguments: 0..<6) func theSameRows(_ part: UInt64) throws {
+    @Test(arguments: 0..<6) func differingRowsAreThoseOfSqldiff(_ part: UInt64) throws {
         for seed in (part * 30)..<(part * 30 + 30) {
             var numbers = SeededNumbers(seed: seed)
             func value() -> String {
@@ -71,7 +71,7 @@ import Testing
             b: StoreComparison.Side(path: b, isPrivate: true))
     }
 
-    /// The rows that differ, as `sqldiff` writes them.
+    /// Returns statements for the rows that differ, as `sqldiff` writes them.
     private static func statements(_ a: String, _ b: String) throws -> [String] {
         let comparison = try comparison(a, b)
         var result: [String] = []
@@ -99,7 +99,7 @@ import Testing
         return result
     }
 
-    /// What `sqldiff --summary` prints.
+    /// Returns the output of `sqldiff --summary`.
     private static func summary(_ a: String, _ b: String) throws -> String {
         let comparison = try comparison(a, b)
         return try comparison.tables().map { table in

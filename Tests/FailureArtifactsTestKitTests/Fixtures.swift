@@ -84,7 +84,7 @@ final class FailingCloseTests: StoreTestCase<OpaqueStore> {
     func testPasses() {}
 }
 
-/// Of its tests, each second one finds the store as it should be.
+/// Each second test finds the store unchanged, although the test before it failed.
 final class LeakingTests: SharedStoreTestCase<SQLiteTestStore> {
     static let lines = SharedStore(
         StoreContent<SQLiteTestStore>.script("CREATE TABLE line (name TEXT)"), named: "lines")

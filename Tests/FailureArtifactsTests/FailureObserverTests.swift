@@ -110,6 +110,12 @@ import Testing
         }
     }
 
+    @Test func observerCanBeTurnedOff() throws {
+        let child = try run("TurnedOffTests")
+        #expect(child.status == 1 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+    }
+
     @Test func observerCanBeInstalledWhileATestRuns() throws {
         let bundle = try failing("LateInstallationTests", ["FAILURE_ARTIFACTS": "off"])
         #expect(bundle.metadata.test.name == "testFails")

@@ -151,6 +151,21 @@ final class InstallationTests: ChildTestCase {
     }
 }
 
+/// Turns capturing off in a test's `setUp`.
+final class TurnedOffTests: ChildTestCase {
+    override func setUp() {
+        super.setUp()
+        var configuration = CaptureConfiguration()
+        configuration.mode = .off
+        FailureObserver.install(configuration)
+    }
+
+    func testFails() throws {
+        _ = try openStore("larder", "apple")
+        XCTFail("with capturing off")
+    }
+}
+
 /// Installs the observer for the first time while a test runs.
 final class LateInstallationTests: ChildTestCase {
     override func setUp() {
