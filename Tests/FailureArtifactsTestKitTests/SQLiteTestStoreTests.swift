@@ -44,7 +44,10 @@ import Testing
         expectError(
             .sqlite(SQLITE_ERROR), "SQLite cannot run 'SELECT * FROM missing': no such table: missing"
         ) { try store.rows("SELECT * FROM missing") }
-        expectError(.sqlite(SQLITE_RANGE), "'SELECT ?, ?' has 2 parameters, but 1 values were passed.") {
+        expectError(
+            .sqlite(SQLITE_RANGE),
+            "The number of values for the parameters of 'SELECT ?, ?' is 1 instead of 2."
+        ) {
             try store.rows("SELECT ?, ?", 1)
         }
     }

@@ -24,7 +24,8 @@ struct BorrowedConnection {
         guard arguments.count == expected else {
             throw TestStoreError(
                 .sqlite(SQLITE_RANGE),
-                "'\(sql)' has \(expected) parameters, but \(arguments.count) values were passed.")
+                "The number of values for the parameters of '\(sql)' is \(arguments.count) instead of \(expected)."
+            )
         }
         for (index, argument) in arguments.enumerated() {
             guard argument.bind(to: statement, Int32(index + 1)) == SQLITE_OK else { throw error(sql) }
