@@ -60,13 +60,6 @@ final class OutcomeTests: ChildTestCase {
         _ = try openStore("larder", "apple")
         throw XCTSkip("not today")
     }
-
-    #if canImport(ObjectiveC)
-    func testFailsAsExpected() throws {
-        _ = try openStore("larder", "apple")
-        XCTExpectFailure { XCTFail("expected") }
-    }
-    #endif
 }
 
 final class SetUpTests: ChildTestCase {
