@@ -142,6 +142,15 @@ let package = Package(
         .target(
             name: "FailureArtifactsTestPrograms", path: "Tests/FailureArtifactsTestPrograms",
             swiftSettings: settings),
+        .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),
+        // Depends on the target above, which turns the adapters off that are linked to these tests.
+        .target(
+            name: "FailureArtifactsTestSupport",
+            dependencies: [
+                "FailureArtifactsReading", "FailureArtifactsCapture", "FailureArtifactsBundle",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsTestInstall",
+            ],
+            path: "Tests/FailureArtifactsTestSupport", swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsSystemTests",
             dependencies: ["FailureArtifactsSystem", "FailureArtifactsTestPrograms"],
@@ -168,7 +177,6 @@ let package = Package(
                 "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
-        .target(name: "CFailureArtifactsTestInstall", path: "Tests/CFailureArtifactsTestInstall"),
         .target(
             name: "FailureArtifactsTestStores",
             dependencies: ["CFailureArtifactsSQLite", "FailureArtifactsSystem"],
@@ -191,6 +199,38 @@ let package = Package(
                 "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
             ],
             exclude: ["CoreData/store.py"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsReadingTests",
+            dependencies: [
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsTestPrograms", "FailureArtifactsTestStores", "FailureArtifactsTestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsTests",
+            dependencies: ["FailureArtifacts", "FailureArtifactsBundle", "FailureArtifactsTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsTestingTests",
+            dependencies: [
+                "FailureArtifactsTesting", "FailureArtifactsBundle", "FailureArtifactsSystem",
+                "FailureArtifactsTestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsTestKitTests",
+            dependencies: [
+                "FailureArtifactsTestKit", "FailureArtifactsTesting", "FailureArtifactsBundle",
+                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "FailureArtifactsTestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsCoreDataTests",
+            dependencies: [
+                "FailureArtifactsCoreData", "FailureArtifactsTestKit", "FailureArtifactsTestSupport",
+            ],
             swiftSettings: settings),
         // The targets that `Scripts/fuzz` gives to libFuzzer, with a fixed number of inputs for each.
         .testTarget(

@@ -1,7 +1,8 @@
 #include "install.h"
 
+// Defined in the Swift module FailureArtifacts.
 extern void failure_artifacts_install(void);
 
-// Runs before main(): Linux has neither principal classes nor another way for a library to be told of a test
-// run. The same program is also started to list its tests, so that nothing may be printed or written here.
+// Runs before main(). On Linux a library has no other way to be called in a test process: XCTest has no principal
+// class there. The same program also runs to list its tests, so this must neither print nor write files.
 __attribute__((constructor)) static void process_starts(void) { failure_artifacts_install(); }

@@ -1,6 +1,7 @@
 #include "testing_install.h"
 
-// In FailureArtifactsTesting. Only a C object gets a constructor that runs although nobody imports its module.
-void failure_artifacts_testing_install(void);
+// Defined in the Swift module FailureArtifactsTesting.
+extern void failure_artifacts_testing_install(void);
 
-__attribute__((constructor)) static void at_process_start(void) { failure_artifacts_testing_install(); }
+// Runs before main(). Only C has constructors that run in a module that no code imports.
+__attribute__((constructor)) static void process_starts(void) { failure_artifacts_testing_install(); }

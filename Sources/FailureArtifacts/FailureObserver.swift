@@ -6,21 +6,22 @@ public import ObjectiveC
 #endif
 
 #if canImport(ObjectiveC)
-/// Leaves a bundle for each failing XCTest.
+/// An observer that leaves a bundle for each failing XCTest.
 ///
-/// Linking the product `FailureArtifacts` to a test target installs it before the first test. It can also be
-/// named as the principal class of a test bundle (`NSPrincipalClass`), or be installed by hand.
+/// Linking the product `FailureArtifacts` to a test target installs the observer before the first test. A test bundle
+/// can also name it as its principal class (`NSPrincipalClass`), and ``install(_:)`` installs it by hand.
 public final class FailureObserver: NSObject {
-    /// Installs the observer; what XCTest does with a principal class.
+    /// Installs the observer; XCTest creates a test bundle's principal class on the main thread.
     override public init() {
         super.init()
         Self.install()
     }
 }
 #else
-/// Leaves a bundle for each failing XCTest.
+/// An observer that leaves a bundle for each failing XCTest.
 ///
-/// Linking the product `FailureArtifacts` to a test target installs it before the first test.
+/// Linking the product `FailureArtifacts` to a test target installs the observer before the first test;
+/// ``install(_:)`` installs it by hand.
 public enum FailureObserver {}
 #endif
 
@@ -28,15 +29,17 @@ extension FailureObserver {
     // Written on the main thread only, see `install`.
     nonisolated(unsafe) private static var observation: TestObservation?
 
-    /// Starts to observe, or goes on with another configuration.
+    /// Installs the observer, or changes the configuration of the installed one.
     ///
-    /// Calling it again adds no second observer. It is to be called on the main thread, between tests or in
-    /// a test's set-up: XCTest's observers are not synchronised.
+    /// Call this method on the main thread, between tests or in a test's `setUp`, because XCTest doesn't synchronize
+    /// its observers. Further calls add no second observer. With the mode ``CaptureConfiguration/Mode/off``, no
+    /// observer is installed, and an installed one captures no further test.
     ///
     /// The first call may come while a test runs, as in an instance's `setUp`. That test leaves a bundle if it fails
-    /// afterwards, but neither if its process dies nor if it passes.
+    /// afterwards. It leaves none if its process dies, and isn't captured if it passes.
     ///
-    /// - Parameter configuration: What is captured from now on, whatever the environment says.
+    /// - Parameter configuration: The configuration from now on. Its values replace those of the environment; by
+    ///   default it has the environment's.
     public static func install(_ configuration: CaptureConfiguration = CaptureConfiguration()) {
         install(configuration, mayBeInTest: true)
     }
@@ -46,7 +49,7 @@ extension FailureObserver {
         guard configuration.mode != .off else { return }
         if mayBeInTest, observation == nil { CaptureSession.shared.unreportedTestMayBeRunning() }
         #if canImport(ObjectiveC)
-        // Where the process starts, and where XCTest creates its principal class, this is the main thread.
+        // The process starts, and XCTest creates its principal class, on the main thread.
         guard Thread.isMainThread else {
             DispatchQueue.main.async { observe() }
             return
@@ -63,7 +66,7 @@ extension FailureObserver {
     }
 }
 
-/// Called by C when the process starts.
+/// Installs the observer unless the environment turns capturing off; called by C at process start.
 @_cdecl("failure_artifacts_install")
 func installAtProcessStart() {
     let configuration = CaptureConfiguration()

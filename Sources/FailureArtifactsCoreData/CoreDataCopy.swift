@@ -3,22 +3,22 @@ internal import CoreData
 internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 
-/// How a store is copied: as Apple advises, by `replacePersistentStore`, which honours its locks and journals.
+/// A copy of a store by `replacePersistentStore`, which honors the store's locks and journals, as Apple advises.
 ///
-/// Made and used on the thread of one failure.
+/// Created and used on the thread of one failure.
 struct CoreDataCopy: @unchecked Sendable {
     let url: URL
-    /// The store's own: without them a store with persistent history, for one, is opened for reading only.
+    /// The store's own options; without them Core Data opens, for example, a store with persistent history read-only.
     let options: [AnyHashable: Any]?
     let model: NSManagedObjectModel
 
     /// Copies the store.
     ///
-    /// A coordinator of its own is used, so that nobody waits for the queue of the test's.
+    /// A separate coordinator does it, so that the copy doesn't wait for the queue of the test's coordinator.
     ///
     /// - Parameter target: A path in a new directory.
     /// - Returns: The files of values that are stored externally.
-    /// - Throws: Why Core Data does not copy it. That it left nothing is no error to Core Data.
+    /// - Throws: Core Data's error. A missing source isn't an error to Core Data: no copy appears then.
     func copy(to target: String) throws -> [LibraryStore.ExternalFile] {
         let destination = URL(filePath: target)
         let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
@@ -28,7 +28,7 @@ struct CoreDataCopy: @unchecked Sendable {
         return Self.externalFiles(of: destination)
     }
 
-    /// The values in the hidden folder beside a store, by names that are not hidden.
+    /// Returns the externally stored values in the hidden folder beside a store, under names that aren't hidden.
     static func externalFiles(of store: URL) -> [LibraryStore.ExternalFile] {
         let name = store.deletingPathExtension().lastPathComponent
         let folder = Path.join(

@@ -4,25 +4,25 @@ internal import FailureArtifactsCapture
 public import FailureArtifactsTestKit
 internal import FailureArtifactsSystem
 
-/// A version of a model, by the name that its store has in a bundle.
+/// A version of a model, with the name of its store in a bundle.
 public struct CoreDataVersion {
-    /// Such as `App V1`.
+    /// The version's name, such as `App V1`.
     public let name: String
-    /// Its model.
+    /// The version's model.
     public let model: NSManagedObjectModel
 
     /// Creates a version.
     ///
     /// - Parameters:
-    ///   - name: Such as `App V1`; what its store is called in a bundle.
-    ///   - model: Its model.
+    ///   - name: The version's name, such as `App V1`; also its store's name in a bundle.
+    ///   - model: The version's model.
     public init(_ name: String, _ model: NSManagedObjectModel) {
         self.name = name
         self.model = model
     }
 }
 
-/// Migrations of closed stores by `NSMigrationManager`, each into a new file.
+/// Migrations of closed stores to new files by `NSMigrationManager`.
 ///
 /// ```swift
 /// let v1 = CoreDataVersion("App V1", modelV1), v2 = CoreDataVersion("App V2", modelV2)
@@ -31,18 +31,18 @@ public struct CoreDataVersion {
 /// XCTAssertEqual(try CoreDataMigration.difference(from: old, to: new).rows["ZGAME"], nil)
 /// ```
 public enum CoreDataMigration {
-    /// Migrates a store that nobody has open; it stays as it was.
+    /// Migrates a copy of a closed store, which stays unchanged.
     ///
-    /// Should the test fail, both stores are in its bundle, by the names of their versions.
+    /// If the test fails, its bundle contains both stores under the names of their versions.
     ///
     /// - Parameters:
-    ///   - source: A store of the first version.
-    ///   - old: The version it has.
-    ///   - new: The version it is to get.
-    ///   - mapping: How; nil for the mapping that Core Data infers.
-    ///   - destination: A file that does not exist.
-    ///   - options: Those that the stores are opened with.
-    /// - Throws: That no mapping can be inferred, or why the migration failed.
+    ///   - source: A store of the old version, open in no coordinator.
+    ///   - old: The store's version.
+    ///   - new: The version to migrate to.
+    ///   - mapping: The mapping of the models; nil for the mapping that Core Data infers.
+    ///   - destination: A file that doesn't exist.
+    ///   - options: The options to open both stores with.
+    /// - Throws: Core Data's error if it cannot infer a mapping, or if the migration fails.
     public static func migrate(
         storeAt source: URL, from old: CoreDataVersion, to new: CoreDataVersion,
         mapping: NSMappingModel? = nil, into destination: URL, options: [AnyHashable: Any]? = nil
@@ -59,13 +59,13 @@ public enum CoreDataMigration {
             type: .sqlite, options: options)
     }
 
-    /// Whether a store on disk is one of a version's, by the hashes of its entities.
+    /// Returns a Boolean value that indicates whether a store on disk has a version, by the hashes of its entities.
     ///
     /// - Parameters:
-    ///   - url: The store.
+    ///   - url: The store's file.
     ///   - version: The version.
-    /// - Returns: Whether Core Data would open it without a migration.
-    /// - Throws: Why the store's metadata cannot be read.
+    /// - Returns: True if Core Data opens the store without a migration.
+    /// - Throws: Core Data's error if it cannot read the store's metadata.
     public static func isStore(at url: URL, of version: CoreDataVersion) throws -> Bool {
         let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
             type: .sqlite, at: url)
@@ -73,13 +73,13 @@ public enum CoreDataMigration {
             withName: nil, compatibleWithStoreMetadata: metadata)
     }
 
-    /// What differs between two closed stores: schema and rows, by tables and columns.
+    /// Compares the schemas and rows of two closed stores, by tables and columns.
     ///
     /// - Parameters:
-    ///   - old: What there was.
-    ///   - new: What it became.
+    ///   - old: The old store's file.
+    ///   - new: The new store's file.
     /// - Returns: The difference.
-    /// - Throws: Why a store cannot be read.
+    /// - Throws: A `TestStoreError` if a store cannot be read.
     public static func difference(from old: URL, to new: URL) throws -> StoreDifference {
         try StoreDifference(
             fromFile: old.path(percentEncoded: false), to: new.path(percentEncoded: false))

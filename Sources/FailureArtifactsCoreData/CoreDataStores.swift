@@ -3,16 +3,16 @@ internal import CoreData
 internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 
-/// The stores of all coordinators of the process, found by their notifications.
+/// The stores of all coordinators in the process, found by the coordinators' notifications.
 enum CoreDataStores {
-    /// A coordinator that may be gone.
+    /// A weak reference to a coordinator.
     private struct Coordinator {
         weak var object: NSPersistentStoreCoordinator?
     }
 
     private static let coordinators = Lock<[Coordinator]>([])
 
-    /// Listens from now on; once is enough.
+    /// Registers for the notifications once; always true.
     static let isInstalled: Bool = {
         let names: [Notification.Name] = [
             .NSPersistentStoreCoordinatorStoresDidChange, .NSPersistentStoreCoordinatorWillRemoveStore,
@@ -36,12 +36,12 @@ enum CoreDataStores {
             known.removeAll { $0.object == nil || $0.object === added.object }
             known.append(added)
         }
-        // A test that opens a store owns it, and has it in its journal should the process die.
+        // The journal names the store with its test, in case the process dies.
         guard let test = CaptureSession.shared.currentTest else { return }
         for path in paths { CaptureSession.shared.storeOpened(path, by: test) }
     }
 
-    /// The file of a store of SQLite; nil for others, and for one at `/dev/null`, which has none.
+    /// Returns the file of a SQLite store; nil for other stores, and for a store at `/dev/null`, which has no file.
     private static func file(of store: NSPersistentStore) -> URL? {
         guard store.type == NSSQLiteStoreType, let url = store.url, url.isFileURL,
             url.path(percentEncoded: false) != "/dev/null"
@@ -64,7 +64,7 @@ enum CoreDataStores {
     }
 }
 
-/// Called by C when the process starts.
+/// Starts to observe Core Data; called by C at process start.
 @_cdecl("failure_artifacts_core_data_install")
 func installAtProcessStart() {
     _ = CoreDataStores.isInstalled

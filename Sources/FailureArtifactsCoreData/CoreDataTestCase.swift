@@ -5,7 +5,7 @@ internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 public import XCTest
 
-/// Tests of which each has a container with a store of its own.
+/// A base class for tests that each have a container with a store of their own.
 ///
 /// ```swift
 /// final class FruitTests: CoreDataTestCase<NSPersistentContainer> {
@@ -21,77 +21,89 @@ public import XCTest
 /// }
 /// ```
 ///
-/// The store is in a new directory, open before `setUp`, and removed from its coordinator and deleted after the last
-/// of the teardown, when every failure has been captured. Where it cannot be loaded, the test fails with the reason,
-/// and neither `setUp` nor the test is run.
+/// The store is in a new directory and loaded before `setUp`. After the whole teardown, when every failure has been
+/// captured, it is removed from its coordinator and deleted. If it cannot be loaded, the test fails with the reason, and
+/// neither `setUp` nor the test runs.
 open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
     // Set before and after the test by the thread that runs it.
     nonisolated(unsafe) private var loaded: P?
     nonisolated(unsafe) private var folder: URL?
 
-    // MARK: To be overridden
+    // MARK: Overridden by subclasses
 
-    /// The model, which is to be the same object for all tests: Core Data takes two models for two sets of classes.
+    /// The model; subclasses must override this property.
+    ///
+    /// Return the same object for all tests: to Core Data, each model has a set of classes of its own.
     open var model: NSManagedObjectModel {
-        preconditionFailure("\(type(of: self)) is to override 'model' of CoreDataTestCase.")
+        preconditionFailure("\(type(of: self)) must override 'model' of CoreDataTestCase.")
     }
 
-    /// What the store is called in a bundle; by default `store`.
+    /// The store's name in a bundle; by default `store`.
     open var storeName: String { "store" }
 
-    /// Whether the store is a file.
+    /// The store's placement; by default `StorePlacement.standard`.
     ///
-    /// By default what `FAILURE_ARTIFACTS_TEST_STORES` says, or a file. One in memory is at `/dev/null`, as Apple
-    /// advises, and is not captured: Core Data has no way to copy it.
+    /// A store in memory is at `/dev/null`, as Apple advises. It isn't captured, because Core Data cannot copy it.
     open var placement: StorePlacement { .standard }
 
-    /// Creates the container, with no store loaded.
+    /// Creates the container without loading a store.
     ///
-    /// To be overridden where `P` is a class of the application's.
+    /// Override this method if `P` is one of the application's classes.
+    ///
+    /// - Parameters:
+    ///   - name: The container's name.
+    ///   - model: The container's model.
+    /// - Returns: The container.
+    /// - Throws: A `TestStoreError` if `P` isn't `NSPersistentContainer`, or an error of the override; the test fails
+    ///   with it.
     open func makeContainer(name: String, model: NSManagedObjectModel) throws -> P {
         guard let container = NSPersistentContainer(name: name, managedObjectModel: model) as? P else {
             throw TestStoreError(
                 .cannotStart,
-                "\(type(of: self)) is to override 'makeContainer(name:model:)', which creates a \(P.self)."
-            )
+                "\(type(of: self)) must override 'makeContainer(name:model:)' to create a \(P.self).")
         }
         return container
     }
 
-    /// Changes how the store is opened, such as its options; by default nothing.
+    /// Changes the description that the store is loaded with, such as its options; by default has no effect.
+    ///
+    /// - Parameter description: The store's description.
     open func configure(_ description: NSPersistentStoreDescription) {}
 
-    /// Puts the objects into the store that each test starts with, and saves; by default none.
+    /// Creates and saves the objects that each test starts with; by default none.
+    ///
+    /// - Parameter context: The container's context for the main queue.
+    /// - Throws: An error of the override; the test fails with it.
     open func prepare(_ context: NSManagedObjectContext) throws {}
 
-    // MARK: To be used
+    // MARK: Used by tests
 
-    /// The test's container, from `setUp` to the end of the teardown.
+    /// The test's container.
+    ///
+    /// Available from `setUp` to the end of the teardown; reading it at another time is a programming error.
     public var container: P {
         guard let loaded else {
-            preconditionFailure(
-                "'container' of CoreDataTestCase is there while a test runs, and none does.")
+            preconditionFailure("'container' of CoreDataTestCase is available only while a test runs.")
         }
         return loaded
     }
 
-    /// The container's context for the main queue.
+    /// The container's context for the main queue; available as long as ``container``.
     public var context: NSManagedObjectContext { container.viewContext }
 
-    /// A directory of the test's own, from `setUp` to the end of the teardown, for other files it needs.
+    /// A directory for other files of the test; it exists from `setUp` to the end of the teardown.
     public var directory: URL {
         guard let folder else {
-            preconditionFailure(
-                "'directory' of CoreDataTestCase is there while a test runs, and none does.")
+            preconditionFailure("'directory' of CoreDataTestCase is available only while a test runs.")
         }
         return folder
     }
 
     // MARK: Around each test
 
-    /// Loads the store, runs the test with its setup and teardown, removes the store.
+    /// Loads the store, runs the test with its setup and teardown, and then removes the store.
     ///
-    /// Called by XCTest.
+    /// XCTest calls this method.
     open override func invokeTest() {
         do {
             let name = SafeFileName.ofCurrentTest
@@ -118,13 +130,13 @@ open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
         configure(description)
         container.persistentStoreDescriptions = [description]
         if placement == .onDisk { CurrentTest.register(storeAt: file, named: storeName) }
-        // The store is not added asynchronously: the closure is called before this returns.
+        // The store isn't added asynchronously, so this calls the closure before it returns.
         nonisolated(unsafe) var failure: (any Error)?
         container.loadPersistentStores { _, error in failure = error }
         if let failure { throw failure }
     }
 
-    /// Takes the stores from their coordinator before their files are gone.
+    /// Removes the stores from their coordinator, and then deletes their files.
     private func end() {
         if let coordinator = loaded?.persistentStoreCoordinator {
             loaded?.viewContext.reset()

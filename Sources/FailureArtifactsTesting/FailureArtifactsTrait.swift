@@ -1,26 +1,27 @@
 @_exported public import FailureArtifactsCapture
 public import Testing
 
-/// Leaves a bundle for each failing test.
+/// A trait that captures the SQLite stores of each failing test in a bundle.
 ///
-/// On a suite it covers the tests in it and in the suites below it.
+/// On a suite it applies to the suite's tests and to those of nested suites. A test that has the trait several times
+/// leaves one bundle.
 public struct FailureArtifactsTrait: SuiteTrait, TestTrait, TestScoping {
-    /// Whether the trait goes on to what a suite holds: it does.
+    /// A Boolean value that indicates whether the trait applies to a suite's tests and nested suites: true.
     public var isRecursive: Bool { true }
 
-    /// Runs one test, or one case of a parameterised test, and captures its stores at its first failure.
+    /// Runs a test, or one case of a parameterized test, and captures its stores at the first failure.
     ///
-    /// Called by Swift Testing.
+    /// Swift Testing calls this method.
     ///
     /// - Parameters:
-    ///   - test: The test, or a suite.
-    ///   - testCase: The case; nil for what is only a scope around other tests.
-    ///   - function: Runs the test.
-    /// - Throws: What the test throws.
+    ///   - test: The test or suite.
+    ///   - testCase: The case; nil for a scope around several tests.
+    ///   - function: A closure that runs the test.
+    /// - Throws: The error that `function` throws.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        // A test whose suite has the trait as well has a scope already.
+        // If the suite has the trait as well, the test has a scope already.
         guard let testCase, RunningTest.ofTask == nil,
             CaptureSession.shared.configuration.mode != .off
         else { return try await function() }
@@ -30,11 +31,12 @@ public struct FailureArtifactsTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == FailureArtifactsTrait {
-    /// Leaves a bundle for each failing test: `@Suite(.failureArtifacts)`, `@Test(.failureArtifacts)`.
+    /// A trait that captures the SQLite stores of each failing test in a bundle: `@Suite(.failureArtifacts)`,
+    /// `@Test(.failureArtifacts)`.
     public static var failureArtifacts: Self { Self() }
 }
 
-/// Called by C when the process starts: stores that are opened before the first test are to be known too.
+/// Starts discovery, so that stores opened before the first test are known; called by C at process start.
 @_cdecl("failure_artifacts_testing_install")
 func installAtProcessStart() {
     CaptureSession.shared.tellTests { Test.current != nil }

@@ -3,25 +3,25 @@ internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 internal import Testing
 
-/// One run of one test: passes on to the session what Swift Testing tells.
+/// One run of one test; reports it to the capture session.
 struct TestScope: Sendable {
     private let test: Test
     private let testCase: Test.Case
     private let running: RunningTest
     private let start = Instant.now
 
-    /// Told once, when the first test starts.
+    /// Reports the start of the run, once, when the first test starts.
     private static let testsWillStart: Void = CaptureSession.shared.testsWillStart()
 
     init(_ test: Test, _ testCase: Test.Case) {
         self.test = test
         self.testCase = testCase
         Self.testsWillStart
-        // Put together anew each time it is asked for.
+        // Each access assembles the identifier anew.
         let id = test.id
         running = CaptureSession.shared.testWillStart(
             framework: "Swift Testing", suite: TestName.suite(of: id), name: TestName.name(of: id),
-            arguments: TestName.arguments(of: testCase), location: "\(id)", isAlone: false)
+            arguments: Compatibility.arguments(of: testCase), location: "\(id)", isAlone: false)
     }
 
     func run(_ function: @Sendable () async throws -> Void) async throws {
@@ -42,18 +42,18 @@ struct TestScope: Sendable {
         }
     }
 
-    // MARK: What can go wrong
+    // MARK: Failures
 
-    /// An issue was recorded, on this thread, and the test has not gone on.
+    /// Observes an issue, on the thread that records it, before the test continues.
     ///
-    /// - Returns: The issue as it was; nil where it is none of this test's.
+    /// - Returns: The issue unchanged; nil for an issue that belongs to no test and is reported elsewhere.
     private func observe(_ issue: Issue) -> Issue? {
         guard RunningTest.ofTask === running else {
-            // What is recorded in a detached task, or on a thread without a task, belongs to no test. It is
-            // reported once by itself, and once more for each scope that lets it pass.
+            // An issue of a detached task, or of a thread without a task, belongs to no test. Swift Testing reports
+            // it once, and once more for each scope that returns it.
             return Test.current == nil ? nil : issue
         }
-        // Neither warnings nor what `withKnownIssue` expects.
+        // Warnings, and issues that `withKnownIssue` expects, are not failures.
         if issue.isFailure {
             didFail(
                 TestName.message(of: issue), issue.sourceLocation,
@@ -62,32 +62,22 @@ struct TestScope: Sendable {
         return issue
     }
 
-    /// An error has left the test's function, and becomes an issue only outside of this scope.
+    /// Observes an error that left the test's function; it becomes an issue outside of this scope.
     private func observe(_ error: any Error) {
-        // What `#require` throws was an issue before; and a cancelled test is no failure.
-        if error is ExpectationFailedError || Self.isCancellation(error) { return }
+        // An error of `#require` was reported as an issue before.
+        if error is ExpectationFailedError || Compatibility.isCancellation(error) { return }
         didFail("Caught error: \(String(describingForTest: error))", test.sourceLocation, .error)
     }
 
-    /// Whether Swift Testing takes an error for the end of a test that was cancelled.
-    private static func isCancellation(_ error: any Error) -> Bool {
-        // `Test.cancel()` throws a type of its own that is not public.
-        (error is CancellationError && Task.isCancelled)
-            || String(reflecting: type(of: error)) == "Testing.SkipInfo"
-    }
-
-    /// The test's task was cancelled, on the thread that does it.
-    ///
-    /// That is how Swift Testing ends a test whose time is up; the issue is recorded outside of this scope,
-    /// just before.
+    /// Observes the cancellation of the test's task, on the thread that cancels it.
     private func noteCancellation() {
-        // A test that cancels itself, or another one, does so in a test's task.
-        guard RunningTest.ofTask == nil, let limit = test.timeLimit?.components.seconds else { return }
-        // The limit's clock may have started earlier, on a machine with a lot to do.
-        guard start.elapsed >= Double(limit) * 0.9 else { return }
-        // What looks at the test's connections is to know whose they are.
+        // A test that cancels itself, or another one, does so in the task of a test.
+        guard RunningTest.ofTask == nil,
+            let message = Compatibility.timeLimitMessage(for: test, after: start.elapsed)
+        else { return }
+        // The capture tells the test's own connections from others by the task.
         RunningTest.$ofTask.withValue(running) {
-            didFail("Time limit was exceeded: \(limit).000 seconds", test.sourceLocation, .assertion)
+            didFail(message, test.sourceLocation, .assertion)
         }
     }
 
@@ -100,10 +90,10 @@ struct TestScope: Sendable {
                 message: message, file: location?.filePath, line: location?.line, kind: kind))
     }
 
-    // MARK: The end
+    // MARK: End
 
     private func end() {
-        guard BundleAttachment.isWanted else {
+        guard Compatibility.keepsAttachments else {
             CaptureSession.shared.testDidFinish(running)
             return
         }

@@ -26,6 +26,7 @@ import Testing
         ) throws {
             directory = try FileSystem.createUniqueDirectory(
                 in: FileManager.default.temporaryDirectory.path, prefix: "passing tests ")
+            configuration.mode = .firstFailure
             configuration.directory = URL(filePath: directory + "/artifacts")
             configuration.discoversStores = false
             configuration.capturesPassingTests = passing

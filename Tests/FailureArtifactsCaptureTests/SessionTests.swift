@@ -24,6 +24,7 @@ import Testing
             directory = try FileSystem.createUniqueDirectory(
                 in: FileManager.default.temporaryDirectory.path, prefix: "session tests ")
             var configuration = CaptureConfiguration()
+            configuration.mode = .firstFailure
             configuration.directory = URL(filePath: directory + "/artifacts")
             configuration.discoversStores = false
             change(&configuration)

@@ -1,6 +1,6 @@
 #ifndef CFAILUREARTIFACTS_CORE_DATA_INSTALL_H
 #define CFAILUREARTIFACTS_CORE_DATA_INSTALL_H
 
-// Nothing to call: linking it is all.
+// Declares nothing: linking the module starts to observe Core Data when the process starts.
 
 #endif

@@ -1,6 +1,6 @@
 #ifndef CFAILUREARTIFACTS_TESTING_INSTALL_H
 #define CFAILUREARTIFACTS_TESTING_INSTALL_H
 
-// Holds nothing: the module is linked for its constructor.
+// Declares nothing: linking the module starts discovery when the process starts.
 
 #endif

@@ -1,20 +1,20 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// The text of a difference with the first rows of each table, for a bundle.
+/// The text of a difference between two stores, with the first changed rows of each table; for a bundle.
 enum DifferenceText {
-    /// How many rows of each table are shown.
+    /// The maximum number of rows shown for each table.
     private static let rowLimit: Int64 = 50
-    /// How many bytes of a value are shown.
+    /// The maximum number of bytes shown of a value.
     private static let valueLimit = 200
 
     /// Compares two database files.
     ///
     /// - Parameters:
-    ///   - a: What there was.
-    ///   - b: What it became.
+    ///   - a: The old store.
+    ///   - b: The new store.
     ///   - title: The first line.
-    /// - Returns: Lines, or the reason why there are none.
+    /// - Returns: The lines of the text; if the comparison fails, the last line gives the reason.
     static func make(_ a: StoreComparison.Side, _ b: StoreComparison.Side, title: String) -> String {
         var lines = [title, ""]
         do {

@@ -1,7 +1,7 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// What was changed, so that one store became another: schema and rows.
+/// The changes to schema and rows that turn one store into another.
 ///
 /// ```swift
 /// let difference = try stores.difference(from: "App V1", to: "App V2")
@@ -9,24 +9,24 @@ internal import FailureArtifactsSQLite
 /// #expect(difference.rows["game"] == nil)     // every game is still there, as it was
 /// ```
 ///
-/// Values are the same where type and bytes are. Of tables that were changed, rows are compared by the columns
-/// that both stores have.
+/// Two values are equal if their types and bytes are equal. If the columns of a table differ, its rows are compared by
+/// the columns that both stores have.
 public struct StoreDifference: Equatable, Sendable {
-    /// How many rows of a table are not the same.
+    /// The numbers of rows of one table that differ.
     public struct Rows: Equatable, Sendable {
-        /// Rows that only the second store has.
+        /// The number of rows that only the new store has.
         public var inserted: Int
-        /// Rows with other values in some column.
+        /// The number of rows with different values in at least one column.
         public var updated: Int
-        /// Rows that only the first store has.
+        /// The number of rows that only the old store has.
         public var deleted: Int
 
         /// Creates counts.
         ///
         /// - Parameters:
-        ///   - inserted: Rows that only the second store has.
-        ///   - updated: Rows with other values in some column.
-        ///   - deleted: Rows that only the first store has.
+        ///   - inserted: The number of rows that only the new store has.
+        ///   - updated: The number of rows with different values in at least one column.
+        ///   - deleted: The number of rows that only the old store has.
         public init(inserted: Int = 0, updated: Int = 0, deleted: Int = 0) {
             self.inserted = inserted
             self.updated = updated
@@ -34,21 +34,21 @@ public struct StoreDifference: Equatable, Sendable {
         }
     }
 
-    /// The names of a table's columns that are not the same.
+    /// The names of one table's columns that differ.
     public struct Columns: Equatable, Sendable {
-        /// Columns that only the second store has.
+        /// The columns that only the new store has.
         public var added: [String]
-        /// Columns that only the first store has.
+        /// The columns that only the old store has.
         public var removed: [String]
-        /// Columns that are declared otherwise.
+        /// The columns whose declarations differ.
         public var changed: [String]
 
         /// Creates a list of columns.
         ///
         /// - Parameters:
-        ///   - added: Columns that only the second store has.
-        ///   - removed: Columns that only the first store has.
-        ///   - changed: Columns that are declared otherwise.
+        ///   - added: The columns that only the new store has.
+        ///   - removed: The columns that only the old store has.
+        ///   - changed: The columns whose declarations differ.
         public init(added: [String] = [], removed: [String] = [], changed: [String] = []) {
             self.added = added
             self.removed = removed
@@ -56,28 +56,28 @@ public struct StoreDifference: Equatable, Sendable {
         }
     }
 
-    /// Tables that only the second store has, sorted.
+    /// The tables that only the new store has, sorted by name.
     public var addedTables: [String] = []
-    /// Tables that only the first store has, sorted.
+    /// The tables that only the old store has, sorted by name.
     public var removedTables: [String] = []
-    /// The columns of tables that are in both stores and not the same.
+    /// The differing columns of each table that is in both stores, by the table's name.
     public var columns: [String: Columns] = [:]
-    /// What else differs in the schemas, such as `index fruit_name added` and `user_version changed`.
+    /// Descriptions of other changes to the schema, such as `index fruit_name added` and `user_version changed`.
     public var otherSchemaChanges: [String] = []
-    /// The rows that differ, by table; tables whose rows are all the same are not listed.
+    /// The numbers of differing rows, by the table's name; tables whose rows are equal are absent.
     public var rows: [String: Rows] = [:]
-    /// Tables whose rows could not be compared, each with the reason.
+    /// The reason for each table whose rows could not be compared, by the table's name.
     public var notCompared: [String: String] = [:]
 
-    /// Whether the stores are the same, as far as they could be compared.
+    /// A Boolean value that indicates whether no difference was found in what could be compared.
     public var isEmpty: Bool { self == StoreDifference(notCompared: notCompared) }
 
-    /// No difference.
+    /// The empty difference.
     public static var none: StoreDifference { StoreDifference() }
 }
 
 extension StoreDifference: CustomStringConvertible {
-    /// A line for each change.
+    /// The changes, one on each line; `no difference` without any.
     public var description: String {
         var lines = addedTables.map { "table \($0) added" } + removedTables.map { "table \($0) removed" }
         for (table, columns) in columns.sorted(by: { $0.key < $1.key }) {
@@ -97,7 +97,7 @@ extension StoreDifference: CustomStringConvertible {
 }
 
 extension StoreDifference.Rows: CustomStringConvertible {
-    /// Such as `2 rows inserted, 1 row deleted`.
+    /// The counts that aren't 0, such as `2 rows inserted, 1 row deleted`; otherwise `no row changed`.
     public var description: String {
         let parts = [(inserted, "inserted"), (updated, "updated"), (deleted, "deleted")]
         let texts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.0 == 1 ? "row" : "rows") \($0.1)" }
@@ -107,6 +107,8 @@ extension StoreDifference.Rows: CustomStringConvertible {
 
 extension StoreDifference {
     /// Compares two database files.
+    ///
+    /// - Throws: An error that says why a file cannot be read.
     init(from a: StoreComparison.Side, to b: StoreComparison.Side) throws(TestStoreError) {
         do throws(SQLiteError) {
             let comparison = try StoreComparison(a: a, b: b, limits: .none)
@@ -127,7 +129,9 @@ extension StoreDifference {
         }
     }
 
-    /// Compares two database files that have their journals beside them, if any.
+    /// Compares two database files, each with its journal or WAL beside it, if any.
+    ///
+    /// - Throws: An error that says why a file cannot be read.
     package init(fromFile old: String, to new: String) throws(TestStoreError) {
         try self.init(
             from: StoreComparison.Side(path: old, isPrivate: false),

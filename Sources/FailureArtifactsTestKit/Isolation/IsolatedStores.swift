@@ -1,25 +1,28 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 internal import Foundation
 
-/// The stores of one test in a directory of its own, all closed and removed together.
+/// The stores of one test in a directory of its own, which are closed and removed together.
 ///
-/// May be used from any thread.
+/// Any thread may use it.
 final class IsolatedStores<Store: TestStore>: Sendable {
     private struct State {
         var stores: [Store] = []
         var hasEnded = false
     }
 
-    /// A directory that nobody else uses.
+    /// The directory, which no other test uses.
     let directory: URL
     private let placement: StorePlacement
     private let state = Lock(State())
 
+    /// Creates the directory.
+    ///
     /// - Parameters:
-    ///   - name: What the directory's name begins with.
-    ///   - placement: Where the stores are put.
-    /// - Throws: Why there is no directory.
+    ///   - name: The start of the directory's name.
+    ///   - placement: The placement of the stores.
+    /// - Throws: An error if the directory cannot be created.
     init(named name: String, placement: StorePlacement) throws(TestStoreError) {
         self.placement = placement
         let parent = FileManager.default.temporaryDirectory.path(percentEncoded: false)
@@ -28,22 +31,22 @@ final class IsolatedStores<Store: TestStore>: Sendable {
             directory = URL(filePath: path, directoryHint: .isDirectory)
         } catch {
             throw TestStoreError(
-                .cannotStart, "There is no directory for the test's stores", because: error)
+                .cannotStart, "The directory for the test's stores could not be created", because: error)
         }
     }
 
-    // After a thrown error, nobody else ends it.
+    // After a thrown error, nothing else ends it.
     deinit {
         try? end()
     }
 
-    /// Opens a store with some content.
+    /// Opens a store.
     ///
     /// - Parameters:
-    ///   - name: What the store is called in a bundle; unique among these.
-    ///   - content: What it starts with.
-    /// - Returns: The store.
-    /// - Throws: Why there is none, as a ``TestStoreError``.
+    ///   - name: The store's name in a bundle; unique among these stores.
+    ///   - content: The store's initial content.
+    /// - Returns: The open store.
+    /// - Throws: An error if the store cannot be opened or filled.
     func open(_ name: String, _ content: StoreContent<Store>) throws(TestStoreError) -> Store {
         let location = location(of: name)
         if case .file(let url) = location { CurrentTest.register(storeAt: url, named: name) }
@@ -60,7 +63,7 @@ final class IsolatedStores<Store: TestStore>: Sendable {
 
     /// Closes the stores, the last one first, and removes the directory; later calls do nothing.
     ///
-    /// - Throws: Why a store could not be closed. The others are, and the directory is gone.
+    /// - Throws: An error if a store could not be closed; the others are closed and the directory is removed anyway.
     func end() throws(TestStoreError) {
         let stores: [Store] = state.withLock { state in
             defer { state = State(hasEnded: true) }
@@ -79,8 +82,9 @@ final class IsolatedStores<Store: TestStore>: Sendable {
         if let failure { throw failure }
     }
 
-    /// Leaves the end to the test's own, where it is known: the failure, which is about to be reported, is
-    /// captured first.
+    /// Closes and removes the stores at the test's end if a test is known to run, and at once otherwise.
+    ///
+    /// An error that was thrown becomes a failure of the test, which is captured before the test's end.
     func endWithTest() {
         if let test = CaptureSession.shared.currentTest {
             test.retain(self)
@@ -95,6 +99,7 @@ final class IsolatedStores<Store: TestStore>: Sendable {
         return path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
+    /// Returns the location of the store with a name.
     func location(of name: String) -> StoreLocation {
         switch placement {
         case .onDisk:
@@ -102,5 +107,19 @@ final class IsolatedStores<Store: TestStore>: Sendable {
         case .inMemory: .memory(name: name)
         case .atDevNull: .devNull
         }
+    }
+}
+
+/// Names of files and directories, made from names of tests and stores.
+package enum SafeFileName {
+    /// Returns a name that every file system accepts.
+    package static func make(from text: String) -> String {
+        SafeName.make(from: text, maximumBytes: 100)
+    }
+
+    /// The start of the name of a directory for the running test; `test` if none is known to run.
+    package static var ofCurrentTest: String {
+        guard let test = CaptureSession.shared.currentTest?.identity else { return "test" }
+        return make(from: "\(test.suite).\(test.name)")
     }
 }

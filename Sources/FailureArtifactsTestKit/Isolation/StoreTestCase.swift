@@ -1,7 +1,7 @@
 public import Foundation
 public import XCTest
 
-/// Tests of which each has a store of its own.
+/// A base class for tests that each have a store of their own.
 ///
 /// ```swift
 /// final class FruitTests: StoreTestCase<SQLiteTestStore> {
@@ -14,49 +14,54 @@ public import XCTest
 /// }
 /// ```
 ///
-/// The store is in a new directory, open before `setUp`, and closed and removed after the last of the teardown,
-/// when every failure has been captured. Where it cannot be opened, the test fails with the reason, and neither
-/// `setUp` nor the test is run.
+/// The store is in a new directory. It is opened before `setUp`, and closed and removed after the whole teardown, when
+/// every failure has been captured. If it cannot be opened, the test fails with the reason, and neither `setUp` nor the
+/// test runs.
 open class StoreTestCase<Store: TestStore>: XCTestCase {
     // Set before and after the test by the thread that runs it.
     nonisolated(unsafe) private var stores: IsolatedStores<Store>?
     nonisolated(unsafe) private var opened: Store?
 
-    /// What the store holds at the start: to be overridden.
+    /// The store's initial content; by default empty.
     ///
-    /// By default nothing.
+    /// Override this property to give the store a schema and rows.
     open var content: StoreContent<Store> { .empty }
 
-    /// Where the store is put: to be overridden.
+    /// The store's placement; by default ``StorePlacement/standard``.
     ///
-    /// By default what `FAILURE_ARTIFACTS_TEST_STORES` says, or a file.
+    /// Override this property to choose another placement.
     open var placement: StorePlacement { .standard }
 
-    /// What the store is called in a bundle: to be overridden.
+    /// The store's name in a bundle; by default `store`.
     ///
-    /// By default `store`.
+    /// Override this property to choose another name.
     open var storeName: String { "store" }
 
-    /// The test's store, from `setUp` to the end of the teardown, on any thread.
+    /// The test's store.
+    ///
+    /// Available from `setUp` to the end of the teardown, on any thread; reading it at another time is a programming
+    /// error.
     public var store: Store {
         guard let opened else {
-            preconditionFailure("'store' of StoreTestCase is there while a test runs, and none does.")
+            preconditionFailure("'store' of StoreTestCase is available only while a test runs.")
         }
         return opened
     }
 
-    /// A directory of the test's own, from `setUp` to the end of the teardown, for other files it needs.
+    /// A directory for other files of the test.
+    ///
+    /// It exists from `setUp` to the end of the teardown; reading this property at another time is a programming
+    /// error.
     public var directory: URL {
         guard let stores else {
-            preconditionFailure(
-                "'directory' of StoreTestCase is there while a test runs, and none does.")
+            preconditionFailure("'directory' of StoreTestCase is available only while a test runs.")
         }
         return stores.directory
     }
 
-    /// Opens the store, runs the test with its setup and teardown, closes and removes the store.
+    /// Opens the store, runs the test with its setup and teardown, and then closes and removes the store.
     ///
-    /// Called by XCTest.
+    /// XCTest calls this method.
     open override func invokeTest() {
         do {
             let stores = try IsolatedStores<Store>(

@@ -1,4 +1,4 @@
-/// Runs a part of a test, or all of it, with a store of its own.
+/// Runs a test, or a part of it, with a store of its own.
 ///
 /// ```swift
 /// @Test(.failureArtifacts) func ripening() throws {
@@ -9,17 +9,17 @@
 /// }
 /// ```
 ///
-/// The store is in a new directory, open before `body`, and closed and removed after it. If `body` throws, that
-/// waits until the test has ended and its failure was captured.
+/// The store is in a new directory, and is closed and removed after `body`. If `body` throws, this happens at the test's
+/// end, after the failure has been captured.
 ///
 /// - Parameters:
-///   - type: What kind of store it is.
-///   - content: What it holds at the start.
-///   - name: What it is called in a bundle.
-///   - placement: Whether it is a file or in memory.
-///   - body: The test; gets the store.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws; a ``TestStoreError`` that says why the store could not be opened or closed.
+///   - type: The type of the store.
+///   - content: The store's initial content.
+///   - name: The store's name in a bundle.
+///   - placement: The store's placement.
+///   - body: A closure that takes the open store.
+/// - Returns: The value that `body` returns.
+/// - Throws: The error that `body` throws, or a ``TestStoreError`` if the store could not be opened or closed.
 @discardableResult
 public func withTestStore<Store: TestStore, Result>(
     _ type: Store.Type, _ content: StoreContent<Store> = .empty, named name: String = "store",
@@ -37,17 +37,19 @@ public func withTestStore<Store: TestStore, Result>(
     return result
 }
 
-/// Runs a part of an asynchronous test, or all of it, with a store of its own.
+/// Runs an asynchronous test, or a part of it, with a store of its own.
+///
+/// The store is opened, closed and removed as by the synchronous function.
 ///
 /// - Parameters:
-///   - type: What kind of store it is.
-///   - content: What it holds at the start.
-///   - name: What it is called in a bundle.
-///   - placement: Whether it is a file or in memory.
-///   - isolation: Where `body` runs: where the caller does.
-///   - body: The test; gets the store.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws; a ``TestStoreError`` that says why the store could not be opened or closed.
+///   - type: The type of the store.
+///   - content: The store's initial content.
+///   - name: The store's name in a bundle.
+///   - placement: The store's placement.
+///   - isolation: The actor that `body` runs on; by default the caller's.
+///   - body: A closure that takes the open store.
+/// - Returns: The value that `body` returns.
+/// - Throws: The error that `body` throws, or a ``TestStoreError`` if the store could not be opened or closed.
 @discardableResult
 public func withTestStore<Store: TestStore, Result>(
     _ type: Store.Type, _ content: StoreContent<Store> = .empty, named name: String = "store",

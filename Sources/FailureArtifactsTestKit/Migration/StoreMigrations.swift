@@ -3,13 +3,39 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
-/// The stores of a migration test, one for each version that was reached; each is a store of its own.
+/// A version in a chain of versions of a store, with the migration from the version before it.
 ///
-/// To be had from ``withMigrations(of:placement:_:)``, and to be used by the test's thread.
+/// ```swift
+/// let boardGames: [StoreVersion<SQLiteTestStore>] = [
+///     StoreVersion("App V1", .script("CREATE TABLE game (id INTEGER PRIMARY KEY, title TEXT NOT NULL)")),
+///     StoreVersion("App V2", .script("ALTER TABLE game ADD COLUMN rating REAL")),
+/// ]
+/// ```
+public struct StoreVersion<Store: TestStore>: Sendable {
+    /// The version's name in errors and in a bundle; unique in its chain.
+    public let name: String
+    /// The whole content of the first version, or the migration to a later one.
+    public let content: StoreContent<Store>
+
+    /// Creates a version.
+    ///
+    /// - Parameters:
+    ///   - name: The version's name; unique in its chain.
+    ///   - content: The whole content of the first version, or the migration to a later one: a script, a resource or,
+    ///     for a library's own migration, a closure.
+    public init(_ name: String, _ content: StoreContent<Store>) {
+        self.name = name
+        self.content = content
+    }
+}
+
+/// The stores of a migration test: a separate store for each version that the test has reached.
+///
+/// ``withMigrations(of:placement:_:)`` creates it. It isn't `Sendable`: only the test that creates it uses it.
 public final class StoreMigrations<Store: TestStore> {
     private let versions: [StoreVersion<Store>]
     private let stores: IsolatedStores<Store>
-    /// By the versions' numbers, in the order in which they were reached.
+    /// The stores with their versions' positions in the chain, in the order in which they were reached.
     private var reached: [(number: Int, store: Store)] = []
 
     init(_ versions: [StoreVersion<Store>], _ stores: IsolatedStores<Store>) throws(TestStoreError) {
@@ -17,17 +43,20 @@ public final class StoreMigrations<Store: TestStore> {
         self.stores = stores
         var names: Set<String> = []
         for version in versions where !names.insert(version.name).inserted {
-            throw TestStoreError(.version, "Two versions are called '\(version.name)'.")
+            throw TestStoreError(
+                .version,
+                "Two versions are called '\(version.name)'. Give each version of the chain its own name."
+            )
         }
     }
 
     /// Creates the store at a version.
     ///
-    /// A version that is not the first of its chain is reached through those before it, in one file.
+    /// If the version isn't the first of its chain, the migrations of the earlier versions run on the same store first.
     ///
-    /// - Parameter name: The version.
-    /// - Returns: The store, ready for rows.
-    /// - Throws: A ``TestStoreError``: that there is no such version, that there is a store already, or why it
+    /// - Parameter name: The version's name.
+    /// - Returns: The open store.
+    /// - Throws: A ``TestStoreError`` if there is no such version, if a store was started before, or if the store
     ///   cannot be created.
     @discardableResult
     public func start(at name: String) throws(TestStoreError) -> Store {
@@ -35,7 +64,8 @@ public final class StoreMigrations<Store: TestStore> {
         if let first = reached.first {
             throw TestStoreError(
                 .version,
-                "There is a store at '\(versions[first.number].name)' already: a migration starts once.")
+                "There is a store at '\(versions[first.number].name)' already: call 'start(at:)' only once."
+            )
         }
         let content = versions[...number].reduce(StoreContent<Store>.empty) { $0.then($1.content) }
         let store = try stores.open(name, content)
@@ -43,14 +73,13 @@ public final class StoreMigrations<Store: TestStore> {
         return store
     }
 
-    /// Migrates a copy of the last store, which stays as it is, to a later version.
+    /// Migrates a copy of the last store to a later version.
     ///
-    /// Each version on the way gets a store of its own.
+    /// The last store stays unchanged. Each version on the way gets a store of its own.
     ///
-    /// - Parameter name: The version.
+    /// - Parameter name: The version's name.
     /// - Returns: The store of that version.
-    /// - Throws: A ``TestStoreError``: that there is no such version after the last one, or why a migration
-    ///   failed.
+    /// - Throws: A ``TestStoreError`` if there is no such version after the last one, or if a migration fails.
     @discardableResult
     public func migrate(to name: String) throws(TestStoreError) -> Store {
         let target = try number(of: name)
@@ -69,27 +98,28 @@ public final class StoreMigrations<Store: TestStore> {
         return store
     }
 
-    /// The store of a version that was reached.
+    /// Returns the store of a version that was started or migrated to.
     ///
-    /// - Parameter name: The version.
-    /// - Returns: The store, open.
-    /// - Throws: A ``TestStoreError``: that the version was not reached.
+    /// - Parameter name: The version's name.
+    /// - Returns: The open store.
+    /// - Throws: A ``TestStoreError`` if the version was not reached.
     public func store(at name: String) throws(TestStoreError) -> Store {
         let number = try number(of: name)
         guard let found = reached.first(where: { $0.number == number }) else {
             throw TestStoreError(
-                .version, "There is no store at '\(name)': it was neither started nor migrated to.")
+                .version,
+                "There is no store at '\(name)': call 'start(at:)' or 'migrate(to:)' with it first.")
         }
         return found.store
     }
 
-    /// What differs between the stores of two versions, as they are now: schema and rows.
+    /// Compares the schemas and rows of two versions' stores as they are now.
     ///
     /// - Parameters:
-    ///   - old: A version; nil for the first that was reached.
-    ///   - new: A version; nil for the last that was reached.
+    ///   - old: The old version's name; nil for the first version that was reached.
+    ///   - new: The new version's name; nil for the last version that was reached.
     /// - Returns: The difference.
-    /// - Throws: A ``TestStoreError``: that a version was not reached, or why a store cannot be read.
+    /// - Throws: A ``TestStoreError`` if a version was not reached, or if a store cannot be read.
     public func difference(
         from old: String? = nil, to new: String? = nil
     ) throws(TestStoreError) -> StoreDifference {
@@ -130,7 +160,7 @@ public final class StoreMigrations<Store: TestStore> {
         return store
     }
 
-    /// Puts the difference into the bundle, should the test fail.
+    /// Attaches the difference to the bundle that the test leaves if it fails.
     private func attachDifference(
         _ old: (name: String, store: Store), _ new: (name: String, store: Store)
     ) {
@@ -157,15 +187,16 @@ public final class StoreMigrations<Store: TestStore> {
 /// }
 /// ```
 ///
-/// Should the test fail, its bundle has a store for each version, under the version's name, and their
-/// differences among the attachments.
+/// If the test fails, its bundle contains a store for each version, under the version's name, and their differences as
+/// attachments.
 ///
 /// - Parameters:
 ///   - versions: The chain, the oldest version first.
-///   - placement: Whether the stores are files or in memory.
-///   - body: The test; gets the stores.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws; a ``TestStoreError`` that says why a store could not be closed.
+///   - placement: The stores' placement.
+///   - body: A closure that takes the stores.
+/// - Returns: The value that `body` returns.
+/// - Throws: The error that `body` throws, or a ``TestStoreError`` if two versions have the same name, or if a store
+///   could not be closed.
 @discardableResult
 public func withMigrations<Store: TestStore, Result>(
     of versions: [StoreVersion<Store>], placement: StorePlacement = .standard,
@@ -187,11 +218,12 @@ public func withMigrations<Store: TestStore, Result>(
 ///
 /// - Parameters:
 ///   - versions: The chain, the oldest version first.
-///   - placement: Whether the stores are files or in memory.
-///   - isolation: Where `body` runs: where the caller does.
-///   - body: The test; gets the stores.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws; a ``TestStoreError`` that says why a store could not be closed.
+///   - placement: The stores' placement.
+///   - isolation: The actor that `body` runs on; by default the caller's.
+///   - body: A closure that takes the stores.
+/// - Returns: The value that `body` returns.
+/// - Throws: The error that `body` throws, or a ``TestStoreError`` if two versions have the same name, or if a store
+///   could not be closed.
 @discardableResult
 public func withMigrations<Store: TestStore, Result>(
     of versions: [StoreVersion<Store>], placement: StorePlacement = .standard,

@@ -6,7 +6,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
-/// One store for several tests, one after the other, each of which has to leave it as it was.
+/// One store that several tests use in turn, and that each has to leave unchanged.
 ///
 /// ```swift
 /// let stations = SharedStore<SQLiteTestStore>(.script("CREATE TABLE station (id INTEGER PRIMARY KEY, name TEXT)"))
@@ -20,21 +20,21 @@ internal import Foundation
 /// }
 /// ```
 ///
-/// It is opened by the first test that uses it, and closed and removed when the process exits. A test that leaves
-/// rows, sequences, a schema or a transaction other than it found them fails by its name, and the next one finds
-/// the store as it should be. May be used from any thread; tests that use it wait for one another. With XCTest,
-/// see ``SharedStoreTestCase``.
+/// The first test opens the store; it is closed and removed when the process exits. A test that leaves the rows,
+/// sequences or schema changed, or a transaction open, fails with an error that names the test. The next test finds the
+/// store with its initial content again. Any thread may use it: tests wait for each other. With XCTest, use
+/// ``SharedStoreTestCase``.
 public final class SharedStore<Store: TestStore>: Sendable {
     private struct Opened {
         let stores: IsolatedStores<Store>
         let store: Store
-        /// A copy of the store as each test is to find it.
+        /// The path of a copy with the content that each test must find.
         let baseline: String
     }
 
     private struct State {
         var opened: Opened?
-        /// Whether the last test has failed, and the store is to be put right before the next one.
+        /// True if the content must be restored before the next test, because the last one failed.
         var isDirty = false
     }
 
@@ -42,15 +42,15 @@ public final class SharedStore<Store: TestStore>: Sendable {
     private let content: StoreContent<Store>
     private let placement: StorePlacement
     private let turns = Turns()
-    /// Used by whoever has the turn.
+    /// Used by the test that has the turn.
     private let state = Lock(State())
 
-    /// Creates a description of a store, which is not opened yet.
+    /// Describes a store, without opening it.
     ///
     /// - Parameters:
-    ///   - content: What every test finds in it.
-    ///   - name: What it is called in a bundle.
-    ///   - placement: Whether it is a file or in memory.
+    ///   - content: The content that each test finds.
+    ///   - name: The store's name in a bundle.
+    ///   - placement: The store's placement.
     public init(
         _ content: StoreContent<Store> = .empty, named name: String = "shared",
         placement: StorePlacement = .standard
@@ -60,16 +60,16 @@ public final class SharedStore<Store: TestStore>: Sendable {
         self.placement = placement
     }
 
-    /// Runs a test with the store, when no other test uses it.
+    /// Waits until no other test uses the store, and runs a test with it.
     ///
-    /// A test must not call this inside of `body`: it would wait for itself.
+    /// Don't call this method inside `body`: it would wait for itself.
     ///
     /// - Parameters:
-    ///   - isolation: Where `body` runs: where the caller does.
-    ///   - body: The test; gets the store. What it throws counts as a failure, after which nothing is checked.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws; a ``TestStoreError``: why the store could not be opened, or what the test
-    ///   left behind.
+    ///   - isolation: The actor that `body` runs on; by default the caller's.
+    ///   - body: The test, a closure that takes the store. If it throws, the store is restored instead of checked.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: The error that `body` throws, or a ``TestStoreError`` if the store could not be opened, or if the test
+    ///   left it changed.
     @discardableResult
     public func use<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: (Store) async throws -> Result
@@ -82,19 +82,21 @@ public final class SharedStore<Store: TestStore>: Sendable {
             try end(of: CaptureSession.shared.currentTest.map(Self.name) ?? "A test")
             return result
         } catch {
-            // The next test may be faster than the report of the error.
+            // The next test may change the store before the error is reported as a failure.
             CurrentTest.snapshot("thrown")
             state.withLock { $0.isDirty = true }
             throw error
         }
     }
 
-    // MARK: For XCTest, which runs one test at a time
+    // MARK: XCTest, which runs one test at a time
 
-    /// Opens the store or puts it right.
+    /// Opens the store, or restores its content, for a test that runs alone.
+    ///
+    /// - Throws: An error if the store cannot be opened or restored, or if another test uses it.
     func beginAlone() throws -> Store {
         guard turns.beginAtOnce() else {
-            throw TestStoreError(.cannotStart, "Another test uses the shared store '\(name)'.")
+            throw TestStoreError(.cannotStart, "Another test is using the shared store '\(name)'.")
         }
         do {
             return try begin()
@@ -104,12 +106,12 @@ public final class SharedStore<Store: TestStore>: Sendable {
         }
     }
 
-    /// Looks for what the test has left.
+    /// Checks that a test has left the store unchanged.
     ///
     /// - Parameters:
     ///   - test: The test's name.
-    ///   - hasFailed: Whether it has failed already, and what it left is of no interest.
-    /// - Throws: What it has left, or why that cannot be known.
+    ///   - hasFailed: True if the test has failed already; the store is then restored instead of checked.
+    /// - Throws: An error that lists the changes, or says why they cannot be determined.
     func endAlone(of test: String, hasFailed: Bool) throws {
         defer { turns.end() }
         if hasFailed {
@@ -136,7 +138,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
         try stores.copy(store, named: name, to: baseline)
         state.withLock { $0 = State(opened: Opened(stores: stores, store: store, baseline: baseline)) }
         ProcessExit.run {
-            // A test that the exit cuts off is captured first, by whoever is told of it later.
+            // If the exit cuts a test off, a handler that runs later captures it first.
             if CaptureSession.shared.currentTest == nil { try? stores.end() }
         }
         return store
@@ -149,7 +151,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
         throw TestStoreError(.leak, "\(test) left the shared store '\(name)' changed: \(left).")
     }
 
-    /// What a test has left; nil for nothing.
+    /// Returns a description of the changes that a test has left; nil without any.
     private func leftovers(_ opened: Opened) throws -> String? {
         let isInTransaction = try? opened.store.withConnection { sqlite3_get_autocommit($0) == 0 }
         if isInTransaction == true { return "a transaction is open" }
@@ -161,7 +163,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
         return difference.description.replacing("\n", with: ", ")
     }
 
-    /// Gives the store its content back.
+    /// Restores the content that each test must find.
     private func restore(_ opened: Opened) throws {
         do {
             try opened.store.withConnection { handle in
@@ -172,7 +174,7 @@ public final class SharedStore<Store: TestStore>: Sendable {
             }
         } catch {
             throw TestStoreError(
-                .cannotStart, "The shared store '\(name)' cannot be put right after an earlier test",
+                .cannotStart, "The shared store '\(name)' cannot be restored after an earlier test",
                 because: error)
         }
         state.withLock { $0.isDirty = false }
@@ -180,22 +182,5 @@ public final class SharedStore<Store: TestStore>: Sendable {
 
     private static func name(of test: RunningTest) -> String {
         "\(test.identity.suite).\(test.identity.name)"
-    }
-}
-
-/// What is to be done when the process exits in an orderly way.
-enum ProcessExit {
-    private static let actions = Lock<[@Sendable () -> Void]>([])
-    private static let isInstalled: Bool = {
-        atexit {
-            for action in ProcessExit.actions.withLock(\.self).reversed() { action() }
-        } == 0
-    }()
-
-    /// - Parameter action: Called when this process exits; not when a child of it does that was made by `fork`.
-    static func run(_ action: @escaping @Sendable () -> Void) {
-        let process = getpid()
-        actions.withLock { $0.append({ if getpid() == process { action() } }) }
-        _ = isInstalled
     }
 }

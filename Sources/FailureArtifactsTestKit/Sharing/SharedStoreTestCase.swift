@@ -1,6 +1,6 @@
 public import XCTest
 
-/// Tests that share one store, each of which has to leave it as it was.
+/// A base class for tests that share one store, and that each have to leave it unchanged.
 ///
 /// ```swift
 /// let stations = SharedStore<SQLiteTestStore>(.script("CREATE TABLE station (name TEXT)"))
@@ -12,28 +12,33 @@ public import XCTest
 /// }
 /// ```
 ///
-/// What a test has left is looked for after its teardown; a test that has failed already is not looked at.
+/// The store is compared after a test's teardown, unless the test has failed already. A test that leaves changes fails,
+/// and the next test finds the store unchanged.
 open class SharedStoreTestCase<Store: TestStore>: XCTestCase {
     // Set before and after the test by the thread that runs it.
     nonisolated(unsafe) private var opened: Store?
 
-    /// The store that the tests of this class use: to be overridden.
+    /// The store that the tests of this class use.
+    ///
+    /// Subclasses must override this property.
     open class var sharedStore: SharedStore<Store> {
-        preconditionFailure("\(self) is to override 'sharedStore' of SharedStoreTestCase.")
+        preconditionFailure("\(self) must override 'sharedStore' of SharedStoreTestCase.")
     }
 
-    /// The store, from `setUp` to the end of the teardown, on any thread.
+    /// The shared store.
+    ///
+    /// Available from `setUp` to the end of the teardown, on any thread; reading it at another time is a programming
+    /// error.
     public var store: Store {
         guard let opened else {
-            preconditionFailure(
-                "'store' of SharedStoreTestCase is there while a test runs, and none does.")
+            preconditionFailure("'store' of SharedStoreTestCase is available only while a test runs.")
         }
         return opened
     }
 
-    /// Runs the test with its setup and teardown, and looks for what it has left.
+    /// Runs the test with its setup and teardown, and then checks that the store is unchanged.
     ///
-    /// Called by XCTest.
+    /// XCTest calls this method.
     open override func invokeTest() {
         let shared = Self.sharedStore
         do {

@@ -1,6 +1,8 @@
 internal import FailureArtifactsSystem
 
-/// Lets one task at a time go on; the others wait, without a thread, in the order in which they came.
+/// An asynchronous lock: one task at a time holds it; the others wait, in the order of their arrival.
+///
+/// Waiting tasks are suspended and block no thread.
 final class Turns: Sendable {
     private struct State {
         var isTaken = false
@@ -9,7 +11,7 @@ final class Turns: Sendable {
 
     private let state = Lock(State())
 
-    /// Waits for its turn.
+    /// Waits for the turn, and takes it.
     func begin() async {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in
@@ -21,7 +23,9 @@ final class Turns: Sendable {
         }
     }
 
-    /// Takes the turn, where nobody has it.
+    /// Takes the turn if it is free, without waiting.
+    ///
+    /// - Returns: True if the turn was free.
     func beginAtOnce() -> Bool {
         state.withLock { state in
             defer { state.isTaken = true }
@@ -29,7 +33,7 @@ final class Turns: Sendable {
         }
     }
 
-    /// Gives the turn to the next.
+    /// Passes the turn to the next waiting task.
     func end() {
         let next: CheckedContinuation<Void, Never>? = state.withLock { state in
             if state.waiting.isEmpty {

@@ -2,22 +2,22 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import Foundation
 
-/// A plain SQLite store, for tests that need no library: SQL in, rows out.
+/// A plain SQLite store, for tests that need no library.
 ///
-/// Foreign keys are enforced. It may be used from any thread; calls wait for one another.
+/// Foreign keys are enforced. Any thread may use the store; calls wait for each other.
 public final class SQLiteTestStore: TestStore {
     private struct Handle: @unchecked Sendable {
         let pointer: OpaquePointer
     }
 
-    /// Nil when it is closed.
+    /// The connection; nil after the store is closed.
     private let handle: Lock<Handle?>
     private let name: String
 
-    /// Opens the store.
+    /// Opens a store, and creates it if it doesn't exist.
     ///
-    /// - Parameter location: Where it is.
-    /// - Throws: Why SQLite does not open it.
+    /// - Parameter location: The store's location.
+    /// - Throws: An error with the reason ``TestStoreError/Reason/sqlite(_:)`` if SQLite cannot open the store.
     public init(at location: StoreLocation) throws(TestStoreError) {
         var pointer: OpaquePointer?
         var flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX
@@ -28,7 +28,7 @@ public final class SQLiteTestStore: TestStore {
             flags |= SQLITE_OPEN_URI
             path = Self.uri(inMemory: name)
         case .devNull:
-            // Several stores at once would lock each other out.
+            // Without `nolock`, several stores at once would lock each other out.
             flags |= SQLITE_OPEN_URI
             path = "file:/dev/null?nolock=1"
         case .file: break
@@ -52,7 +52,7 @@ public final class SQLiteTestStore: TestStore {
 
     /// Closes the store.
     ///
-    /// What is asked of it later fails; closing it again does nothing.
+    /// Later calls of other methods throw an error; closing the store again has no effect.
     public func close() {
         handle.withLock { handle in
             sqlite3_close_v2(handle?.pointer)
@@ -62,44 +62,48 @@ public final class SQLiteTestStore: TestStore {
 
     /// Runs one or more statements and drops their rows.
     ///
-    /// - Parameter sql: The statements.
-    /// - Throws: Why SQLite does not compile or run one of them.
+    /// - Parameter sql: The statements, separated by semicolons.
+    /// - Throws: An error if SQLite cannot compile or run one of them, or if the store is closed. The statements before
+    ///   it have run.
     public func execute(_ sql: String) throws(TestStoreError) {
-        try lend { (connection) throws(TestStoreError) in try connection.execute(sql) }
+        try borrow { (connection) throws(TestStoreError) in try connection.execute(sql) }
     }
 
-    /// Runs one statement.
+    /// Runs one statement and returns its rows.
     ///
     /// - Parameters:
-    ///   - sql: A single statement; what follows it is ignored.
-    ///   - arguments: The values of its parameters `?`, in order.
-    /// - Returns: Its rows, none for a statement that gives none.
-    /// - Throws: Why SQLite does not compile or run it.
+    ///   - sql: A single statement; text after it is ignored.
+    ///   - arguments: The values of the statement's parameters `?`, in order.
+    /// - Returns: The rows, each with its values in the order of the columns.
+    /// - Throws: An error if SQLite cannot compile or run the statement, if the number of arguments is wrong, or if the
+    ///   store is closed.
     @discardableResult
     public func rows(
         _ sql: String, _ arguments: SQLiteValue...
     ) throws(TestStoreError) -> [[SQLiteValue]] {
-        try lend { (connection) throws(TestStoreError) in try connection.rows(sql, arguments) }
+        try borrow { (connection) throws(TestStoreError) in try connection.rows(sql, arguments) }
     }
 
-    /// Runs one statement, for the first value of its first row.
+    /// Runs one statement and returns the first value of its first row.
     ///
     /// - Parameters:
-    ///   - sql: A single statement; what follows it is ignored.
-    ///   - arguments: The values of its parameters `?`, in order.
-    /// - Returns: The value; NULL where there is no row.
-    /// - Throws: Why SQLite does not compile or run it.
+    ///   - sql: A single statement; text after it is ignored.
+    ///   - arguments: The values of the statement's parameters `?`, in order.
+    /// - Returns: The value; ``SQLiteValue/null`` without a row.
+    /// - Throws: An error if SQLite cannot compile or run the statement, if the number of arguments is wrong, or if the
+    ///   store is closed.
     public func value(_ sql: String, _ arguments: SQLiteValue...) throws(TestStoreError) -> SQLiteValue {
-        try lend { (connection) throws(TestStoreError) in
+        try borrow { (connection) throws(TestStoreError) in
             try connection.rows(sql, arguments).first?.first ?? .null
         }
     }
 
-    /// Lends the connection.
+    /// Lends the connection to a closure; other calls wait for its end.
     ///
-    /// - Parameter body: Gets the `sqlite3 *`. It must not use this store itself.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, or that the store is closed.
+    /// - Parameter body: A closure that takes the `sqlite3 *`. It must not call this store's methods, which would wait
+    ///   for its own end.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: The error that `body` throws, or a ``TestStoreError`` if the store is closed.
     public func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result {
         try handle.withLock { handle in
             guard let handle else { throw closed }
@@ -107,12 +111,12 @@ public final class SQLiteTestStore: TestStore {
         }
     }
 
-    private func lend<Result>(
-        _ body: (LentConnection) throws(TestStoreError) -> Result
+    private func borrow<Result>(
+        _ body: (BorrowedConnection) throws(TestStoreError) -> Result
     ) throws(TestStoreError) -> Result {
         try handle.withLock { (handle) throws(TestStoreError) in
             guard let handle else { throw closed }
-            return try body(LentConnection(handle: handle.pointer))
+            return try body(BorrowedConnection(handle: handle.pointer))
         }
     }
 
@@ -120,9 +124,9 @@ public final class SQLiteTestStore: TestStore {
         TestStoreError(.sqlite(SQLITE_MISUSE), "The store at '\(name)' is closed.")
     }
 
-    /// A database of its own in memory whose name can be seen, for what it is called in a bundle.
+    /// Returns the URI of a separate database in memory that has a name in a bundle.
     ///
-    /// The memory VFS shares databases by their whole name, of which the last part is the one that counts.
+    /// The memory VFS shares a database among connections by the whole path; a bundle shows its last component.
     private static func uri(inMemory name: String) -> String {
         var encoded = ""
         for byte in name.utf8 {

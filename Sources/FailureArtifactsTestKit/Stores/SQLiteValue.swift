@@ -1,14 +1,16 @@
 internal import CFailureArtifactsSQLite
 
-/// A value as SQLite stores it (<https://www.sqlite.org/datatype3.html>); literals of Swift are values.
+/// A value as SQLite stores it (<https://www.sqlite.org/datatype3.html>).
+///
+/// Swift literals are values: `nil`, `1`, `1.5` and `"text"`.
 public enum SQLiteValue: Hashable, Sendable {
-    /// No value.
+    /// NULL.
     case null
-    /// A whole number.
+    /// An integer of at most 64 bits.
     case integer(Int64)
     /// A floating-point number.
     case real(Double)
-    /// Text; bytes that are not valid UTF-8 are U+FFFD.
+    /// Text; bytes that aren't valid UTF-8 are replaced by U+FFFD.
     case text(String)
     /// Bytes.
     case blob([UInt8])
@@ -17,18 +19,18 @@ public enum SQLiteValue: Hashable, Sendable {
 extension SQLiteValue: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByStringLiteral
 {
-    /// NULL.
+    /// Creates NULL.
     public init(nilLiteral: ()) { self = .null }
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
-    /// A floating-point number.
+    /// Creates a floating-point number.
     public init(floatLiteral value: Double) { self = .real(value) }
-    /// Text.
+    /// Creates text.
     public init(stringLiteral value: String) { self = .text(value) }
 }
 
 extension SQLiteValue {
-    /// The value in a column of a statement's current row.
+    /// Reads a column of a statement's current row.
     init(_ statement: OpaquePointer?, _ column: Int32) {
         switch sqlite3_column_type(statement, column) {
         case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(statement, column))
@@ -45,7 +47,9 @@ extension SQLiteValue {
         }
     }
 
-    /// Gives a parameter of a statement, counted from 1, this value.
+    /// Binds the value to a parameter of a statement, counted from 1.
+    ///
+    /// - Returns: SQLite's result code.
     func bind(to statement: OpaquePointer?, _ position: Int32) -> Int32 {
         switch self {
         case .null: sqlite3_bind_null(statement, position)

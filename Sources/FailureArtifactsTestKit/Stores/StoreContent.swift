@@ -2,7 +2,7 @@ public import Foundation
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// What a store holds when a test starts: a schema, rows, or a store that was kept.
+/// The initial content of a store: SQL, a database file, a captured store, or closures, in any combination.
 ///
 /// ```swift
 /// static let fruits = StoreContent<SQLiteTestStore>
@@ -11,30 +11,31 @@ internal import FailureArtifactsSystem
 /// ```
 public struct StoreContent<Store: TestStore>: Sendable {
     enum Step: Sendable {
-        /// Gives a script of SQL.
+        /// Returns a script of SQL to run.
         case script(@Sendable () throws -> String)
-        /// Puts a database file at a new path.
+        /// Creates a database file at a path.
         case file(@Sendable (_ target: String) throws -> Void)
         case closure(@Sendable (Store) throws -> Void)
     }
 
     private(set) var steps: [Step]
 
-    /// Nothing: the store as the library creates it.
+    /// The empty content: the store as the library creates it.
     public static var empty: StoreContent { StoreContent(steps: []) }
 
-    /// What a script of SQL creates.
+    /// Returns the content that a script of SQL creates.
     ///
-    /// - Parameter sql: One or more statements.
+    /// - Parameter sql: One or more statements, separated by semicolons.
     /// - Returns: The content.
     public static func script(_ sql: String) -> StoreContent {
         StoreContent(steps: [.script { sql }])
     }
 
-    /// What the script of SQL in a file creates.
+    /// Returns the content that the SQL script in a file creates.
     ///
-    /// - Parameter file: A file in UTF-8, read each time a test starts.
-    /// - Returns: The content.
+    /// - Parameter file: A file in UTF-8.
+    /// - Returns: The content. The file is read each time a store is opened with it; a file that cannot be read is an
+    ///   error then.
     public static func script(in file: URL) -> StoreContent {
         StoreContent(steps: [
             .script {
@@ -49,14 +50,14 @@ public struct StoreContent<Store: TestStore>: Sendable {
         ])
     }
 
-    /// What a resource holds: a database (`.sqlite`, `.sqlite3`, `.db`), or else a script of SQL.
+    /// Returns the content of a resource: a database (`.sqlite`, `.sqlite3`, `.db`), or otherwise a script of SQL.
     ///
     /// - Parameters:
-    ///   - name: The resource's name.
-    ///   - fileExtension: Its extension.
-    ///   - subdirectory: The folder in the bundle.
+    ///   - name: The resource's name, without its extension.
+    ///   - fileExtension: The resource's extension, without a dot.
+    ///   - subdirectory: A directory in the bundle; nil for its top.
     ///   - bundle: The bundle with the test's resources, such as `.module`.
-    /// - Returns: The content. A resource that is missing fails the test that starts with it.
+    /// - Returns: The content. A missing resource is an error when a store is opened with it.
     public static func resource(
         _ name: String, withExtension fileExtension: String, subdirectory: String? = nil,
         in bundle: Bundle
@@ -72,10 +73,11 @@ public struct StoreContent<Store: TestStore>: Sendable {
         return ["sqlite", "sqlite3", "db"].contains(fileExtension) ? copy(of: url) : script(in: url)
     }
 
-    /// What a database file holds, which stays as it is.
+    /// Returns the content of a database file, which stays unchanged.
     ///
-    /// - Parameter file: A database, with its WAL beside it where it has one.
-    /// - Returns: The content.
+    /// - Parameter file: A database, with its WAL beside it, if any.
+    /// - Returns: The content. The file is copied each time a store is opened with it; a file that doesn't exist or
+    ///   cannot be read is an error then.
     public static func copy(of file: URL) -> StoreContent {
         let path = file.path(percentEncoded: false)
         return StoreContent(steps: [
@@ -92,26 +94,26 @@ public struct StoreContent<Store: TestStore>: Sendable {
         ])
     }
 
-    /// What a closure puts into a store.
+    /// Returns the content that a closure puts into a store.
     ///
-    /// - Parameter body: Gets the open store.
+    /// - Parameter body: A closure that takes the open store, and fills it by the library's own means.
     /// - Returns: The content.
     public static func prepared(_ body: @escaping @Sendable (Store) throws -> Void) -> StoreContent {
         StoreContent(steps: [.closure(body)])
     }
 
-    /// The same with more on top.
+    /// Returns this content followed by another one.
     ///
-    /// - Parameter content: What is put in afterwards. A database replaces all that was there.
-    /// - Returns: Both.
+    /// - Parameter content: The content to add. A database file replaces everything before it.
+    /// - Returns: The combined content.
     public func then(_ content: StoreContent) -> StoreContent {
         StoreContent(steps: steps + content.steps)
     }
 
-    /// The same with more on top.
+    /// Returns this content followed by the work of a closure.
     ///
-    /// - Parameter body: Gets the open store.
-    /// - Returns: Both.
+    /// - Parameter body: A closure that takes the open store.
+    /// - Returns: The combined content.
     public func then(_ body: @escaping @Sendable (Store) throws -> Void) -> StoreContent {
         then(.prepared(body))
     }
@@ -122,16 +124,16 @@ extension StoreContent {
         self.init(steps: [.file(file)])
     }
 
-    /// Opens a store and puts this into it.
+    /// Opens a store and puts the content into it.
     ///
     /// - Parameters:
-    ///   - location: Where it is to be.
-    ///   - directory: An existing directory for files that are needed on the way.
-    /// - Returns: The store, open.
-    /// - Throws: Why there is none. It is closed again then.
+    ///   - location: The store's location.
+    ///   - directory: An existing directory for temporary files.
+    /// - Returns: The open store.
+    /// - Throws: An error if the store cannot be opened or filled; it is closed again.
     func open(at location: StoreLocation, directory: String) throws -> Store {
         var steps = steps[...]
-        // A library finds a database in place, with its header, as it would find an application's.
+        // The library opens an existing database, as it would open an application's.
         if case .file(let url) = location, case .file(let put)? = steps.first {
             try put(url.path(percentEncoded: false))
             steps = steps.dropFirst()
@@ -146,17 +148,12 @@ extension StoreContent {
         return store
     }
 
-    /// Puts this into an open store.
-    func put(into store: Store, directory: String) throws {
-        for step in steps { try Self.run(step, on: store, directory: directory) }
-    }
-
     private static func run(_ step: Step, on store: Store, directory: String) throws {
         switch step {
         case .closure(let body): try body(store)
         case .script(let text):
             let sql = try text()
-            try store.withConnection { try LentConnection(handle: $0).execute(sql) }
+            try store.withConnection { try BorrowedConnection(handle: $0).execute(sql) }
         case .file(let put):
             let folder = try FileSystem.createUniqueDirectory(in: directory, prefix: "content-")
             defer { try? FileSystem.remove(folder) }

@@ -1,27 +1,29 @@
 public import Foundation
 internal import FailureArtifactsSystem
 
-/// Where one store of a test is.
+/// The location of one store of a test.
 public enum StoreLocation: Hashable, Sendable {
-    /// A database file, which may have to be created, in a directory that exists.
+    /// A database file in an existing directory; opening the store creates the file if it doesn't exist.
     case file(URL)
-    /// In memory; the name is what the store is called in a bundle, where the library can pass it on.
-    case memory(name: String)
-    /// At `/dev/null`: a file by all that the library can see, of which nothing is ever written.
+    /// A database in memory, with the store's name in a bundle.
     ///
-    /// SQLite keeps such a store in its page cache, provided that the connection first runs
-    /// ``setupAtDevNull``. A process can have one such store at a time, or several that are opened by the URI
-    /// `file:/dev/null?nolock=1`.
+    /// A library that opens `:memory:` cannot pass the name on; its store is called `memory`.
+    case memory(name: String)
+    /// The file `/dev/null`: a file to the library, but never written to.
+    ///
+    /// SQLite keeps such a store in its page cache, provided that the connection runs ``setupAtDevNull`` first. A
+    /// process can have one such store at a time, or several if they are opened by the URI `file:/dev/null?nolock=1`.
     case devNull
 
-    /// What a connection to `/dev/null` has to run before anything else, so that SQLite reads nothing back
-    /// and creates no journal in `/dev`.
+    /// The statements that a connection to `/dev/null` must run before any other.
+    ///
+    /// With them SQLite reads nothing back from the file, and creates no journal in `/dev`.
     public static let setupAtDevNull = """
         PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; \
         PRAGMA cache_spill = OFF; PRAGMA cache_size = -1000000000; PRAGMA temp_store = MEMORY
         """
 
-    /// The path that a library opens: that of the file, `:memory:` or `/dev/null`.
+    /// The path for a library to open: a file's path, `:memory:` or `/dev/null`.
     public var path: String {
         switch self {
         case .file(let url): url.path(percentEncoded: false)
@@ -31,25 +33,28 @@ public enum StoreLocation: Hashable, Sendable {
     }
 }
 
-/// Where the stores of tests are put: the switch between files and memory.
+/// The placement of tests' stores: on disk or in memory.
 public enum StorePlacement: String, CaseIterable, Hashable, Sendable {
-    /// Files in a directory of the test's own.
+    /// Files in a directory of the test's own, below the temporary directory.
     case onDisk = "disk"
-    /// In memory.
+    /// Databases in memory.
     case inMemory = "memory"
-    /// At `/dev/null`; see ``StoreLocation/devNull``.
+    /// The file `/dev/null`; see ``StoreLocation/devNull``.
     case atDevNull = "null"
 
-    /// What the variable `FAILURE_ARTIFACTS_TEST_STORES` says: `disk`, `memory` or `null`; by default files.
+    /// The placement that the environment variable `FAILURE_ARTIFACTS_TEST_STORES` names: `disk`, `memory` or `null`;
+    /// by default `disk`.
     ///
-    /// It is read once. A value that is none of these gives a line on standard error.
+    /// The variable is read once. Another value gives one warning on standard error.
     public static let standard: StorePlacement = {
-        let name = "FAILURE_ARTIFACTS_TEST_STORES"
-        guard let value = ProcessEnvironment.variables[name] else { return .onDisk }
-        if let placement = StorePlacement(rawValue: value) { return placement }
-        StandardError.writeLine(
-            "failure-artifacts: warning: \(name) is '\(value)', which is none of disk, memory and null; the "
-                + "tests' stores are on disk.")
-        return .onDisk
+        var reader = EnvironmentReader(ProcessEnvironment.variables)
+        let placement = reader.value(
+            of: "FAILURE_ARTIFACTS_TEST_STORES", default: StorePlacement.onDisk,
+            or: "one of disk, memory, null", described: \.rawValue
+        ) { StorePlacement(rawValue: $0) }
+        for warning in reader.warnings {
+            StandardError.writeLine("failure-artifacts: warning: \(warning)")
+        }
+        return placement
     }()
 }

@@ -1,6 +1,6 @@
 internal import CFailureArtifactsSQLite
 
-/// A store that a test can have for itself: what the kit needs to know of a SQLite library.
+/// A type of store that the test kit can open, fill and close: the adapter to a SQLite library.
 ///
 /// ```swift
 /// final class Fruits: TestStore {
@@ -13,39 +13,44 @@ internal import CFailureArtifactsSQLite
 /// }
 /// ```
 ///
-/// The kit calls a store on the thread of the test that uses it.
+/// The kit calls a store's methods on the thread of the test that uses the store.
 public protocol TestStore: AnyObject, Sendable {
-    /// Opens the store, which is created where there is none.
+    /// Opens a store, and creates it if it doesn't exist.
     ///
-    /// - Parameter location: Where it is. A store at ``StoreLocation/devNull`` is to run
+    /// - Parameter location: The store's location. A connection to ``StoreLocation/devNull`` must run
     ///   ``StoreLocation/setupAtDevNull`` first.
-    /// - Throws: Why it cannot be opened. The test fails with this reason.
+    /// - Throws: An error if the store cannot be opened; the test fails with it.
     init(at location: StoreLocation) throws
 
-    /// Closes the store; called once by the kit, after the test's teardown.
+    /// Closes the store.
     ///
-    /// - Throws: Why that is impossible, such as a statement that still runs. The test fails with this
-    ///   reason.
+    /// The kit calls this method once, after the test's teardown.
+    ///
+    /// - Throws: An error if the store cannot be closed, such as for a statement that still runs; the test fails with it.
     func close() throws
 
-    /// Lends the connection that writes.
+    /// Lends the connection that writes to a closure.
     ///
-    /// SQL scripts, ``deleteAllRows(keeping:)`` and copies of stores that are not in a file need it; a library
-    /// that has no such thing leaves the default, which throws.
+    /// SQL scripts, ``deleteAllRows(keeping:)``, and copies of stores that aren't files need it. The default
+    /// implementation throws an error, for libraries that cannot lend their connection.
     ///
-    /// - Parameter body: Gets the `sqlite3 *`, which nobody else uses meanwhile and which is in no
-    ///   transaction.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, or that there is no connection to lend.
+    /// - Parameter body: A closure that takes the `sqlite3 *`. Call it outside of a transaction, and let no other code
+    ///   use the connection meanwhile.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: The error that `body` throws, or an error if the store cannot lend its connection.
     func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result
 }
 
 extension TestStore {
-    /// Throws: the store lends no connection.
+    /// Throws an error: by default a store cannot lend its connection.
+    ///
+    /// - Parameter body: A closure that isn't called.
+    /// - Returns: Never.
+    /// - Throws: An error with the reason ``TestStoreError/Reason/noConnection``.
     public func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result {
         throw TestStoreError(
             .noConnection,
-            "\(Self.self) does not lend its connection, which is needed here: implement "
+            "\(Self.self) cannot lend its connection, which is needed here. Implement "
                 + "'withConnection(_:)' of TestStore.")
     }
 }

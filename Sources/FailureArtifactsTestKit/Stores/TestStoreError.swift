@@ -1,61 +1,63 @@
 internal import FailureArtifactsSQLite
 public import Foundation
 
-/// Something the kit was asked for that is impossible, or a test that left something behind.
+/// An error of the test kit, or a report of changes that a test left in a shared store.
 public struct TestStoreError: Error, Equatable, Sendable, CustomStringConvertible, LocalizedError {
-    /// What kind of thing went wrong.
+    /// The kind of an error.
     public enum Reason: Equatable, Sendable {
-        /// SQLite refused; the number is its extended result code (<https://www.sqlite.org/rescode.html>).
+        /// An error of SQLite, with its extended result code (<https://www.sqlite.org/rescode.html>).
         case sqlite(Int32)
-        /// The store lends no connection, see ``TestStore/withConnection(_:)``.
+        /// A store that cannot lend its connection, see ``TestStore/withConnection(_:)``.
         case noConnection
-        /// The store cannot be opened, or its content cannot be put in place.
+        /// A store that cannot be opened, filled, compared or closed.
         case cannotStart
         /// A file or resource that is missing or cannot be read.
         case file
-        /// A bundle that has no such store or state, or that cannot be read.
+        /// A bundle that cannot be read, or that has no such store or state.
         case bundle
-        /// A version that is not in the chain, not reached yet, or out of order.
+        /// A version that isn't in the chain, that isn't reached yet, or that is out of order.
         case version
-        /// Rows that a trigger puts back as often as they are deleted.
+        /// A table that triggers fill again each time its rows are deleted.
         case notEmptied
-        /// A test left rows behind in a shared store, or changed it otherwise.
+        /// A shared store that a test left changed.
         case leak
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     public let reason: Reason
-    /// One or more full sentences.
+    /// The error's message: one or more full sentences.
     public let description: String
 
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - reason: What kind of thing went wrong.
+    ///   - reason: The kind of the error.
     ///   - description: One or more full sentences.
     public init(_ reason: Reason, _ description: String) {
         self.reason = reason
         self.description = description
     }
 
-    /// The description.
+    /// The error's message, for `localizedDescription`.
     public var errorDescription: String? { description }
 
     init(_ error: SQLiteError) {
         self.init(.sqlite(error.code), Self.sentence(error.description))
     }
 
-    /// An error of any kind, with what was attempted as a sentence before it.
+    /// Creates an error from another one, with the failed attempt before its text.
     init(_ reason: Reason, _ attempt: String, because error: any Error) {
         self.init(reason, "\(attempt): \(Self.text(error))")
     }
 
+    /// Returns an error's message, ending in a period.
     static func text(_ error: any Error) -> String {
         if let error = error as? TestStoreError { return error.description }
         let text = String(describing: error)
         return text.hasSuffix(".") ? text : text + "."
     }
 
+    /// Returns a clause as a sentence.
     static func sentence(_ clause: String) -> String {
         clause.prefix(1).uppercased() + clause.dropFirst() + (clause.hasSuffix(".") ? "" : ".")
     }

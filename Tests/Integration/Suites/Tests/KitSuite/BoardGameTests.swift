@@ -114,7 +114,9 @@ final class BoardGameTests: XCTestCase {
     func testTwoVersionsOfOneNameAreAnError() {
         let versions = [StoreVersion<SQLiteTestStore>("App V1", .empty), StoreVersion("App V1", .empty)]
         XCTAssertThrowsError(try withMigrations(of: versions) { _ in }) { error in
-            XCTAssertEqual("\(error)", "Two versions are called 'App V1'.")
+            XCTAssertEqual(
+                "\(error)",
+                "Two versions are called 'App V1'. Give each version of the chain its own name.")
         }
     }
 
@@ -137,7 +139,7 @@ final class BoardGameTests: XCTestCase {
             try stores.start(at: "App V2")
             XCTAssertEqual(
                 message { try stores.start(at: "App V1") },
-                "There is a store at 'App V2' already: a migration starts once.")
+                "There is a store at 'App V2' already: call 'start(at:)' only once.")
             XCTAssertEqual(
                 message { try stores.migrate(to: "App V2") },
                 "'App V2' does not come after 'App V2', the last version.")
@@ -146,7 +148,7 @@ final class BoardGameTests: XCTestCase {
                 "'App V1' does not come after 'App V2', the last version.")
             XCTAssertEqual(
                 message { _ = try stores.difference(to: "App V3") },
-                "There is no store at 'App V3': it was neither started nor migrated to.")
+                "There is no store at 'App V3': call 'start(at:)' or 'migrate(to:)' with it first.")
         }
     }
 }

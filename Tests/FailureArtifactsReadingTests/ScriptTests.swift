@@ -1,10 +1,10 @@
+import FailureArtifactsSQLite
 import FailureArtifactsTestPrograms
 import FailureArtifactsTestStores
 import Foundation
 import Testing
 
 @testable import FailureArtifactsReading
-@testable import FailureArtifactsSQLite
 
 @Suite struct ScriptTests {
     /// The script for A and B as SQLite's own shell reads it, and what it says of itself.
@@ -24,7 +24,7 @@ import Testing
         return try sqlite3Program(store, ".read '\(file)'")
     }
 
-    @Test(arguments: 0..<8) func aScriptTurnsOneIntoTheOther(_ part: UInt64) throws {
+    @Test(arguments: 0..<8) func scriptTurnsOneStoreIntoTheOther(_ part: UInt64) throws {
         for seed in (part * 50)..<(part * 50 + 50) {
             try withTemporaryDirectory { directory in
                 let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["INTEGER", "TEXT"]) func rowsThatSwapUniqueValues(_ type: String) throws {
+    @Test(arguments: ["INTEGER", "TEXT"]) func rowsCanSwapUniqueValues(_ type: String) throws {
         let store = { (rows: String) in
             ["CREATE TABLE t(k \(type) PRIMARY KEY, a UNIQUE, b)", "INSERT INTO t VALUES \(rows)"]
         }
@@ -84,7 +84,7 @@ import Testing
         #expect(!sql.contains("'z'"))
     }
 
-    @Test func onlyTheRowOfThatVeryKeyIsDeleted() throws {
+    @Test func onlyTheRowWithTheExactKeyIsDeleted() throws {
         let store = { (rows: String) in
             [
                 "CREATE TABLE t(k TEXT NOT NULL COLLATE NOCASE, a, PRIMARY KEY (k COLLATE BINARY))",
@@ -96,7 +96,7 @@ import Testing
         #expect(!sql.contains("'a'"))
     }
 
-    @Test func neitherTriggersNorForeignKeysMeddle() throws {
+    @Test func triggersAndForeignKeysDoNotInterfere() throws {
         let store = { (rows: String) in
             [
                 "PRAGMA foreign_keys = 0",
@@ -113,7 +113,7 @@ import Testing
         #expect(!sql.contains("DROP TRIGGER \"other\""))
     }
 
-    @Test func virtualTablesOfSQLite() throws {
+    @Test func virtualTablesOfSQLiteAreCompared() throws {
         let plain = ["CREATE TABLE t(a)"]
         let full = [
             "CREATE VIRTUAL TABLE docs USING fts5(title, body)",
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func aForgedDefinitionIsLeftOut() throws {
+    @Test func forgedDefinitionIsOmitted() throws {
         // SQLite itself reads only the first statement of what a schema holds.
         let forged = [
             "CREATE TABLE t(a)", "CREATE TABLE u(a)", "INSERT INTO u VALUES(1)",
@@ -155,7 +155,7 @@ import Testing
         #expect(!sql.contains("INSERT INTO \"u\""))
     }
 
-    @Test func aModuleThatIsNotSQLitesOwnIsLeftOut() throws {
+    @Test func virtualTableOfAnUnknownModuleIsOmitted() throws {
         let foreign = [
             "CREATE TABLE t(a)", "PRAGMA writable_schema = 1",
             "INSERT INTO sqlite_master VALUES('table', 'x', 'x', 0, 'CREATE VIRTUAL TABLE x USING csv(a)')",
@@ -165,7 +165,7 @@ import Testing
             omissions: ["table x is left out: the module 'csv' is not one of SQLite's own"])
     }
 
-    @Test func nothingToDoIsSaid() throws {
+    @Test func scriptForEqualStoresSaysSo() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
             try makeStore(
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func numbersThatAReaderRoundsAreWrittenAsProducts() throws {
+    @Test func numbersThatAReaderWouldRoundAreWrittenAsProducts() throws {
         var numbers = SeededNumbers(seed: 7)
         var values = [
             Double.leastNonzeroMagnitude, 2.2250738585072014e-308, .greatestFiniteMagnitude, 0.1,

@@ -4,14 +4,14 @@ internal import FailureArtifactsSystem
 internal import Foundation
 
 extension IsolatedStores {
-    /// Runs `body` with two stores as files that can be compared.
+    /// Calls a closure with two stores as files to compare.
     ///
     /// - Parameters:
-    ///   - a: What there was, and its name.
-    ///   - b: What it became, and its name.
-    ///   - body: Gets the files.
-    /// - Returns: What `body` returns.
-    /// - Throws: Why a store in memory cannot be copied, or what `body` throws.
+    ///   - a: The old store and its name.
+    ///   - b: The new store and its name.
+    ///   - body: A closure that takes the files.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: An error if a store in memory cannot be copied, or the error that `body` throws.
     func withFiles<Result>(
         _ a: (name: String, store: Store), _ b: (name: String, store: Store),
         _ body: (StoreComparison.Side, StoreComparison.Side) throws -> Result
@@ -34,7 +34,7 @@ extension IsolatedStores {
         return StoreComparison.Side(path: copy, isPrivate: true)
     }
 
-    /// Copies what is committed in a store into a new file.
+    /// Copies the committed content of a store to a new file.
     func copy(_ store: Store, named name: String, to target: String) throws {
         if case .file(let url) = location(of: name) {
             try DatabaseCopy.copy(file: url.path(percentEncoded: false), toNewFile: target)
@@ -45,7 +45,7 @@ extension IsolatedStores {
 }
 
 extension TestStore {
-    /// Copies what its connection sees into a new file.
+    /// Copies the content that the store's connection sees to a new file.
     func copy(to file: String) throws {
         try withConnection { try DatabaseCopy.copy(connection: $0, toNewFile: file) }
     }

@@ -1,30 +1,30 @@
 internal import CFailureArtifactsSQLite
 
 extension TestStore {
-    /// Deletes all rows of all tables, and has `AUTOINCREMENT` start from 1 again.
+    /// Deletes all rows of all tables, and resets the sequences of `AUTOINCREMENT`.
     ///
-    /// Foreign keys are checked when all is gone, `RESTRICT` included. It is one transaction, or a part of the one
-    /// that is open: it does all of it, or nothing.
+    /// Foreign keys, those with `RESTRICT` included, are checked after all rows are deleted. The deletion is one
+    /// transaction, or a part of the open one: if it fails, no row is deleted.
     ///
-    /// - Parameter kept: Tables that stay as they are.
-    /// - Throws: What SQLite or a trigger has against it, a table that triggers fill again, or that the store
-    ///   lends no connection; a ``TestStoreError``, or what ``withConnection(_:)`` throws.
+    /// - Parameter kept: The names of tables to leave unchanged.
+    /// - Throws: A ``TestStoreError`` if SQLite or a trigger refuses the deletion, if triggers fill a table again, or if
+    ///   the store has no connection to lend; or the error that ``withConnection(_:)`` throws.
     public func deleteAllRows(keeping kept: Set<String> = []) throws {
         try withConnection { handle in
-            try RowRemoval(LentConnection(handle: handle), keeping: kept).run()
+            try RowRemoval(BorrowedConnection(handle: handle), keeping: kept).run()
         }
     }
 }
 
-/// Empties the tables of a database.
+/// The deletion of all rows of a database's tables.
 private struct RowRemoval {
-    let connection: LentConnection
+    let connection: BorrowedConnection
     let tables: [String]
 
-    init(_ connection: LentConnection, keeping kept: Set<String>) throws(TestStoreError) {
+    init(_ connection: BorrowedConnection, keeping kept: Set<String>) throws(TestStoreError) {
         self.connection = connection
         let kept = Set(kept.map { $0.lowercased() })
-        // The shadow tables of a virtual table are its own affair.
+        // A virtual table maintains its shadow tables itself.
         tables = try connection.texts(
             """
             SELECT name FROM pragma_table_list
@@ -38,7 +38,7 @@ private struct RowRemoval {
         let name = "failure_artifacts_delete_all_rows"
         try connection.execute("SAVEPOINT \(name)")
         do throws(TestStoreError) {
-            // Until the end of the transaction. RESTRICT counts as NO ACTION meanwhile.
+            // Until the end of the transaction; meanwhile RESTRICT acts as NO ACTION.
             try connection.execute("PRAGMA defer_foreign_keys = ON")
             try deleteRows()
             try connection.execute("RELEASE \(name)")
@@ -49,7 +49,7 @@ private struct RowRemoval {
     }
 
     private func deleteRows() throws(TestStoreError) {
-        // Triggers may write into a table that was emptied before.
+        // Triggers may write to a table that was emptied before.
         for _ in 0...2 {
             for table in tables { try connection.execute("DELETE FROM \(quoted(table))") }
             if try filledTable() == nil { return try resetSequences() }

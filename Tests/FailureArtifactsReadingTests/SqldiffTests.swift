@@ -1,12 +1,12 @@
+import FailureArtifactsSQLite
 import FailureArtifactsTestPrograms
 import FailureArtifactsTestStores
 import Foundation
 import Testing
 
 @testable import FailureArtifactsReading
-@testable import FailureArtifactsSQLite
 
-/// The rows that differ, against what SQLite's own `sqldiff` finds.
+/// Compares the rows that differ with the output of SQLite's own `sqldiff`.
 @Suite struct SqldiffTests {
     /// Tables that both can compare: `sqldiff` tells neither 1 from 1.0 nor texts that a collation makes one.
     private static let definitions = [
@@ -17,7 +17,7 @@ import Testing
         "(k INTEGER PRIMARY KEY DESC, l, a, b)",
     ]
 
-    @Test(arguments: 0..<6) func theSameRows(_ part: UInt64) throws {
+    @Test(arguments: 0..<6) func differingRowsAreThoseOfSqldiff(_ part: UInt64) throws {
         for seed in (part * 30)..<(part * 30 + 30) {
             var numbers = SeededNumbers(seed: seed)
             func value() -> String {
@@ -56,12 +56,12 @@ import Testing
                 try makeStore(
                     b, (numbers.chance(50) ? creation : creation.reversed().sorted()) + changes)
                 let found = try Self.statements(a, b)
-                let expected = try program("sqldiff", ["--primarykey", a, b])
+                let expected = try runProgram(["sqldiff", "--primarykey", a, b])
                     .split(separator: "\n").map(String.init).sorted()
                 #expect(found.sorted() == expected, "seed \(seed)")
                 let counts = try Self.summary(a, b)
                 #expect(
-                    counts == (try program("sqldiff", ["--primarykey", "--summary", a, b])),
+                    counts == (try runProgram(["sqldiff", "--primarykey", "--summary", a, b])),
                     "seed \(seed)")
             }
         }
@@ -73,7 +73,7 @@ import Testing
             b: StoreComparison.Side(path: b, isPrivate: true))
     }
 
-    /// The rows that differ, as `sqldiff` writes them.
+    /// Returns statements for the rows that differ, as `sqldiff` writes them.
     private static func statements(_ a: String, _ b: String) throws -> [String] {
         let comparison = try comparison(a, b)
         var result: [String] = []
@@ -101,7 +101,7 @@ import Testing
         return result
     }
 
-    /// What `sqldiff --summary` prints.
+    /// Returns the output of `sqldiff --summary`.
     private static func summary(_ a: String, _ b: String) throws -> String {
         let comparison = try comparison(a, b)
         return try comparison.tables().map { table in
@@ -123,19 +123,4 @@ import Testing
         case .blob(let bytes): "x'\(bytes.map { String(format: "%02x", $0) }.joined())'"
         }
     }
-}
-
-/// Runs a program, and returns what it prints.
-func program(_ name: String, _ arguments: [String]) throws -> String {
-    try requirePrograms(of: [name])
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [name] + arguments
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
 }

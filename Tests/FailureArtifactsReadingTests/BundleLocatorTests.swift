@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 @Suite struct BundleLocatorTests {
-    /// Runs `body` in a directory of `one-11111111.zip`, `two-22222222.zip`, both in `outer.zip`, and no bundles.
+    /// Calls a closure with a directory of `one-11111111.zip`, `two-22222222.zip`, both in `outer.zip`, and no bundles.
     private func withFolder(_ body: (String) throws -> Void) throws {
         let folder = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-locator-")
         defer { try? FileSystem.remove(folder) }
@@ -36,7 +36,7 @@ import Testing
         try writer.finish()
     }
 
-    @Test func findings() throws {
+    @Test func bundlesAreFoundInDirectoriesAndZips() throws {
         try withFolder { (folder) throws in
             #expect(
                 try BundleLocator.findings(at: folder + "/in").map(\.location.description)
@@ -59,7 +59,7 @@ import Testing
         ("/in/1111", "/in/one-11111111.zip"), ("/in/one-1", "/in/one-11111111.zip"),
         ("/in/deep", "/in/deep/two-22222222.zip"),
     ])
-    func oneOfSeveral(_ path: String, _ expected: String) throws {
+    func partOfANameFindsOneBundle(_ path: String, _ expected: String) throws {
         try withFolder { (folder) throws in
             #expect(try BundleLocator.single(at: folder + path).description == folder + expected)
         }
@@ -70,14 +70,14 @@ import Testing
         ("/outer.zip/nope", .notFound),
         ("/in/one-11111111.zip/x.zip", .notFound), ("/no/no/no.zip", .notFound), ("/in/3333", .notFound),
     ])
-    func none(_ path: String, _ reason: BundleError.Reason) throws {
+    func pathWithoutABundleIsAnError(_ path: String, _ reason: BundleError.Reason) throws {
         try withFolder { (folder) throws in
             let error = #expect(throws: BundleError.self) { try BundleLocator.single(at: folder + path) }
             #expect(error?.reason == reason)
         }
     }
 
-    @Test func ambiguity() throws {
+    @Test func severalBundlesAreAmbiguous() throws {
         try withFolder { (folder) throws in
             let error = #expect(throws: BundleError.self) {
                 try BundleLocator.single(at: folder + "/outer.zip/.zip")
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func directoriesThatGoInCircles() throws {
+    @Test func directoriesThatContainThemselvesEnd() throws {
         try withFolder { (folder) throws in
             #expect(symlink(folder + "/in", folder + "/in/deep/again") == 0)
             #expect(try BundleLocator.findings(at: folder + "/in").count == 2)

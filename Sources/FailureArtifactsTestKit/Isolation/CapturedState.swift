@@ -7,15 +7,17 @@ public import Foundation
 
 /// A state of a captured store: the one at the failure, or one of its history.
 public enum CapturedState: Hashable, Sendable {
-    /// What the failing test saw, with what it had not committed.
+    /// The state that the failing test saw, with its uncommitted changes.
     case failure
-    /// What was committed after so many transactions of the store's history: 0 is the state before the first,
-    /// and negative numbers count from the end: -1 is the last one, -2 that of a transaction earlier.
+    /// The committed state after a number of transactions of the store's history.
+    ///
+    /// 0 is the state before the first transaction. Negative numbers count from the end: -1 is the last state, -2 the
+    /// state one transaction earlier.
     case commit(Int)
 }
 
 extension StoreContent {
-    /// What a store held when it was captured.
+    /// Returns the content of a captured store.
     ///
     /// ```swift
     /// override var content: StoreContent<SQLiteTestStore> {
@@ -24,10 +26,11 @@ extension StoreContent {
     /// ```
     ///
     /// - Parameters:
-    ///   - bundle: A bundle, or a directory or zip that holds exactly one.
-    ///   - store: The store's name in it; nil for the first.
-    ///   - state: The state.
-    /// - Returns: The content. Where there is no such store or state, the test fails that starts with it.
+    ///   - bundle: A bundle, or a directory or zip that contains exactly one.
+    ///   - store: The store's name in the bundle; nil for the first store.
+    ///   - state: The state to restore; by default the state at the failure.
+    /// - Returns: The content. The bundle is read when a store is opened with the content; a bundle, store or state
+    ///   that doesn't exist is an error then.
     public static func restored(
         from bundle: URL, store: String? = nil, at state: CapturedState = .failure
     ) -> StoreContent {
@@ -43,17 +46,17 @@ extension StoreContent {
 }
 
 extension TestStore {
-    /// Opens a copy of a captured store, for the rest of the running test.
+    /// Opens a copy of a captured store for the rest of the running test.
     ///
-    /// The copy is in a new directory. It is closed and removed when the test has ended, or, where no test is
-    /// known, at the end of the process; it need not be closed before.
+    /// The copy is in a new directory. It is closed and removed after the test's end, or at the end of the process if
+    /// no test is known to run. The test need not close it.
     ///
     /// - Parameters:
-    ///   - bundle: A bundle, or a directory or zip that holds exactly one.
-    ///   - store: The store's name in it; nil for the first.
-    ///   - state: The state.
-    /// - Returns: The store.
-    /// - Throws: A ``TestStoreError``: that there is no such store or state, or why it cannot be opened.
+    ///   - bundle: A bundle, or a directory or zip that contains exactly one.
+    ///   - store: The store's name in the bundle; nil for the first store.
+    ///   - state: The state to restore; by default the state at the failure.
+    /// - Returns: The open store.
+    /// - Throws: A ``TestStoreError`` if there is no such bundle, store or state, or if the copy cannot be opened.
     public static func restored(
         from bundle: URL, store: String? = nil, at state: CapturedState = .failure
     ) throws(TestStoreError) -> Self {
@@ -70,7 +73,7 @@ extension TestStore {
     }
 }
 
-/// Stores in bundles.
+/// Extraction of stores from bundles.
 private enum CapturedStore {
     static func extract(
         _ name: String?, at state: CapturedState, of path: String, to target: String
@@ -85,7 +88,7 @@ private enum CapturedStore {
         case .commit(let number):
             let history = try bundle.extractHistory(of: choice, below: scratch)
             guard let reference = CommitReference(String(number)) else {
-                throw TestStoreError(.bundle, "\(number) is no commit.")
+                throw TestStoreError(.bundle, "\(number) is not the number of a state.")
             }
             _ = try history.rebuild(history.state(of: reference), to: target)
         }

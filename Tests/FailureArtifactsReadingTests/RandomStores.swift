@@ -1,9 +1,9 @@
 import CFailureArtifactsSQLite
-import FailureArtifactsTestStores
+import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
-/// Numbers that a seed repeats (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
+/// A generator whose numbers depend on its seed alone (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -149,14 +149,14 @@ struct RandomStores {
 
 /// Makes a database with statements of which some may fail.
 func makeStore(_ path: String, _ statements: [String]) throws {
-    let handle = try ApplicationHandle(path)
-    try handle.run("PRAGMA synchronous = 0; PRAGMA journal_mode = memory")
-    for statement in statements { sqlite3_exec(handle.handle, statement, nil, nil, nil) }
+    let database = try Database(path)
+    try database.execute("PRAGMA synchronous = 0; PRAGMA journal_mode = memory")
+    for statement in statements { try? database.execute(statement) }
 }
 
 /// Everything in a store that a change can concern, in an order that does not depend on history.
 func contents(ofStore path: String) throws -> [String] {
-    let store = try ApplicationHandle(path)
+    let store = try Database(path)
     func rows(_ sql: String) throws -> [String] {
         var statement: OpaquePointer?
         try #require(sqlite3_prepare_v2(store.handle, sql, -1, &statement, nil) == SQLITE_OK, "\(sql)")
@@ -185,14 +185,14 @@ func contents(ofStore path: String) throws -> [String] {
     result += try rows(
         "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql NOT NULL "
             + "AND name <> 'sqlite_sequence' ORDER BY 1, 2")
-    let names = try ApplicationHandle(path).value(
-        "SELECT coalesce(group_concat(name, ' '), '') FROM (SELECT name FROM sqlite_master "
-            + "WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name)")
-    for name in names.split(separator: " ") {
-        // Rowids that nobody can see but by asking for them are no content where there is another key.
-        let isKeyless = try store.value(
-            "SELECT count(*) FROM pragma_table_info('\(name)') WHERE pk OR name = 'rowid'")
-        let columns = isKeyless == "0" ? "rowid, *" : "*"
+    let names = try store.texts(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+    )
+    for name in names {
+        // Beside another key, rowids are only visible to queries that name them, and are not compared.
+        let keys = try store.texts(
+            "SELECT name FROM pragma_table_info('\(name)') WHERE pk OR name = 'rowid'")
+        let columns = keys.isEmpty ? "rowid, *" : "*"
         result += try rows("SELECT '\(name)', \(name == "sqlite_sequence" ? "*" : columns) FROM \(name)")
             .sorted()
     }

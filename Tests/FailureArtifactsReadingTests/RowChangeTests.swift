@@ -1,11 +1,11 @@
-import CFailureArtifactsSQLite
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import FailureArtifactsTestStores
+import FailureArtifactsTestSupport
 import Foundation
 import Testing
-
-@testable import FailureArtifactsSQLite
 
 @Suite struct RowChangeTests {
     /// Runs `body` with the comparison of two stores that statements make.
@@ -71,7 +71,7 @@ import Testing
         ("'a' || char(0) || 'b'", "'a' || char(0) || 'c'", "'a<0>b'→'a<0>c'"), ("''", "X''", "''→x[]"),
         ("'a'", "'A'", "'a'→'A'"), ("'a'", "'a '", "'a'→'a '"),
     ])
-    func valuesThatOnlyLookAlike(_ old: String, _ new: String, _ expected: String) throws {
+    func valuesThatOnlyLookAlikeDiffer(_ old: String, _ new: String, _ expected: String) throws {
         for definition in [
             "(k INTEGER PRIMARY KEY, a COLLATE NOCASE)",
             "(k PRIMARY KEY, a COLLATE RTRIM) WITHOUT ROWID",
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func aKeyMayBeWrittenOtherwise() throws {
+    @Test func keysThatACollationFoldsMatch() throws {
         #expect(
             try rows(
                 [
@@ -100,7 +100,7 @@ import Testing
                 == ["~k='a' k:'a'→'A'", "~k='b' k:'b'→'B'"])
     }
 
-    @Test func aKeyMayHaveAnotherCollationThanItsColumn() throws {
+    @Test func keyMayHaveAnotherCollationThanItsColumn() throws {
         for suffix in ["", " WITHOUT ROWID"] {
             let binary = { (value: String) in
                 [
@@ -119,14 +119,14 @@ import Testing
         }
     }
 
-    @Test func aKeyThatHoldsNullIsNone() throws {
+    @Test func keyWithNullIdentifiesNoRow() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(k TEXT PRIMARY KEY, a)", "INSERT INTO t VALUES(NULL, \(value)), (NULL, 2)"]
         }
         #expect(try rows(store("1"), store("3")) == ["~rowid=1 a:1→3"])
     }
 
-    @Test func aColumnMayTakeTheRowidsName() throws {
+    @Test func columnMayHaveTheNameOfTheRowid() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(rowid, a)", "INSERT INTO t VALUES('x', \(value)), ('x', 2)"]
         }
@@ -136,7 +136,7 @@ import Testing
         #expect(said.count == 1 && said[0].hasPrefix("t: its rows cannot be told apart"))
     }
 
-    @Test func tablesThatDifferAreComparedByWhatTheyShare() throws {
+    @Test func tablesThatDifferAreComparedByCommonColumns() throws {
         #expect(
             try rows(
                 [
@@ -176,7 +176,7 @@ import Testing
         #expect(error?.message.contains("same text encoding") == true)
     }
 
-    @Test func onlySoMuchOfAValueIsCopied() throws {
+    @Test func valuesAreCopiedUpToALimit() throws {
         let store = { (value: String) in
             ["CREATE TABLE t(a)", "INSERT INTO t VALUES(\(value))"] as [String]
         }
@@ -224,7 +224,7 @@ import Testing
         #expect(try rows(store("1"), store("2")) == ["~k=1 a:1→2 s:2→4 v:3→6"])
     }
 
-    @Test func whatAnApplicationBringsAlongIsNotNeeded() throws {
+    @Test func collationsAndFunctionsOfApplicationsAreNotNeeded() throws {
         // A collation and a function that SQLite does not know, as the file of another program has them.
         func foreign(_ definition: String) -> [String] {
             [
@@ -249,7 +249,7 @@ import Testing
             ).isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(2))) func viewsThatTakeForEverAreNotLookedAt() throws {
+    @Test(.timeLimit(.minutes(2))) func viewsAreNotCompiled() throws {
         // Compiling the last one would take 2^60 steps.
         let views =
             ["CREATE TABLE t(a)", "CREATE VIEW v0 AS SELECT a FROM t"]
@@ -259,7 +259,7 @@ import Testing
         #expect(try rows(views, views + ["INSERT INTO t VALUES(1)"]) == ["+rowid=1 "])
     }
 
-    @Test func aTableMayBeWide() throws {
+    @Test func wideTablesAreComparedUpToALimit() throws {
         func store(columns: Int, _ value: String) -> [String] {
             let names = (1...columns).map { "c\($0)" }
             let values = names.map { $0 == "c\(columns)" ? value : "1" }
@@ -309,7 +309,7 @@ import Testing
         }
     }
 
-    @Test func aDeadlineEndsTheComparison() throws {
+    @Test func deadlineEndsTheComparison() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
             try makeStore(
@@ -328,12 +328,12 @@ import Testing
         }
     }
 
-    @Test func aStoreInUseIsReadWithItsWAL() throws {
+    @Test func storeInUseIsReadWithItsWAL() throws {
         try withTemporaryDirectory { directory in
             let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
             try makeStore(a, ["CREATE TABLE t(a)"])
-            let writer = try ApplicationHandle(b)
-            try writer.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)")
+            let writer = try Database(b)
+            try writer.execute("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)")
             let side = try #require(try StoreComparison.Side(ofFile: b))
             #expect(!side.isPrivate)
             let comparison = try StoreComparison(
@@ -341,16 +341,16 @@ import Testing
             let table = try #require(try comparison.tables().first)
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
             // One state, whatever is written meanwhile.
-            try writer.run("INSERT INTO t VALUES(2)")
+            try writer.execute("INSERT INTO t VALUES(2)")
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
         }
     }
 
-    @Test func aClosedStoreInWALModeIsLeftAlone() throws {
+    @Test func closedStoreInWALModeStaysUnchanged() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
-            let store = try ApplicationHandle(path)
-            try store.run("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
+            let store = try Database(path)
+            try store.execute("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
             store.close()
             let side = try #require(try StoreComparison.Side(ofFile: path))
             #expect(try StoreComparison(a: side, b: side).schemaChanges().isEmpty)

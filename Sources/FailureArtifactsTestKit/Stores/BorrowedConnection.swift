@@ -1,7 +1,7 @@
 internal import CFailureArtifactsSQLite
 
-/// What the kit does with a connection that a store lends: it is a client like any other.
-struct LentConnection {
+/// A connection borrowed from a store, used as any client uses it.
+struct BorrowedConnection {
     let handle: OpaquePointer
 
     /// Runs one or more statements and drops their rows.
@@ -13,9 +13,9 @@ struct LentConnection {
     ///
     /// - Parameters:
     ///   - sql: The statement.
-    ///   - arguments: The values of its parameters, in order.
-    /// - Returns: Its rows.
-    /// - Throws: Why SQLite does not compile or run it.
+    ///   - arguments: The values of the statement's parameters, in order.
+    /// - Returns: The statement's rows.
+    /// - Throws: An error if SQLite cannot compile or run the statement, or if the number of arguments is wrong.
     func rows(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [[SQLiteValue]] {
         var statement: OpaquePointer?
         guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { throw error(sql) }
@@ -24,7 +24,8 @@ struct LentConnection {
         guard arguments.count == expected else {
             throw TestStoreError(
                 .sqlite(SQLITE_RANGE),
-                "'\(sql)' has \(expected) parameters, and was given \(arguments.count) values.")
+                "The number of values for the parameters of '\(sql)' is \(arguments.count) instead of \(expected)."
+            )
         }
         for (index, argument) in arguments.enumerated() {
             guard argument.bind(to: statement, Int32(index + 1)) == SQLITE_OK else { throw error(sql) }
@@ -40,7 +41,7 @@ struct LentConnection {
         }
     }
 
-    /// The texts in the first column.
+    /// Returns the texts in the first column.
     func texts(_ sql: String, _ arguments: [SQLiteValue] = []) throws(TestStoreError) -> [String] {
         try rows(sql, arguments).compactMap { row in
             if case .text(let text)? = row.first { return text }
@@ -48,7 +49,7 @@ struct LentConnection {
         }
     }
 
-    /// The integer of the first row, 0 where there is none.
+    /// Returns the integer in the first row and column; 0 without one.
     func integer(_ sql: String) throws(TestStoreError) -> Int64 {
         if case .integer(let number)? = try rows(sql).first?.first { return number }
         return 0
@@ -62,9 +63,9 @@ struct LentConnection {
     }
 }
 
-/// A name as SQL has it.
+/// Returns a name as a quoted identifier of SQL.
 func quoted(_ name: String) -> String {
-    // By scalars: to a String, a quote with a combining mark is another character.
+    // By scalars: in a String, a quote and a combining mark after it are one character.
     var result = "\""
     for scalar in name.unicodeScalars {
         if scalar == "\"" { result.unicodeScalars.append(scalar) }

@@ -1,0 +1,168 @@
+package import FailureArtifactsBundle
+import FailureArtifactsCapture
+import FailureArtifactsReading
+import FailureArtifactsSystem
+import Foundation
+
+/// A run of some tests of this test bundle in a child process that captures failures.
+///
+/// In this process capturing is off, although the adapters are linked. The tests that fail on purpose run in a child
+/// only: ``isChild`` is false elsewhere, and they do nothing.
+package final class ChildTestRun {
+    /// The tests to run.
+    package enum Selection {
+        /// Tests of XCTest: `Module.Class`, or `Module.Class/method`.
+        case xctest(String)
+        /// Tests of Swift Testing whose identifiers a regular expression matches, and further options.
+        case swiftTesting(String, options: [String] = [])
+
+        fileprivate var arguments: [String] {
+            switch self {
+            case .xctest(let name): [name]
+            case .swiftTesting(let filter, let options):
+                ["--testing-library", "swift-testing", "--filter", filter] + options
+            }
+        }
+    }
+
+    private static let childVariable = "FAILURE_ARTIFACTS_UNIT_TESTS_CHILD"
+
+    /// True in a child process.
+    package static let isChild = ProcessEnvironment.variables[childVariable] != nil
+
+    /// True if the test bundle is a program that runs by itself, which isn't so on Apple platforms.
+    package static var isPossible: Bool {
+        #if os(Linux)
+        return true
+        #else
+        return false
+        #endif
+    }
+
+    /// The exit status, or the number of the signal that ended the process.
+    package let status: Int32
+    /// True if a signal ended the process.
+    package let wasKilled: Bool
+    /// Standard output and standard error.
+    package let output: String
+    /// The working directory, removed with this object.
+    package let directory: String
+
+    private init(_ process: Process, _ output: String, _ directory: String) {
+        status = process.terminationStatus
+        wasKilled = process.terminationReason == .uncaughtSignal
+        self.output = output
+        self.directory = directory
+    }
+
+    deinit { try? FileSystem.remove(directory) }
+
+    /// Runs tests in a child process and waits for its end.
+    ///
+    /// - Parameters:
+    ///   - selection: The tests.
+    ///   - variables: Environment variables for the child; its environment is otherwise empty but for the search paths.
+    /// - Returns: The finished run. Bundles are in `failure-artifacts` in its directory, unless a variable names another
+    ///   directory.
+    /// - Throws: An error if the process cannot be started.
+    package static func run(
+        _ selection: Selection, _ variables: [String: String] = [:]
+    ) throws -> ChildTestRun {
+        let directory = try FileSystem.createUniqueDirectory(
+            in: FileManager.default.temporaryDirectory.path, prefix: "child tests ")
+        let scratch = Path.join(directory, "tmp")
+        try FileSystem.createDirectory(scratch)
+        let process = Process()
+        process.executableURL = URL(
+            filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+        process.arguments = selection.arguments
+        process.currentDirectoryURL = URL(filePath: directory)
+        process.environment = ProcessEnvironment.variables
+            .filter { ["PATH", "HOME", "LD_LIBRARY_PATH"].contains($0.key) }
+            .merging([
+                "TMPDIR": scratch, "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS": "first-failure",
+                childVariable: "1",
+            ]) { $1 }
+            .merging(variables) { $1 }
+        let pipe = Pipe()
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let data = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return ChildTestRun(process, String(decoding: data, as: UTF8.self), directory)
+    }
+
+    /// The number of tests that were run, as both frameworks print it; nil if there is no such line.
+    package var testCount: Int? {
+        let lines = output.matches(of: /(?:Executed|Test run with) (\d+) tests?/)
+        return lines.last.flatMap { Int($0.output.1) }
+    }
+
+    /// The names of the stores and directories that the tests have left in the temporary directory.
+    package var leftovers: [String] {
+        get throws { try FileSystem.contents(ofDirectory: Path.join(directory, "tmp")) }
+    }
+
+    /// Returns the bundles in a directory, sorted by their paths.
+    ///
+    /// - Parameter name: The directory's name in the working directory.
+    /// - Returns: The bundles; nil if there is no such directory.
+    /// - Throws: An error if a bundle cannot be read.
+    package func bundles(in name: String = "failure-artifacts") throws -> [CapturedBundle]? {
+        let artifacts = Path.join(directory, name)
+        guard try FileSystem.status(of: artifacts) != nil else { return nil }
+        return try BundleLocator.findings(at: artifacts).map { finding in
+            CapturedBundle(
+                path: finding.location.path,
+                reader: try BundleReader(finding.location, scratchDirectory: directory),
+                of: self)
+        }
+    }
+}
+
+/// A bundle that a child process left.
+package struct CapturedBundle {
+    package let path: String
+    private let reader: BundleReader
+    /// The run, whose directory exists as long as this object.
+    private let run: ChildTestRun
+
+    fileprivate init(path: String, reader: BundleReader, of run: ChildTestRun) {
+        self.path = path
+        self.reader = reader
+        self.run = run
+    }
+
+    package var metadata: BundleMetadata { reader.metadata }
+
+    /// The failures' messages.
+    package var messages: [String] { metadata.failures.map(\.message) }
+
+    /// Returns the first column of a query's result.
+    ///
+    /// - Parameters:
+    ///   - sql: The query.
+    ///   - store: The store's name in the bundle; nil for the first one.
+    /// - Returns: The texts; a NULL is `NULL`.
+    /// - Throws: An error if there is no such store, or if SQLite refuses the query.
+    package func texts(_ sql: String, in store: String? = nil) throws -> [String] {
+        let path = try reader.extract(reader.store(named: store), below: run.directory)
+        return try Database(path).texts(sql)
+    }
+
+    /// Returns the content of an entry.
+    package func content(ofEntry name: String) throws -> [UInt8] {
+        let path = Path.join(
+            try FileSystem.createUniqueDirectory(in: run.directory, prefix: "entry-"), "entry")
+        try reader.extract(entryNamed: name, toNewFile: path)
+        return try FileSystem.contents(ofFile: path)
+    }
+}
+
+/// Reads the configuration while the environment turns capturing off; called by C at process start.
+@_cdecl("failure_artifacts_tests_configure")
+func configureAtProcessStart() {
+    _ = CaptureConfiguration.environment
+}

@@ -1,0 +1,118 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsTestSupport
+import FailureArtifactsTesting
+import Testing
+
+/// Tests of Swift Testing in child processes, and the bundles that they leave.
+@Suite(.enabled(if: ChildTestRun.isPossible)) struct FailureArtifactsTraitTests {
+    private let fruits = "SELECT name FROM fruit ORDER BY rowid"
+
+    /// Runs tests whose identifiers begin with a text.
+    private func run(
+        _ name: String, options: [String] = [], _ variables: [String: String] = [:]
+    ) throws -> ChildTestRun {
+        try ChildTestRun.run(
+            .swiftTesting("^FailureArtifactsTestingTests\\.\(name)", options: options), variables)
+    }
+
+    /// Runs a failing test and returns its bundle.
+    private func failing(_ name: String) throws -> CapturedBundle {
+        let child = try run(name)
+        #expect(child.status == 1, "\(child.output)")
+        let bundles = try #require(try child.bundles(), "\(child.output)")
+        try #require(bundles.count == 1, "\(child.output)")
+        return bundles[0]
+    }
+
+    @Test func failedExpectationLeavesTheStoreAsItWasThen() throws {
+        let bundle = try failing("FailingFixtures/expectation\\(")
+        let test = bundle.metadata.test
+        #expect(
+            (test.framework, test.suite, test.name) == (
+                "Swift Testing", "FailingFixtures", "expectation"
+            ))
+        #expect(test.arguments == nil)
+        let failure = try #require(bundle.metadata.failures.first)
+        #expect(failure.message == "Expectation failed: Bool(false)\na comment")
+        #expect(failure.kind == .assertion)
+        #expect(failure.file?.hasSuffix("Fixtures.swift") == true)
+        #expect(try bundle.texts(fruits, in: "larder") == ["apple"])
+    }
+
+    @Test func failedRequirementIsOneFailure() throws {
+        let bundle = try failing("FailingFixtures/requirement\\(")
+        #expect(bundle.messages == ["Expectation failed: Bool(false)"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func thrownErrorLeavesABundle() throws {
+        let bundle = try failing("FailingFixtures/thrownError\\(")
+        #expect(bundle.messages == ["Caught error: the fruit is rotten"])
+        #expect(bundle.metadata.failures.map(\.kind) == [.error])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func eachFailingCaseLeavesABundleWithItsArguments() throws {
+        let bundle = try failing("FailingFixtures/parameterized\\(")
+        #expect(bundle.metadata.test.name == "parameterized(number:in:)")
+        #expect(bundle.metadata.test.arguments == ["2", "a basket of 0"])
+        #expect(try bundle.texts(fruits) == ["2"])
+    }
+
+    @Test func traitGivenSeveralTimesLeavesOneBundle() throws {
+        let bundle = try failing("FailingFixtures/Nested/")
+        #expect(bundle.metadata.test.suite == "FailingFixtures.Nested")
+        #expect(bundle.messages == ["Issue recorded: once"])
+    }
+
+    @Test func traitOfATestCoversThatTestOnly() throws {
+        let bundle = try failing("PartlyCoveredFixtures/")
+        #expect(bundle.metadata.test.name == "covered")
+        #expect(bundle.metadata.stores.map(\.name) == ["larder"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func suiteOfATestInNoSuiteIsItsModule() throws {
+        let bundle = try failing("fixtureInNoSuite\\(")
+        #expect(bundle.metadata.test.suite == "FailureArtifactsTestingTests")
+        #expect(bundle.metadata.test.name == "fixtureInNoSuite")
+    }
+
+    @Test func testsThatDoNotFailLeaveNothing() throws {
+        let child = try run("QuietFixtures/")
+        #expect(child.status == 0 && child.testCount == 7, "\(child.output)")
+        #expect(try child.bundles() == nil, "\(child.output)")
+        #expect(!child.output.contains("failure-artifacts: "))
+    }
+
+    @Test func capturingCanBeOff() throws {
+        let child = try run("FailingFixtures/expectation\\(", ["FAILURE_ARTIFACTS": "off"])
+        #expect(child.status == 1 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+    }
+
+    @Test func bundleIsAttachedIfTheRunKeepsAttachments() throws {
+        let attachments = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "attachments ")
+        defer { try? FileSystem.remove(attachments) }
+        let child = try run(
+            "FailingFixtures/expectation\\(", options: ["--attachments-path", attachments])
+        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
+        let name = Path.name(of: bundle.path)
+        #expect(try FileSystem.contents(ofDirectory: attachments) == [name])
+        #expect(
+            try FileSystem.contents(ofFile: Path.join(attachments, name))
+                == FileSystem.contents(ofFile: bundle.path))
+    }
+
+    @Test func listingTestsPrintsAndWritesNothingElse() throws {
+        let child = try ChildTestRun.run(.swiftTesting("FailingFixtures/", options: ["--list-tests"]))
+        #expect(child.status == 0 && child.output.contains("FailingFixtures/expectation()"))
+        #expect(!child.output.contains("failure-artifacts: "))
+        #expect(try child.bundles() == nil)
+    }
+
+    @Test func traitAppliesToNestedSuites() {
+        #expect(FailureArtifactsTrait.failureArtifacts.isRecursive)
+    }
+}

@@ -1,0 +1,133 @@
+import FailureArtifactsBundle
+import FailureArtifactsTestSupport
+import Testing
+
+/// Tests of XCTest in child processes, and the bundles that they leave.
+@Suite(.enabled(if: ChildTestRun.isPossible)) struct FailureObserverTests {
+    private let fruits = "SELECT name FROM fruit ORDER BY rowid"
+
+    private func run(_ name: String, _ variables: [String: String] = [:]) throws -> ChildTestRun {
+        try ChildTestRun.run(.xctest("FailureArtifactsTests.\(name)"), variables)
+    }
+
+    /// Runs a failing test and returns its bundle.
+    private func failing(_ name: String, _ variables: [String: String] = [:]) throws -> CapturedBundle {
+        let child = try run(name, variables)
+        #expect(child.status == 1, "\(child.output)")
+        let bundles = try #require(try child.bundles(), "\(child.output)")
+        try #require(bundles.count == 1, "\(child.output)")
+        return bundles[0]
+    }
+
+    @Test func failedAssertionLeavesTheStoreAsItWasThen() throws {
+        let child = try run("OutcomeTests/testFails")
+        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
+        let test = bundle.metadata.test
+        #expect((test.framework, test.suite, test.name) == ("XCTest", "OutcomeTests", "testFails"))
+        let failure = try #require(bundle.metadata.failures.first)
+        #expect(failure.message.contains(#"("["apple"]") is not equal to ("["pear"]")"#))
+        #expect(failure.kind == .assertion)
+        #expect(failure.file?.hasSuffix("Fixtures.swift") == true)
+        #expect(try bundle.texts(fruits, in: "larder") == ["apple"])
+        #expect(child.output.contains(bundle.path.split(separator: "/").last ?? "?"))
+    }
+
+    @Test func thrownErrorLeavesABundleWithoutALocation() throws {
+        let bundle = try failing("OutcomeTests/testThrows")
+        let failure = try #require(bundle.metadata.failures.first)
+        #expect(failure.message.contains("the fruit is rotten"))
+        #expect(failure.kind == .error)
+        #expect(failure.file == nil && failure.line == nil)
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func asynchronousTestLeavesABundle() throws {
+        let bundle = try failing("OutcomeTests/testFailsAsynchronously")
+        #expect(bundle.metadata.failures.map(\.kind) == [.assertion])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func severalFailuresLeaveOneBundle() throws {
+        let bundle = try failing("OutcomeTests/testFailsTwice")
+        #expect(bundle.metadata.failures.count == 2)
+        #expect(bundle.metadata.snapshots ?? [] == [])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test(arguments: ["testPasses", "testIsSkipped"]) func successLeavesNothing(_ name: String) throws {
+        let child = try run("OutcomeTests/\(name)")
+        #expect(child.status == 0 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+        #expect(!child.output.contains("failure-artifacts: "))
+    }
+
+    @Test func capturingCanBeOff() throws {
+        let child = try run("OutcomeTests/testFails", ["FAILURE_ARTIFACTS": "off"])
+        #expect(child.status == 1 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+    }
+
+    @Test func failuresInSetUpLeaveBundles() throws {
+        let thrown = try failing("SetUpTests")
+        #expect(thrown.metadata.failures.map(\.kind) == [.error])
+        #expect(try thrown.texts(fruits) == ["apple"])
+        let asynchronous = try failing("AsynchronousSetUpTests")
+        #expect(asynchronous.messages == ["failed - in setUp"])
+        #expect(try asynchronous.texts(fruits) == ["apple"])
+    }
+
+    @Test func failureInTearDownLeavesABundle() throws {
+        let bundle = try failing("TearDownTests")
+        #expect(bundle.messages == ["failed - in tearDown"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func passingTestIsCapturedAfterItsTeardownBlocks() throws {
+        let child = try run("TeardownBlockTests", ["FAILURE_ARTIFACTS_PASSING": "always"])
+        #expect(child.status == 0, "\(child.output)")
+        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
+        #expect(bundle.metadata.outcome == .passed)
+        #expect(try bundle.texts(fruits) == ["apple", "pear"])
+    }
+
+    @Test func bundleIsWrittenBeforeXCTestEndsTheProcess() throws {
+        let child = try run("EndingTests")
+        #expect(child.wasKilled, "\(child.output)")
+        let bundle = try #require(try child.bundles()?.first, "\(child.output)")
+        #expect(bundle.messages == ["failed - the end"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func installedConfigurationReplacesTheEnvironment() throws {
+        for mode in ["first-failure", "off"] {
+            let child = try run("InstallationTests", ["FAILURE_ARTIFACTS": mode])
+            #expect(try child.bundles() == nil)
+            let bundles = try #require(try child.bundles(in: "elsewhere"), "\(child.output)")
+            #expect(bundles.count == 1)
+            #expect(bundles[0].messages == ["failed - first", "failed - second"])
+            #expect(try bundles[0].texts(fruits) == ["apple"])
+            #expect(try bundles[0].texts(fruits, in: "failure-2/larder") == ["apple", "plum"])
+        }
+    }
+
+    @Test func observerCanBeTurnedOff() throws {
+        let child = try run("TurnedOffTests")
+        #expect(child.status == 1 && child.testCount == 1, "\(child.output)")
+        #expect(try child.bundles() == nil)
+    }
+
+    @Test func observerCanBeInstalledWhileATestRuns() throws {
+        let bundle = try failing("LateInstallationTests", ["FAILURE_ARTIFACTS": "off"])
+        #expect(bundle.metadata.test.name == "testFails")
+        #expect(bundle.messages == ["failed - installed in setUp"])
+        #expect(try bundle.texts(fruits) == ["apple"])
+    }
+
+    @Test func listingTestsPrintsAndWritesNothingElse() throws {
+        let child = try ChildTestRun.run(.xctest("--list-tests"))
+        #expect(
+            child.status == 0 && child.output.contains("FailureArtifactsTests.OutcomeTests/testFails"))
+        #expect(!child.output.contains("failure-artifacts: "))
+        #expect(try child.bundles() == nil)
+    }
+}

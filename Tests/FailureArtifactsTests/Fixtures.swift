@@ -1,0 +1,176 @@
+import FailureArtifacts
+import FailureArtifactsTestSupport
+import Foundation
+import XCTest
+
+/// A base class for tests that fail on purpose; they run in a `ChildTestRun` only.
+class ChildTestCase: XCTestCase {
+    override func invokeTest() {
+        if ChildTestRun.isChild { super.invokeTest() }
+    }
+}
+
+/// Opens a store in the temporary directory with one row for each name.
+func openStore(_ name: String, _ rows: String...) throws -> Database {
+    let file = FileManager.default.temporaryDirectory.appending(
+        path: "\(name)-\(UUID().uuidString).sqlite")
+    let store = try Database(file.path)
+    CurrentTest.register(storeAt: file, named: name)
+    try store.execute("CREATE TABLE fruit (name TEXT)")
+    for row in rows { try store.execute("INSERT INTO fruit VALUES ('\(row)')") }
+    return store
+}
+
+struct Rotten: Error, CustomStringConvertible {
+    var description: String { "the fruit is rotten" }
+}
+
+final class OutcomeTests: ChildTestCase {
+    func testFails() throws {
+        let store = try openStore("larder", "apple")
+        XCTAssertEqual(try store.texts("SELECT name FROM fruit"), ["pear"])
+        try store.execute("INSERT INTO fruit VALUES ('plum')")
+    }
+
+    func testThrows() throws {
+        let store = try openStore("larder", "apple")
+        defer { store.close() }
+        throw Rotten()
+    }
+
+    func testFailsAsynchronously() async throws {
+        let store = try openStore("larder", "apple")
+        await Task.yield()
+        XCTFail("after a suspension")
+        try store.execute("INSERT INTO fruit VALUES ('plum')")
+    }
+
+    func testFailsTwice() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("first")
+        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        XCTFail("second")
+    }
+
+    func testPasses() throws {
+        _ = try openStore("larder", "apple")
+    }
+
+    func testIsSkipped() throws {
+        _ = try openStore("larder", "apple")
+        throw XCTSkip("not today")
+    }
+}
+
+final class SetUpTests: ChildTestCase {
+    private var store: Database?
+
+    override func setUpWithError() throws {
+        store = try openStore("larder", "apple")
+        throw Rotten()
+    }
+
+    func testDoesNotRun() { XCTFail("the test must not run") }
+}
+
+final class AsynchronousSetUpTests: ChildTestCase {
+    private var store: Database?
+
+    override func setUp() async throws {
+        store = try openStore("larder", "apple")
+        await Task.yield()
+        XCTFail("in setUp")
+    }
+
+    func testRuns() throws { try store?.execute("INSERT INTO fruit VALUES ('plum')") }
+}
+
+final class TearDownTests: ChildTestCase {
+    private var store: Database?
+
+    override func tearDown() async throws {
+        store = try openStore("larder", "apple")
+        XCTFail("in tearDown")
+    }
+
+    func testPasses() {}
+}
+
+/// Its stores change in a teardown block, and again in `tearDown()`.
+final class TeardownBlockTests: ChildTestCase {
+    nonisolated(unsafe) private var store: Database?
+
+    override func tearDownWithError() throws { try store?.execute("INSERT INTO fruit VALUES ('plum')") }
+
+    func testPasses() throws {
+        let store = try openStore("larder", "apple")
+        self.store = store
+        addTeardownBlock { try? store.execute("INSERT INTO fruit VALUES ('pear')") }
+    }
+}
+
+#if os(Linux)
+final class EndingTests: ChildTestCase {
+    override var continueAfterFailure: Bool {
+        get { false }
+        set {}
+    }
+
+    func testEndsTheProcess() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("the end")
+        try store.execute("INSERT INTO fruit VALUES ('plum')")
+    }
+}
+#endif
+
+/// Installs the observer by hand, with a directory and a mode that the environment doesn't name.
+final class InstallationTests: ChildTestCase {
+    override class func setUp() {
+        super.setUp()
+        guard ChildTestRun.isChild else { return }
+        var configuration = CaptureConfiguration()
+        configuration.mode = .everyFailure
+        configuration.directory = URL(filePath: "elsewhere", directoryHint: .isDirectory)
+        FailureObserver.install(configuration)
+        FailureObserver.install(configuration)
+    }
+
+    func testFailsTwice() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("first")
+        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        XCTFail("second")
+    }
+}
+
+/// Turns capturing off in a test's `setUp`.
+final class TurnedOffTests: ChildTestCase {
+    override func setUp() {
+        super.setUp()
+        var configuration = CaptureConfiguration()
+        configuration.mode = .off
+        FailureObserver.install(configuration)
+    }
+
+    func testFails() throws {
+        _ = try openStore("larder", "apple")
+        XCTFail("with capturing off")
+    }
+}
+
+/// Installs the observer for the first time while a test runs.
+final class LateInstallationTests: ChildTestCase {
+    override func setUp() {
+        super.setUp()
+        var configuration = CaptureConfiguration()
+        configuration.mode = .firstFailure
+        FailureObserver.install(configuration)
+    }
+
+    func testFails() throws {
+        let store = try openStore("larder", "apple")
+        XCTFail("installed in setUp")
+        store.close()
+    }
+}
