@@ -1,20 +1,20 @@
-// Locks on single bytes of a file, which need not exist.
+// Locks on single bytes of a file; the bytes need not exist.
 //
-// They belong to what `open` has returned (`F_OFD_SETLK`, `man 2 fcntl`), not to the process as those of POSIX do:
-// threads that have opened the file each have their own, and a descriptor that somebody else closes ends none. A
-// system that does not know them says `EINVAL`.
+// Such a lock belongs to an open file description (`F_OFD_SETLK`, `man 2 fcntl`), not to the process as a
+// POSIX lock does. Threads that open the file separately have separate locks, and closing another descriptor
+// releases none. A system without such locks reports `EINVAL`.
 extension File {
     #if canImport(Darwin)
-    // In its headers for some languages only.
+    // Darwin's headers declare these constants only for some languages.
     private static let (setLock, getLock): (CInt, CInt) = (90, 92)
     #else
     private static let (setLock, getLock): (CInt, CInt) = (37, 36)
     #endif
 
-    /// Locks a byte, until it is given back, or the file closed, or the process ends.
+    /// Locks a byte until it is unlocked, the file is closed or the process ends.
     ///
-    /// - Parameter byte: Its offset, less than 2^63.
-    /// - Returns: False where another has it.
+    /// - Parameter byte: The byte's offset, less than 2^63.
+    /// - Returns: False if another open file holds the lock.
     /// - Throws: The failure of the system call.
     package func tryLock(byte: UInt64) throws(SystemError) -> Bool {
         if control(Self.setLock, F_WRLCK, byte..<byte + 1) != nil { return true }
@@ -22,15 +22,15 @@ extension File {
         return false
     }
 
-    /// Gives the lock of ``tryLock(byte:)`` back, also where a child made by `fork` has the descriptor too.
+    /// Releases the lock of ``tryLock(byte:)``, even if a child made by `fork` has the descriptor too.
     package func unlock(byte: UInt64) {
         _ = control(Self.setLock, F_UNLCK, byte..<byte + 1)
     }
 
-    /// One of the bytes that others have locked.
+    /// Returns one of the bytes that other open files have locked.
     ///
-    /// - Parameter bytes: Offsets less than 2^63.
-    /// - Returns: Nil where they have none.
+    /// - Parameter bytes: The offsets to check, less than 2^63.
+    /// - Returns: The byte's offset; nil if none is locked.
     /// - Throws: The failure of the system call.
     package func byteLocked(in bytes: Range<UInt64>) throws(SystemError) -> UInt64? {
         guard !bytes.isEmpty else { return nil }
@@ -40,7 +40,7 @@ extension File {
         return min(max(byte, bytes.lowerBound), bytes.upperBound - 1)
     }
 
-    /// What the system has made of a request; nil where it fails.
+    /// Performs a lock command and returns the system's answer; nil if it fails.
     private func control(_ command: CInt, _ kind: some BinaryInteger, _ bytes: Range<UInt64>) -> flock? {
         var lock = flock()
         lock.l_type = Int16(kind)

@@ -5,19 +5,19 @@ internal import Glibc
 #endif
 
 extension File {
-    /// The process that holds an exclusive POSIX lock on a byte, this one included; nil if there is none, or where
-    /// the system does not tell.
+    /// Returns the process that holds an exclusive POSIX lock on a byte; nil if there is none or the system
+    /// can't tell. The process may be this one.
     ///
-    /// The process ID is 0 or less where the system does not tell it: in another container, or for a lock that
-    /// belongs to an open file description.
+    /// The process ID is 0 or negative if the process is in another container, or if the lock belongs to an
+    /// open file description.
     ///
-    /// No lock is taken. `F_GETLK` would pass over the locks of this process; `F_OFD_GETLK` asks in the name of the
+    /// This takes no lock. `F_GETLK` would ignore this process's locks. `F_OFD_GETLK` asks on behalf of the
     /// open file, which has none (`man 2 fcntl_locking`).
     ///
-    /// - Parameter byte: The byte's offset in the file; it may lie beyond the end.
+    /// - Parameter byte: The byte's offset in the file. It may lie beyond the end.
     package func exclusiveLockHolder(at byte: UInt64) -> Int32? {
         #if os(Linux)
-        // Only an exclusive lock is in the way of a shared one.
+        // Only an exclusive lock conflicts with a shared one.
         let getLock: CInt = 36  // F_OFD_GETLK of <linux/fcntl.h>, which Swift does not import
         var lock = flock()
         lock.l_type = Int16(F_RDLCK)

@@ -1,10 +1,10 @@
-/// Runs `body` with writes beyond the process's file size limit (`ulimit -f`) failing with `EFBIG`.
+/// Runs `body` so that writes beyond the process's file size limit (`ulimit -f`) fail with `EFBIG`.
 ///
-/// Without it the system sends `SIGXFSZ` to the thread that writes, which ends the process (setrlimit(2)).
+/// By default the system sends `SIGXFSZ` to the writing thread, which ends the process (setrlimit(2)).
 ///
-/// - Parameter body: Writes files on this thread.
+/// - Parameter body: A closure that writes files on this thread.
 /// - Returns: The result of `body`.
-/// - Throws: What `body` throws.
+/// - Throws: The error that `body` throws.
 package func withoutFileSizeSignal<Result, Failure: Error>(
     _ body: () throws(Failure) -> Result
 ) throws(Failure) -> Result {
@@ -15,7 +15,7 @@ package func withoutFileSizeSignal<Result, Failure: Error>(
     pthread_sigmask(SIG_BLOCK, &signal, &before)
     defer {
         if sigismember(&before, SIGXFSZ) == 0 {
-            // A write that failed has left the signal pending.
+            // A failed write leaves the signal pending.
             var pending = sigset_t()
             var number: CInt = 0
             if sigpending(&pending) == 0, sigismember(&pending, SIGXFSZ) == 1 {

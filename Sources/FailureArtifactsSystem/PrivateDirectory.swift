@@ -1,20 +1,21 @@
-/// A directory for what nobody else may see, outside of all that is kept; it is removed when it goes out of
-/// scope.
+/// A directory for data that only this process may see. It is outside the artifacts directory and is removed
+/// when this value goes out of scope.
 ///
-/// Its name says whose it is: what a process has left that died over it is removed when the next one is made.
+/// The name contains the process's identity. The next one to be created removes the directories of dead
+/// processes.
 package struct PrivateDirectory: ~Copyable {
     package let path: String
 
     private static let prefix = "failure-artifacts-private-"
 
-    /// Creates one in the temporary directory.
+    /// Creates a private directory in the temporary directory.
     ///
     /// - Throws: The failure of `mkdtemp`.
     package init() throws(SystemError) {
         try self.init(in: FileSystem.temporaryDirectory)
     }
 
-    /// Creates one in an existing directory.
+    /// Creates a private directory in an existing directory.
     package init(in parent: String) throws(SystemError) {
         Self.removeLeftovers(in: parent)
         let me = ProcessIdentity.current
@@ -32,7 +33,7 @@ package struct PrivateDirectory: ~Copyable {
             guard parts.count == 3, let number = Int32(parts[0]), let start = UInt64(parts[1]),
                 !ProcessIdentity(number: number, start: start).isAlive
             else { continue }
-            // Somebody else's cannot be removed.
+            // Another user's directory can't be removed.
             try? FileSystem.remove(Path.join(parent, name))
         }
     }

@@ -1,9 +1,9 @@
 extension Threads {
-    /// Transforms each element, on all cores.
+    /// Transforms each element, using all available cores.
     ///
     /// - Parameters:
-    ///   - elements: What is transformed; one after the other where there is one core.
-    ///   - transform: Called for each element, on any thread.
+    ///   - elements: The elements to transform.
+    ///   - transform: A closure that is called for each element, on any thread.
     /// - Returns: The results in the order of the elements.
     package static func map<Element: Sendable, Result: Sendable>(
         _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Result
@@ -20,7 +20,7 @@ extension Threads {
     }
 }
 
-/// What the threads of a `map` share.
+/// The progress of a `map`, shared by its threads.
 private struct MapState<Result: Sendable> {
     var results: [Result?]
     private var next = 0

@@ -1,8 +1,8 @@
 extension Threads {
-    /// How many threads of this process can run at once.
+    /// The number of threads of this process that can run at once.
     package static var cores: Int {
         #if os(Linux)
-        // What `taskset` and a container's set of processors leave: `Cpus_allowed:\t3,ffffffff`.
+        // This takes `taskset` and a container's processor set into account: `Cpus_allowed:\t3,ffffffff`.
         if let status = try? FileSystem.contents(ofSpecialFile: "/proc/self/status") {
             let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
                 .first { $0.hasPrefix("Cpus_allowed:") }
@@ -14,14 +14,14 @@ extension Threads {
         return max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
     }
 
-    /// Runs `work` on further threads while this one runs `body`, and waits for their end.
+    /// Runs `work` on additional threads while this thread runs `body`, and waits for their end.
     ///
     /// - Parameters:
-    ///   - count: How many threads; fewer are started where the system gives no more.
-    ///   - work: Called once on each. It has to return once `body` has ended, be that by an error.
-    ///   - body: Gets the number of threads, and has to do without where that is 0.
+    ///   - count: The number of threads. Fewer are started if the system refuses more.
+    ///   - work: A closure that each thread calls once. It has to return once `body` has returned or thrown.
+    ///   - body: A closure that receives the number of started threads. It has to work without any, too.
     /// - Returns: The result of `body`.
-    /// - Throws: What `body` throws.
+    /// - Throws: The error that `body` throws.
     package static func withWorkers<Result, Failure>(
         _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: (Int) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -34,19 +34,19 @@ extension Threads {
         return try body(threads.count)
     }
 
-    /// Runs `work` on a new thread, which ends with it.
+    /// Runs `work` on a new thread.
     ///
-    /// - Returns: Whether the system gave a thread; else nothing is run.
+    /// - Returns: False if the system refused a thread; `work` doesn't run then.
     package static func detach(_ work: @escaping @Sendable () -> Void) -> Bool {
         guard let thread = start(Work(work)) else { return false }
         pthread_detach(thread)
         return true
     }
 
-    /// Starts a thread that takes no signals: a handler that the process has installed expects threads of its
-    /// own.
+    /// Starts a thread with all signals blocked, so that the process's signal handlers run on its own
+    /// threads.
     private static func start(_ work: Work) -> pthread_t? {
-        // A thread starts with the mask of the one that creates it.
+        // A thread inherits the mask of the thread that creates it.
         var (all, before) = (sigset_t(), sigset_t())
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &before)
@@ -65,7 +65,7 @@ extension Threads {
     }
 }
 
-/// What a thread is given.
+/// The closure that a new thread runs.
 private final class Work: Sendable {
     private let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -73,7 +73,7 @@ private final class Work: Sendable {
     func run() { Threads.runOwn(body) }
 }
 
-/// The body of a thread.
+/// The entry point of a thread.
 #if canImport(Darwin)
 private func runWork(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run()

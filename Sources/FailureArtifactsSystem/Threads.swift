@@ -1,9 +1,9 @@
 /// The threads of this process.
 package enum Threads {
-    /// Threads of ours, by the system's numbers: they use nobody's connections.
+    /// The system's IDs of this package's threads, which never use other code's connections.
     private static let own = Lock<Set<String>>([])
 
-    /// Runs a thread's body, as one of ours.
+    /// Runs the body of one of this package's threads.
     static func runOwn(_ body: () -> Void) {
         let name = current
         if let name { _ = own.withLock { $0.insert(name) } }
@@ -11,16 +11,15 @@ package enum Threads {
         if let name { _ = own.withLock { $0.remove(name) } }
     }
 
-    /// This thread's number, as the system's directory of threads has it; nil where there is none.
+    /// This thread's ID in the system's directory of threads; nil if there is none.
     private static var current: String? {
         (try? FileSystem.destination(ofLink: "/proc/thread-self"))
             .flatMap { $0.split(separator: "/").last.map(String.init) }
     }
 
-    /// Whether every thread but this one and those of ours sleeps, waiting for something, at
-    /// the moment it is looked at.
+    /// Returns true if every other thread, except this package's, is asleep when it is checked.
     ///
-    /// False where the system doesn't tell: it is Linux's `/proc` that does (`man 5 proc_pid_stat`).
+    /// The answer comes from Linux's `/proc` (`man 5 proc_pid_stat`). It is false on other systems.
     package static func othersSleep() -> Bool {
         #if os(Linux)
         guard let threads = try? FileSystem.contents(ofDirectory: "/proc/self/task"), let current
@@ -32,10 +31,10 @@ package enum Threads {
         #endif
     }
 
-    /// Looks whether a thread sleeps.
+    /// Checks if a thread is asleep.
     ///
-    /// - Parameter number: The system's number of it.
-    /// - Returns: Whether it does, or has ended; false where the system doesn't tell.
+    /// - Parameter number: The system's ID of the thread.
+    /// - Returns: True if the thread sleeps or has ended; false if unknown.
     package static func sleeps(number: Int) -> Bool {
         #if os(Linux)
         return number != 0 && sleeps(String(number))
@@ -50,10 +49,10 @@ package enum Threads {
         do throws(SystemError) {
             bytes = try FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
         } catch {
-            // A thread that has ended meanwhile sleeps well enough.
+            // A thread that has ended in the meantime counts as asleep.
             return error.isNotFound || error.code == ESRCH
         }
-        // PID (NAME) STATE …, where the name may hold anything, parentheses included.
+        // The format is "PID (NAME) STATE …". The name may contain parentheses.
         guard let close = bytes.lastIndex(of: UInt8(ascii: ")")), close + 2 < bytes.count else {
             return false
         }
