@@ -1,18 +1,20 @@
-/// A queue that runs closures one after the other on its own thread. The thread exists only while there is
-/// work.
+/// A queue that runs closures one after the other on its own thread.
+///
+/// The thread exists only while there is work.
 ///
 /// Any thread may use it.
 package final class BackgroundQueue: Sendable {
     private struct State {
         var waiting: [@Sendable () -> Void] = []
-        /// The process whose thread does the work; 0 if no thread runs. After `fork`, the child has no such
-        /// thread.
+        /// The process whose thread does the work; 0 if no thread runs.
+        ///
+        /// After `fork`, the child has no such thread.
         var worker: pid_t = 0
 
         var isWorking: Bool { worker == getpid() }
     }
 
-    private let state = Monitor(State())
+    private let state = ConditionLock(State())
     private let maximumWaiting: Int
 
     /// - Parameter maximumWaiting: The maximum number of waiting closures. ``add(_:)`` blocks until there are
@@ -21,7 +23,9 @@ package final class BackgroundQueue: Sendable {
         self.maximumWaiting = maximumWaiting
     }
 
-    /// Adds a closure to the queue. If the system refuses a thread, runs it on this thread instead.
+    /// Adds a closure to the queue.
+    ///
+    /// If the system refuses a thread, runs it on this thread instead.
     package func add(_ work: @escaping @Sendable () -> Void) {
         let isFirst = state.wait { [maximumWaiting] state -> Bool? in
             guard state.isWorking else {

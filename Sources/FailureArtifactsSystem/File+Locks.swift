@@ -5,16 +5,16 @@ internal import Glibc
 #endif
 
 extension File {
-    /// Returns the process that holds an exclusive POSIX lock on a byte; nil if there is none or the system
-    /// can't tell. The process may be this one.
+    /// Finds the process that holds an exclusive POSIX lock on a byte.
     ///
-    /// The process ID is 0 or negative if the process is in another container, or if the lock belongs to an
+    /// It may be this process. The process ID is 0 or negative if the process is in another container, or if the lock belongs to an
     /// open file description.
     ///
     /// This takes no lock. `F_GETLK` would ignore this process's locks. `F_OFD_GETLK` asks on behalf of the
     /// open file, which has none (`man 2 fcntl_locking`).
     ///
     /// - Parameter byte: The byte's offset in the file. It may lie beyond the end.
+    /// - Returns: The process ID; nil if no process holds the lock or the system can't tell.
     package func exclusiveLockHolder(at byte: UInt64) -> Int32? {
         #if os(Linux)
         // Only an exclusive lock conflicts with a shared one.

@@ -7,7 +7,9 @@
 /// descriptor of a file drops the process's POSIX locks on it, SQLite's among them
 /// (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
 package struct File: ~Copyable, Sendable {
-    /// The path at which the file was opened. Error messages show it.
+    /// The path at which the file was opened.
+    ///
+    /// Error messages show it.
     package let path: String
     // The file descriptor; −1 once closed. (`discard self` can't replace this: it accepts trivial members
     // only.)
@@ -32,7 +34,7 @@ package struct File: ~Copyable, Sendable {
             result = open(path, flags | O_CLOEXEC, permissions)
         } while result < 0 && errno == EINTR
         guard result >= 0 else { throw .last(operation, path) }
-        descriptor = try Self.outsideOfStandardStreams(result, operation, path)
+        descriptor = try Self.avoidingStandardStreams(result, operation, path)
         self.ownership = ownership
     }
 
@@ -40,7 +42,7 @@ package struct File: ~Copyable, Sendable {
     ///
     /// If a process starts with a standard stream closed, the next file that it opens gets that stream's
     /// number. Everything printed to the stream would then be written to the file.
-    private static func outsideOfStandardStreams(
+    private static func avoidingStandardStreams(
         _ descriptor: CInt, _ operation: String, _ path: String
     ) throws(SystemError) -> CInt {
         guard descriptor <= STDERR_FILENO else { return descriptor }
@@ -224,7 +226,9 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
-    /// Takes the file's lock without waiting. The lock lasts until the file is closed or the process ends.
+    /// Takes the file's lock without waiting.
+    ///
+    /// The lock lasts until the file is closed or the process ends.
     ///
     /// This is a `flock` lock, which SQLite doesn't use. Directories can be locked too.
     ///

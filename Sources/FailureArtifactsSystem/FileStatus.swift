@@ -22,7 +22,9 @@ package struct FileStatus: Equatable, Sendable {
     package let size: UInt64
     /// The time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
-    /// The time of the last access, in nanoseconds since 1970. Many systems update it once a day only.
+    /// The time of the last access, in nanoseconds since 1970.
+    ///
+    /// Many systems update it once a day only.
     ///
     /// Reading a file doesn't change it, so `==` ignores this value.
     package let accessed: Int64
@@ -30,7 +32,9 @@ package struct FileStatus: Equatable, Sendable {
     package let owner: UInt32
     /// The POSIX permission bits.
     package let permissions: UInt16
-    /// The number of hard links. `==` ignores it.
+    /// The number of hard links.
+    ///
+    /// `==` ignores it.
     package let links: UInt64
 
     /// The attributes of the file behind a descriptor of this process; nil if the descriptor is closed.

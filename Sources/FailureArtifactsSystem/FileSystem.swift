@@ -1,6 +1,6 @@
 /// Operations on paths.
 package enum FileSystem {
-    /// Returns the attributes of the file at `path`, following links; nil if there is none.
+    /// Returns the attributes of the file at `path`, following links; nil if the path doesn't exist.
     package static func status(of path: String) throws(SystemError) -> FileStatus? {
         var information = stat()
         if stat(path, &information) == 0 { return FileStatus(information) }
@@ -18,13 +18,13 @@ package enum FileSystem {
         throw error
     }
 
-    /// Returns the attributes of a regular file; nil if there is none or this process can't see it.
+    /// Returns the attributes of a regular file; nil if the path names none or this process can't see it.
     package static func regularFile(_ path: String) -> FileStatus? {
         guard let status = try? status(of: path), status.kind == .regular else { return nil }
         return status
     }
 
-    /// Returns the attributes of a regular file; nil if there is none.
+    /// Returns the attributes of a regular file; nil if the path names none.
     ///
     /// - Throws: An error if the attributes can't be read. The file may exist then.
     package static func regularFile(at path: String) throws(SystemError) -> FileStatus? {
@@ -43,7 +43,7 @@ package enum FileSystem {
     /// - Parameters:
     ///   - identity: The file.
     ///   - own: A descriptor to ignore.
-    /// - Returns: A descriptor, which its owner may close at any time; nil if there is none.
+    /// - Returns: A descriptor, which its owner may close at any time; nil if the process has none.
     /// - Throws: An error if the descriptors can't be listed, for example because the process has none left.
     package static func descriptor(
         of identity: FileStatus.Identity, otherThan own: CInt = -1
@@ -68,7 +68,9 @@ package enum FileSystem {
     /// The default permissions of a new directory: only its owner has access.
     package static let directoryPermissions: UInt16 = 0o700
 
-    /// Creates a directory and its missing parents. An existing directory stays unchanged.
+    /// Creates a directory and its missing parents.
+    ///
+    /// An existing directory stays unchanged.
     ///
     /// - Parameters:
     ///   - path: The directory.
@@ -140,6 +142,7 @@ package enum FileSystem {
     /// - Parameters:
     ///   - parent: An existing directory.
     ///   - prefix: The start of the name. Six random characters follow.
+    /// - Returns: The path of the new directory, which only its owner can access.
     /// - Throws: The failure of `mkdtemp`.
     package static func createUniqueDirectory(
         in parent: String, prefix: String
@@ -171,8 +174,9 @@ package enum FileSystem {
         return names.sorted()
     }
 
-    /// Returns the total size, in bytes, of the regular files at or below a path. Unreadable ones don't
-    /// count.
+    /// Returns the total size, in bytes, of the regular files at or below a path.
+    ///
+    /// Unreadable ones don't count.
     package static func size(ofAllBelow path: String) -> UInt64 {
         guard let status = try? status(of: path) else { return 0 }
         guard status.kind == .directory else { return status.kind == .regular ? status.size : 0 }
@@ -190,7 +194,9 @@ package enum FileSystem {
         return overflow ? .max : bytes
     }
 
-    /// Removes a file, a link, or a directory with its contents. Does nothing if `path` doesn't exist.
+    /// Removes a file, a link, or a directory with its contents.
+    ///
+    /// Does nothing if `path` doesn't exist.
     package static func remove(_ path: String) throws(SystemError) {
         if unlink(path) == 0 { return }
         let error = SystemError.last("remove", path)

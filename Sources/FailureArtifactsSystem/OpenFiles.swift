@@ -37,7 +37,7 @@ package enum OpenFiles {
     ///   - path: The file's last path.
     ///   - other: The result of an earlier call. If several open files had the same path, the next one is
     ///     returned.
-    /// - Returns: A path that refers to the file until its owner closes it; nil if there is none.
+    /// - Returns: A path that refers to the file until its owner closes it; nil if no such file is open.
     package static func descriptorPath(ofDeleted path: String, openedAfter other: String) -> String? {
         let first = CInt(Path.name(of: other)) ?? -1
         let descriptor = (try? descriptors())?.first { descriptor in
@@ -48,7 +48,9 @@ package enum OpenFiles {
         return descriptor.map { "/dev/fd/\($0)" }
     }
 
-    /// Returns the process's open descriptors in ascending order. Some of them may be closed by now.
+    /// Returns the process's open descriptors in ascending order.
+    ///
+    /// Some of them may be closed by now.
     ///
     /// Each capture calls this several times, and creating strings from the numbers is slow in debug builds.
     static func descriptors() throws(SystemError) -> [CInt] {

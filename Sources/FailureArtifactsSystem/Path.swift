@@ -1,6 +1,8 @@
 /// POSIX paths as strings.
 package enum Path {
-    /// Appends `name` to `directory`. Returns an absolute `name` unchanged.
+    /// Appends `name` to `directory`.
+    ///
+    /// Returns an absolute `name` unchanged.
     package static func join(_ directory: String, _ name: String) -> String {
         if directory.isEmpty || name.hasPrefix("/") { return name }
         return directory.hasSuffix("/") ? directory + name : directory + "/" + name
@@ -18,7 +20,9 @@ package enum Path {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The name without its last extension: `ledger` for `ledger.sqlite`. `.hidden` has no extension.
+    /// The name without its last extension: `ledger` for `ledger.sqlite`.
+    ///
+    /// `.hidden` has no extension.
     package static func stem(of name: String) -> String {
         let dot = name.utf8.lastIndex(of: UInt8(ascii: "."))
         guard let dot, dot != name.startIndex else { return name }

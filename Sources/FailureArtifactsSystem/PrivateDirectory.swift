@@ -1,5 +1,6 @@
-/// A directory for data that only this process may see. It is outside the artifacts directory and is removed
-/// when this value goes out of scope.
+/// A directory for data that only this process may see.
+///
+/// It is outside the artifacts directory and is removed when this value goes out of scope.
 ///
 /// The name contains the process's identity. The next one to be created removes the directories of dead
 /// processes.

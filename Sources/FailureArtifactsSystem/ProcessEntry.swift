@@ -6,13 +6,13 @@ package struct ProcessEntry: Sendable {
     /// True if the process has ended and its parent hasn't waited for it yet.
     package let hasEnded: Bool
 
-    /// Reads a process's entry; nil if there is none or it can't be read.
+    /// Reads a process's entry; nil if it doesn't exist or can't be read.
     package init?(of number: Int32) {
         guard let entry = try? ProcessEntry(existing: number) else { return nil }
         self = entry
     }
 
-    /// Reads a process's entry; nil if there is none or the system has no such table.
+    /// Reads a process's entry; nil if it doesn't exist or the system has no such table.
     ///
     /// - Throws: An error if the entry can't be read, for example because this process has no descriptor
     ///   left.
@@ -49,8 +49,9 @@ package struct ProcessEntry: Sendable {
         #endif
     }
 
-    /// Returns all processes that this one can see. Processes that start or end in the meantime may be
-    /// missing.
+    /// Returns all processes that this one can see.
+    ///
+    /// Processes that start or end in the meantime may be missing.
     package static func all() -> [ProcessEntry] {
         #if os(Linux)
         let names = (try? FileSystem.contents(ofDirectory: "/proc")) ?? []

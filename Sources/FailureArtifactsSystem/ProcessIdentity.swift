@@ -1,8 +1,12 @@
-/// A process. Its start time distinguishes it from a later process with the same number.
+/// A process, identified by its number and its start time.
+///
+/// The start time distinguishes it from a later process with the same number.
 package struct ProcessIdentity: Hashable, Sendable {
     package let number: Int32
-    /// The start time; 0 if unknown. On Linux it is in ticks since the machine's start (field 22 of
-    /// `/proc/PID/stat`), on Apple platforms in microseconds since 1970.
+    /// The start time; 0 if unknown.
+    ///
+    /// On Linux it is in ticks since the machine's start (field 22 of `/proc/PID/stat`), on Apple platforms
+    /// in microseconds since 1970.
     package let start: UInt64
 
     package init(number: Int32, start: UInt64) {
@@ -25,7 +29,9 @@ package struct ProcessIdentity: Hashable, Sendable {
     /// The cached identity of this process.
     private static let known = Lock<ProcessIdentity?>(nil)
 
-    /// True if the process still runs. It is false for a process that has ended but was not waited for.
+    /// True if the process still runs.
+    ///
+    /// It is false for a process that has ended but was not waited for.
     package var isAlive: Bool {
         guard kill(number, 0) == 0 || errno == EPERM else { return false }
         do throws(SystemError) {

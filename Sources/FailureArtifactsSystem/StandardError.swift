@@ -1,4 +1,6 @@
-/// The one place that prints messages while tests run. Standard output belongs to the tests.
+/// The one place that prints messages while tests run.
+///
+/// Standard output belongs to the tests.
 package enum StandardError {
     /// Writes one line with one system call, so that lines of several processes don't mix.
     ///

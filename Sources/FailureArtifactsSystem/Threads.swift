@@ -11,7 +11,7 @@ package enum Threads {
         if let name { _ = own.withLock { $0.remove(name) } }
     }
 
-    /// This thread's ID in the system's directory of threads; nil if there is none.
+    /// This thread's ID in the system's directory of threads; nil if unknown.
     private static var current: String? {
         (try? FileSystem.destination(ofLink: "/proc/thread-self"))
             .flatMap { $0.split(separator: "/").last.map(String.init) }

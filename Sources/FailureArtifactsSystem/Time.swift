@@ -56,7 +56,9 @@ package struct Instant: Comparable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// The processor time that this process has used. Don't compare it with ``now``.
+    /// The processor time that this process has used.
+    ///
+    /// Don't compare it with ``now``.
     package static var processorTime: Instant {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -1,7 +1,9 @@
 package import FailureArtifactsSystem
 
 extension Checksum {
-    /// The CRC-32 of a file's content, which nobody changes meanwhile.
+    /// Returns the CRC-32 of a file's content.
+    ///
+    /// The file must not change in the meantime.
     package static func value(ofFile path: String) throws(SystemError) -> UInt32 {
         let file = try File(reading: path)
         var checksum = Checksum()

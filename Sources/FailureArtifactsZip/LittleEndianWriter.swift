@@ -1,4 +1,4 @@
-/// Collects the bytes of records; the counterpart of ``LittleEndianReader``.
+/// A builder for the bytes of records, the counterpart of ``LittleEndianReader``.
 struct LittleEndianWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -22,7 +22,7 @@ struct LittleEndianWriter {
         bytes.append(contentsOf: value)
     }
 
-    /// Forgets what was collected, once it is written.
+    /// Discards the bytes, once they are written.
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
     }

@@ -92,7 +92,7 @@ import Testing
                 })
         }
         #expect(size == content.count)
-        #expect(try #require(summary).blocksOfWorkers > 0)
+        #expect(try #require(summary).workerBlockCount > 0)
     }
 
     @Test(arguments: [0, 1, 5, 19]) func readingThatFailsEndsIt(block: UInt64) throws {
@@ -127,7 +127,7 @@ import Testing
 
     @Test func aFailureOfAWorkerReachesTheCaller() throws {
         var deflater = try Deflater(level: 1)
-        // Too little room for a block of noise.
+        // Too little outputBuffer for a block of noise.
         let parallel = ParallelDeflater(level: 1, threads: 4, outputSize: 1_000)
         let block = noise(blockSize)
         let error = #expect(throws: ZipError.Reason.self) {
@@ -189,10 +189,10 @@ import Testing
             read += UInt64(buffer.count)
             block.withUnsafeBytes { buffer.copyMemory(from: $0) }
         }
-        #expect(try !trial.goesOn(at: CompressionTrial.size, with: CompressionTrial.size, source))
+        #expect(try !trial.shouldContinue(at: CompressionTrial.size, with: CompressionTrial.size, source))
         #expect(read <= 1 << 22)
-        #expect(try trial.goesOn(at: 1 << 29, with: 1 << 29, source))
-        #expect(try !trial.goesOn(at: 1 << 30, with: 1 << 30, source))
+        #expect(try trial.shouldContinue(at: 1 << 29, with: 1 << 29, source))
+        #expect(try !trial.shouldContinue(at: 1 << 30, with: 1 << 30, source))
     }
 }
 

@@ -3,10 +3,10 @@
 /// A forked child has only the thread that forked, but all locks as they were. A lock that another thread
 /// held is never released in the child. Without this package's threads, a test and its child could both use a
 /// library such as SQLite.
-package enum Forks {
+package enum ForkGuard {
     private struct Shared: @unchecked Sendable {
         let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        /// The number of threads inside ``delayed(during:)``.
+        /// The number of threads inside ``withForksDelayed(_:)``.
         let count = UnsafeMutablePointer<Int>.allocate(capacity: 1)
     }
 
@@ -18,17 +18,18 @@ package enum Forks {
         let shared = Shared()
         pthread_mutex_init(shared.mutex, nil)
         shared.count.initialize(to: 0)
-        pthread_atfork({ prepare() }, { pthread_mutex_unlock(Forks.shared.mutex) }, { startChild() })
+        pthread_atfork({ prepare() }, { pthread_mutex_unlock(ForkGuard.shared.mutex) }, { startChild() })
         return shared
     }()
 
-    /// Runs `body`, which takes a library's locks, on a thread of this package. A fork on another thread
-    /// waits until it returns.
+    /// Runs `body`, which takes a library's locks, on a thread of this package.
+    ///
+    /// A fork on another thread waits until it returns.
     ///
     /// - Parameter body: A closure that takes a few seconds at most and doesn't fork.
     /// - Returns: The result of `body`.
     /// - Throws: The error that `body` throws.
-    package static func heldOff<Result, Failure>(
+    package static func withForksDelayed<Result, Failure>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         add(1)

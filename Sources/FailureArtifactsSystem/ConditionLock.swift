@@ -1,7 +1,7 @@
 /// A value that only one thread at a time can access, and whose changes other threads can wait for.
 ///
 /// It is a ``Lock`` with a condition variable. It is not recursive either.
-package final class Monitor<Value>: @unchecked Sendable {
+package final class ConditionLock<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
     private var value: Value
