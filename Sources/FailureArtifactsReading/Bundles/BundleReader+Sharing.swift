@@ -2,11 +2,11 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-// Where the content of entries is: in the bundle itself, or in another one that lies beside it.
+// Entries whose content is in the bundle itself, or in another bundle beside it.
 extension BundleReader {
     /// The content of an entry.
     package struct EntryContent: Sendable {
-        /// The bundle that has it.
+        /// The bundle that holds the content.
         package let location: BundleLocation
         package let archive: ZipArchive
         package let entry: ZipEntry
@@ -15,10 +15,10 @@ extension BundleReader {
     /// Finds the content of an entry.
     ///
     /// - Parameters:
-    ///   - name: The entry's name, as the metadata gives it.
-    ///   - scratchDirectory: An existing directory, used where another bundle inside another zip has it.
-    /// - Returns: Where it is; what it holds is not looked at yet.
-    /// - Throws: That there is no such entry, or that the bundle is missing that should have it.
+    ///   - name: The entry's name in the metadata.
+    ///   - scratchDirectory: An existing directory, used if the content is in a bundle inside another zip.
+    /// - Returns: The location of the content, which is not checked yet.
+    /// - Throws: An error if there is no such entry, or if the bundle with the content is missing.
     package func content(
         ofEntry name: String, scratchDirectory: String
     ) throws(BundleError) -> EntryContent {
@@ -54,7 +54,7 @@ extension BundleReader {
         return EntryContent(location: other, archive: holder, entry: entry)
     }
 
-    /// Makes sure that all content together is within the limits, also that which other bundles hold.
+    /// Checks that all content together is within the limits, including content in other bundles.
     package func checkTotalSize() throws(ZipError) {
         let elsewhere = (metadata.sharedEntries ?? []).reduce(UInt64(0)) { sum, shared in
             sum.addingReportingOverflow(shared.bytes).overflow ? .max : sum + shared.bytes
@@ -62,15 +62,15 @@ extension BundleReader {
         try archive.checkTotalSize(and: elsewhere)
     }
 
-    /// The size of an entry's content, not compressed; nil where the bundle does not say.
+    /// Returns the size of an entry's uncompressed content, in bytes; nil if the bundle doesn't record it.
     package func size(ofEntry name: String) -> UInt64? {
         archive.entry(named: name)?.size ?? metadata.sharedEntry(named: name)?.bytes
     }
 }
 
-/// The other bundles that a bundle refers to, each of which is opened once.
+/// A cache of the open bundles that a bundle refers to.
 final class SiblingArchives: Sendable {
-    /// More are not held open.
+    /// The maximum number of archives that stay open.
     private static let limit = 8
 
     private let opened = Lock<[(location: BundleLocation, archive: ZipArchive)]>([])
@@ -89,7 +89,7 @@ final class SiblingArchives: Sendable {
 }
 
 extension BundleLocation {
-    /// Where a bundle of that name is that lies beside this one: in the same directory, or the same zip.
+    /// Returns the location of the bundle with that name beside this one, in the same directory or zip.
     package func sibling(named name: String) -> BundleLocation {
         guard let inner else {
             return BundleLocation(path: Path.join(Path.directory(of: path), name))
