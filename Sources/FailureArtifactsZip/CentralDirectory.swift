@@ -22,7 +22,7 @@ enum CentralDirectory {
                 headers.append(try CentralDirectoryHeader(&reader))
             }
             guard reader.remaining == 0 else {
-                throw .inconsistent("the central directory has more in it than the end record says")
+                throw .inconsistent("the central directory is longer than the end record says")
             }
         } catch {
             throw ZipError(archive: path, reason: error)
@@ -63,10 +63,10 @@ enum CentralDirectory {
         }
         if EntryAttributes.isLink(header.externalAttributes) { return .symbolicLink }
         if entry.isDirectory, entry.size != 0 {
-            return .inconsistent("it is a directory and yet has content")
+            return .inconsistent("it is a directory but has content")
         }
         if entry.method == .stored, entry.size != entry.compressedSize {
-            return .inconsistent("it is not compressed and yet has two different sizes")
+            return .inconsistent("it is not compressed but has two different sizes")
         }
         return nil
     }

@@ -63,7 +63,7 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(place) has a name that is refused, because it is empty, absolute, not plain text, or could "
                 + "lead out of the directory it is extracted into."
         case .duplicateName:
-            "\(place) is there twice: the names of entries have to differ."
+            "\(place) exists twice: entry names have to be unique."
         case .symbolicLink:
             "\(place) is a symbolic link: only files and directories are accepted."
         case .noSuchEntry:

@@ -36,7 +36,7 @@ package struct ZipLimits: Equatable, Sendable {
             return "it has \(size) bytes, and the limit is \(entryBytes)"
         }
         if size > anyRatioBytes, size / ratio > compressedSize {
-            return "\(compressedSize) bytes of it become \(size), more than \(ratio) times as many"
+            return "its \(compressedSize) compressed bytes expand to \(size), more than \(ratio) times as many"
         }
         return nil
     }
@@ -47,7 +47,7 @@ package struct ZipLimits: Equatable, Sendable {
         for size in [more] + entries.map(\.size) {
             let (sum, overflow) = total.addingReportingOverflow(size)
             guard !overflow, sum <= totalBytes else {
-                return "its entries have more than \(totalBytes) bytes, which is the limit"
+                return "its entries have more than \(totalBytes) bytes, the limit"
             }
             total = sum
         }

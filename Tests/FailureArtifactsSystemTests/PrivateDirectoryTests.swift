@@ -9,7 +9,7 @@ import Testing
         try body(parent)
     }
 
-    @Test func itIsItsOwnersAloneAndGoes() throws {
+    @Test func itIsPrivateAndRemovedAtTheEnd() throws {
         try withParent { parent in
             do {
                 let directory = try PrivateDirectory(in: parent)
@@ -23,8 +23,8 @@ import Testing
         }
     }
 
-    /// The process that has left it is dead, or the number is another's by now.
-    @Test func whatTheDeadHaveLeftGoesWithTheNextOne() throws {
+    /// The process that left a directory is dead, or its number belongs to another process now.
+    @Test func leftoversOfDeadProcessesAreRemoved() throws {
         try withParent { parent in
             let me = ProcessIdentity.current
             let dead = "failure-artifacts-private-\(me.number)-\(me.start + 1)-abcdef"

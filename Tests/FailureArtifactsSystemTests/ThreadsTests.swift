@@ -41,7 +41,7 @@ import Testing
         #expect(finished.withLock(\.self) == 3)
     }
 
-    /// A signal that the process handles is for its own threads.
+    /// The process's own threads handle its signals.
     @Test func workersTakeNoSignals() {
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, nil, &before)

@@ -81,7 +81,7 @@ extension BundleReader {
                 location.description,
                 .noHistory(
                     store.name,
-                    "It has a history of what was committed, and no copy that this could be applied to.")
+                    "It has a history of committed transactions, but no committed copy to apply it to.")
             )
         }
         let folder: String

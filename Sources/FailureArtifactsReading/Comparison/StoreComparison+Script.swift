@@ -39,7 +39,7 @@ extension StoreComparison {
         var omissions = plan.omissions
         try frame(
             """
-            -- Foreign keys are not looked after: no row may go because another one goes for a while.
+            -- Foreign keys are not enforced, because rows may be missing for a while.
             PRAGMA foreign_keys = OFF;
             BEGIN;
 

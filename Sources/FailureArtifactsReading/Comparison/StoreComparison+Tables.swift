@@ -137,7 +137,7 @@ extension StoreComparison {
     }
 
     private static let noKey =
-        "its rows cannot be told apart: it has no usable primary key, and no name is left for its rowid"
+        "its rows cannot be identified: it has no usable primary key, and its columns take all names of the rowid"
 
     /// Returns true if a row has NULL in its primary key, which only tables with rowids allow.
     private borrowing func holdsNullKey(

@@ -48,7 +48,7 @@ package struct HistoryReader: ~Copyable, Sendable {
         var seen: Set<UInt32> = []
         for page in initialPages {
             guard page > 0, page <= layout.initialSize, seen.insert(page).inserted else {
-                throw HistoryError(path, .damaged("page \(page) of state 0 is one too many"))
+                throw HistoryError(path, .damaged("page \(page) of state 0 is out of range or listed twice"))
             }
         }
         // The pages of a state beyond the last state's size need images. Without this check, a file of a few
@@ -59,7 +59,7 @@ package struct HistoryReader: ~Copyable, Sendable {
         for (state, size) in ([layout.initialSize] + transactions.map(\.databaseSize)).enumerated()
         where UInt64(size) > largest {
             throw HistoryError(
-                path, .damaged("state \(state) has \(size) pages, of which most have no image"))
+                path, .damaged("state \(state) has \(size) pages, and most of them have no image"))
         }
         self.file = file
         self.layout = layout
@@ -81,7 +81,7 @@ package struct HistoryReader: ~Copyable, Sendable {
             throw HistoryError(path, .newerVersion(numbers[2]))
         }
         guard isPageSize(numbers[3]) else {
-            throw HistoryError(path, .damaged("\(numbers[3]) bytes are no page size"))
+            throw HistoryError(path, .damaged("\(numbers[3]) is not a page size"))
         }
         let initialPages = UInt64(numbers[6]) | UInt64(numbers[7]) << 32
         let changedPages = UInt64(numbers[8]) | UInt64(numbers[9]) << 32
@@ -89,14 +89,14 @@ package struct HistoryReader: ~Copyable, Sendable {
         guard numbers[5] > 0, UInt64(numbers[5]) <= fileSize, initialPages <= fileSize,
             changedPages <= fileSize, fileSize < 1 << 48
         else {
-            throw HistoryError(path, .damaged("its counts and its size do not fit together"))
+            throw HistoryError(path, .damaged("its counts contradict its size"))
         }
         let layout = HistoryLayout(
             pageSize: Int(numbers[3]), initialSize: numbers[4], transactionCount: Int(numbers[5]),
             initialPageCount: Int(initialPages), changedPageCount: Int(changedPages))
         guard layout.fileSize == fileSize else {
             throw HistoryError(
-                path, .damaged("it has \(fileSize) bytes, and its counts make \(layout.fileSize)"))
+                path, .damaged("it has \(fileSize) bytes, but its counts require \(layout.fileSize)"))
         }
         return layout
     }
@@ -121,7 +121,7 @@ package struct HistoryReader: ~Copyable, Sendable {
             start += count
         }
         guard start == pages.count else {
-            throw HistoryError(path, .damaged("\(pages.count - start) pages are of no transaction"))
+            throw HistoryError(path, .damaged("\(pages.count - start) pages belong to no transaction"))
         }
         return transactions
     }
