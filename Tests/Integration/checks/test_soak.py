@@ -45,9 +45,9 @@ private final class FruitTests: XCTestCase {
         planted = """\
 import XCTest
 
-private final class FruitTests: PlantedTestCase {
+private final class FruitTests: FailingTestCase {
     func testNothing() {
-        plantFailure()
+        injectFailure()
     }
 
     @MainActor func testPicking() async throws {
@@ -57,14 +57,14 @@ private final class FruitTests: PlantedTestCase {
         func test(_ fruit: Fruit) {
         }
         test(apple)
-        plantFailure()
+        injectFailure()
     }
 
     func helper() {
     }
 }
 """
-        self.assertEqual(grdb.planted(source), planted)
+        self.assertEqual(grdb.with_failures(source), planted)
 
     def test_profiled_statements_have_fewer_rows(self):
         source = "VALUES(1) UNION ALL SELECT x+1 FROM cnt WHERE x<{})\n"
@@ -88,7 +88,7 @@ class Logs(unittest.TestCase):
         log = Log("""\
 Test Case 'FruitTests.testPicking' started at 2026-01-01 00:00:00.000
 /src/FruitTests.swift:4: error: FruitTests.testPicking : XCTAssertEqual failed: ("1") is not equal to ("2") -\x20
-/src/FruitTests.swift:9: error: FruitTests.testPicking : failed - planted
+/src/FruitTests.swift:9: error: FruitTests.testPicking : failed - injected
 Test Case 'FruitTests.testPicking' failed (0.001 seconds)
 <EXPR>:0: error: FruitTests.testEating : threw error "rotten"
 Test Case 'FruitTests.testEating' failed (0.0 seconds)
@@ -98,7 +98,7 @@ Test Case '-[Module.FruitTests testOnApple]' passed (0.0 seconds).
         self.assertEqual(log.ended, [
             ("FruitTests.testPicking", "failed"), ("FruitTests.testEating", "failed"),
             ("FruitTests.testLater", "skipped"), ("FruitTests.testOnApple", "passed")])
-        self.assertEqual(log.failures["FruitTests.testPicking"][1], "failed - planted")
+        self.assertEqual(log.failures["FruitTests.testPicking"][1], "failed - injected")
         self.assertEqual(log.failures["FruitTests.testEating"], ['threw error "rotten"'])
 
 
