@@ -1,4 +1,4 @@
-"""What the artifacts directory may hold: kept by 8 processes in which 500 tests fail at once."""
+"""The limits of the artifacts directory, with 8 processes in which 500 tests fail at once."""
 
 import collections
 import contextlib
@@ -23,12 +23,12 @@ SELECTION = ("--testing-library", "swift-testing", "--filter", "BudgetTests")
 PROCESSES = 8
 TESTS = 63
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
-# So many failures may be on their way at once: which of them comes first is for nobody to say.
+# The number of failures that may be in progress at once. Their order is undetermined.
 AT_ONCE = 3 * PROCESSES
 
 
 class Seen:
-    """The most that was there at any time, as seen from outside."""
+    """The maximum usage at any time, observed from outside."""
 
     def __init__(self, artifacts, volume=None):
         self.artifacts = artifacts
@@ -101,7 +101,7 @@ class Crowd:
         return processes
 
     def run(self, count=PROCESSES, **options):
-        """The most that was there; nothing hangs."""
+        """Runs the processes to their end, and returns the maximum usage."""
         seen = Seen(self.artifacts, **options)
         with seen.watching():
             for process in self.start(count):
@@ -114,11 +114,11 @@ class Crowd:
 
     @property
     def order(self):
-        """The failures, in the order in which they happened: process and number."""
+        """The failures in the order in which they happened, as process and number."""
         return [tuple(map(int, line.split())) for line in self.log.read_text().splitlines()]
 
     def bundles(self):
-        """By process and number: the metadata, the names of the entries and the size."""
+        """The metadata, the entries' names and the size of each bundle, by process and number."""
         found = {}
         for path in self.artifacts.glob("*.zip"):
             with zipfile.ZipFile(path) as archive:
@@ -144,7 +144,7 @@ class BudgetCase(SuiteCase):
         self.addCleanup(context.__exit__, None, None, None)
 
     def assertSound(self, crowd):
-        """All bundles are whole, and nothing else is left."""
+        """All bundles are complete, and no other files are left."""
         result = crowd.tool("verify", crowd.artifacts)
         self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
         self.assertEqual(len(result.stdout.splitlines()), len(list(crowd.artifacts.glob("*.zip"))))
@@ -158,7 +158,7 @@ class BudgetCase(SuiteCase):
                 self.assertTrue("entry" not in store or store["entry"] in {*names, *shared})
 
     def assertFirst(self, crowd, kept):
-        """Those that are kept are those that failed first, as far as one can tell."""
+        """The kept bundles are those of the first failures, as far as the order is known."""
         first = set(crowd.order[:len(kept)])
         self.assertLessEqual(len(first - kept), AT_ONCE, f"{len(kept)} of {len(crowd.order)}")
 
@@ -166,7 +166,7 @@ class BudgetCase(SuiteCase):
         return {key for key, (metadata, _, _) in crowd.bundles().items() if "entry" in metadata["stores"][0]}
 
     def assertDescribed(self, crowd, limit):
-        """What was left out says so."""
+        """Omitted parts are reported."""
         count = 0
         for metadata, names, _ in crowd.bundles().values():
             (store,) = metadata["stores"]
@@ -190,7 +190,7 @@ class Limits(BudgetCase):
         self.assertEqual(len(self.kept(crowd)), 100)
         self.assertFirst(crowd, set(crowd.bundles()))
         self.assertSound(crowd)
-        # Once a process at most.
+        # Each process reports it at most once.
         said = [line for line in crowd.errors.splitlines() if "FAILURE_ARTIFACTS_MAX_BUNDLES" in line]
         self.assertLessEqual(1, len(said))
         self.assertLessEqual(len(said), PROCESSES)
@@ -202,10 +202,10 @@ class Limits(BudgetCase):
             BUDGET_BYTES=30_000)
         seen = crowd.run()
         self.assertLessEqual(seen.bytes, limit)
-        # What is being packed is there twice.
+        # A bundle being packed exists twice.
         self.assertLessEqual(seen.all_bytes, 2 * limit)
         kept = self.kept(crowd)
-        # Three quarters are for copies, each of some 36 KB.
+        # Three quarters of the limit are for copies of about 36 KB each.
         self.assertGreater(len(kept), 60)
         self.assertLess(len(kept), 110)
         self.assertFirst(crowd, kept)
@@ -282,7 +282,7 @@ class Limits(BudgetCase):
         self.assertEqual(len(lines), 1, result.stderr[-2000:])
         self.assertIn("3 further failures left no bundle", lines[0])
         self.assertIn("FAILURE_ARTIFACTS_MAX_BUNDLES", lines[0])
-        # And one that leaves none at all.
+        # One run more, which leaves no bundles at all.
         result = crowd.tool("run", "--", EXECUTABLE, *SELECTION)
         lines = [line for line in result.stderr.splitlines() if "left no bundle" in line]
         self.assertEqual(len(lines), 1, result.stderr[-2000:])
@@ -291,7 +291,7 @@ class Limits(BudgetCase):
 
 class Deaths(BudgetCase):
     def test_kills_in_between(self):
-        """Whatever instant a process dies at, the limits hold, and nothing stays taken for good."""
+        """Processes may die at any time: the limits hold, and no space stays reserved."""
         limit, most = 6_000_000, 300
         chance = random.Random(SEED)
         crowd = Crowd(
@@ -300,7 +300,7 @@ class Deaths(BudgetCase):
         seen = Seen(crowd.artifacts)
         with seen.watching():
             processes = crowd.start()
-            # Not before they are at it, and then at instants of their own.
+            # Wait until they are packing, then kill each at a different point in time.
             while len(crowd.order) < 20:
                 time.sleep(0.001)
             for process in processes[:PROCESSES // 2]:
@@ -310,13 +310,13 @@ class Deaths(BudgetCase):
                 process.send_signal(signal.SIGKILL)
             for process in processes:
                 process.wait(timeout=300)
-            # Of those that died, their bundles.
+            # Recover the bundles of dead processes.
             result = crowd.tool("sweep", crowd.artifacts)
             self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLessEqual(seen.bytes, limit, f"seed {SEED}")
         self.assertLessEqual(seen.bundles, most)
         self.assertSound(crowd)
-        # What is there by the account is what is there: there may be so many more, and no more.
+        # The accounted usage equals the actual usage: that many more bundles fit, and no more.
         count = len(list(crowd.artifacts.glob("*.zip")))
         for name, value in (("MAX_BUNDLES", count + 5), ("MAX_TOTAL_BYTES", 1 << 30)):
             crowd.environment["FAILURE_ARTIFACTS_" + name] = str(value)
@@ -355,7 +355,7 @@ class Sharing(BudgetCase):
             if path != holder:
                 (shared,) = metadata["sharedEntries"]
                 self.assertEqual((shared["bundle"], shared["bytes"]), (holder.name, len(content)))
-        # By all who read.
+        # Every reading command follows the reference.
         for path in others[:3]:
             target = pathlib.Path(self.directory) / ("out-" + path.stem)
             self.assertEqual(crowd.tool("extract", path, "-o", target).returncode, 0)
@@ -370,7 +370,7 @@ class Sharing(BudgetCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("cannot be read", (pathlib.Path(self.directory) / "report.html").read_text())
 
-        # Merged, with the one that has it or without.
+        # Merge the bundles with the one that holds the store, and without it.
         for name, sources, standing_alone in (("all", [crowd.artifacts], 1), ("some", others[:2], 2)):
             target = pathlib.Path(self.directory) / name
             for _ in range(2):
@@ -382,7 +382,7 @@ class Sharing(BudgetCase):
                 stores = [path for path in merged if "stores/own.sqlite" in zipfile.ZipFile(path).namelist()]
                 self.assertEqual(len(stores), standing_alone)
 
-        # Without it.
+        # Remove the bundle that holds the store.
         holder.unlink()
         for words in (
                 ("verify", others[0]), ("query", others[0], "SELECT 1"), ("diff", others[0], others[1]),
@@ -391,7 +391,7 @@ class Sharing(BudgetCase):
             self.assertNotEqual(result.returncode, 0, words)
             self.assertIn(holder.name, result.stdout + result.stderr, words)
             self.assertIn("no such file", result.stdout + result.stderr, words)
-        # What else is in it is still there.
+        # The rest of the bundle can still be read.
         for words in (("show", others[0]), ("merge", others[0], "-o", pathlib.Path(self.directory) / "none")):
             result = crowd.tool(*words)
             self.assertEqual(result.returncode, 0)

@@ -1,4 +1,4 @@
-"""Every reading command over bundles that mean harm: an error or what is sound, and nothing else happens."""
+"""Every reading command on malicious bundles gives an error or a correct result, and has no other effect."""
 
 import contextlib
 import os
@@ -18,11 +18,11 @@ import hostile
 
 TOOL = harness.BUILD / "debug" / "failure-artifacts"
 MEBIBYTE = 1 << 20
-MEMORY = 1152 * MEBIBYTE  # What stays resident, at most: SQLite's GiB, and the tool.
+MEMORY = 1152 * MEBIBYTE  # The maximum resident size: SQLite's GiB, and the tool.
 SECONDS = 100
 BRIEF = ("--time-limit", "1")
 STATUSES = {0, 1, 64, 65, 66, 74}
-# A line end is none; a carriage return is one in CSV.
+# A line feed is allowed, and so is a carriage return in CSV.
 CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -36,7 +36,7 @@ def start(arguments, environment, directory):
 
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        # Addresses are cheap, and the threads' stacks take many.
+        # Address space is cheap, and the threads' stacks take much of it.
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -60,7 +60,7 @@ def start(arguments, environment, directory):
 
 
 class Hostile(unittest.TestCase):
-    """`open` runs a `sqlite3` of ours, which says how it was called; no other program can be started."""
+    """`open` runs a stand-in for `sqlite3` that records its arguments. No other program can be started."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory(prefix="hostile ")
@@ -82,7 +82,7 @@ class Hostile(unittest.TestCase):
                   f"{self.slowest[0]:.1f} s in {self.slowest[1]}")
 
     def run_tool(self, title, *arguments, statuses=STATUSES):
-        """Runs a command, and makes sure of all that has to be so whatever the bundle is."""
+        """Runs a command, and checks the properties that are independent of the bundle."""
         place, here = self.place, self.place / "here"
         before = {path: path.read_bytes() for path in place.glob("*.zip")}
         found = start(arguments, self.environment, here)
@@ -98,7 +98,7 @@ class Hostile(unittest.TestCase):
         for path in here.rglob("*"):
             self.assertFalse(path.is_symlink(), said)
             self.assertTrue(path.is_file() or path.is_dir(), said)
-        if arguments[0] not in ("open", "query"):  # These give values as they are, where it is no terminal.
+        if arguments[0] not in ("open", "query"):  # These print values unchanged if the output is not a terminal.
             self.assertNotRegex(found.output, CONTROL, said)
         if arguments[0] != "open":
             if found.status not in (0, 1):
@@ -114,7 +114,7 @@ class Hostile(unittest.TestCase):
 
     def run_all(self, title, content, failing=(), sql="SELECT * FROM sqlite_master", sound=(),
                 only=hostile.ALL):
-        """Runs every command; those in `failing` have to fail, and those in `sound` must not."""
+        """Runs every command. Those in `failing` must fail, and those in `sound` must not."""
         path = self.place / "LedgerTests.testTransfer-1a2b3c4d.zip"
         path.write_bytes(content)
         commands = [
@@ -125,12 +125,12 @@ class Hostile(unittest.TestCase):
             ("extract", path, "--fixture", "-o", "out"), ("verify", path, *BRIEF),
             ("report", path, "-o", "page.html")]
         if failing is hostile.ALL:
-            # What cannot be opened at all cannot be in another way.
+            # If a bundle can't be opened, one form of each command is enough.
             commands = list({command[0]: command for command in reversed(commands)}.values())
         for command in (command for command in commands if command[0] in only):
             with self.subTest(title, command=command[0]):
                 found = self.run_tool(title, *command)
-                # With these the commands read a part of the bundle only.
+                # With these options, the commands read only a part of the bundle.
                 is_part = "--at" in command or "--fixture" in command
                 if command[0] in failing and (failing is hostile.ALL or not is_part):
                     self.assertNotEqual(found.status, 0, f"{title}: {command[0]}")
@@ -139,7 +139,7 @@ class Hostile(unittest.TestCase):
         path.unlink()
 
     def test_good(self):
-        """The ground of all others: each command works on what is good."""
+        """Each command works on a valid bundle, so the other tests are meaningful."""
         path = self.place / "good.zip"
         for content in (hostile.packed(hostile.entries()), hostile.forged(hostile.good())):
             path.write_bytes(content)
@@ -160,7 +160,7 @@ class Hostile(unittest.TestCase):
             self.assertNotEqual(found.status, 0)
 
     def test_no_limits(self):
-        """What a limit keeps from being read is read where the flag lifts it."""
+        """Content beyond a limit is read with the option that lifts it."""
         path = self.place / "zeros.zip"
         path.write_bytes(hostile.forged([*hostile.good(), hostile.bomb(320 << 20, "attachments/zeros")]))
         found = self.run_tool("zeros", "extract", path, "-o", "out")
@@ -174,7 +174,7 @@ class Hostile(unittest.TestCase):
             with self.subTest(title):
                 bundle = hostile.packed(hostile.entries(metadata=content))
                 if title[0].islower() and ": " in title:
-                    # Many, and much alike.
+                    # Merge several similar bundles.
                     path = self.place / "a.zip"
                     path.write_bytes(bundle)
                     self.assertNotEqual(self.run_tool(title, "list", path).status, 0)
@@ -199,13 +199,13 @@ class Hostile(unittest.TestCase):
             self.run_all(title, hostile.packed(hostile.entries(statements=content)), (), sound=("list", "show", "query"))
 
     def test_open(self):
-        """sqlite3 has functions of its own, which a store must not call; the user may."""
+        """sqlite3 has functions that a store must not call. The user may."""
         path = self.place / "a.zip"
         for title, content, sql in hostile.stores(str(self.evil)):
             if " to write a file" in title or " to edit" in title or "replaces" in title:
                 with self.subTest(title):
                     path.write_bytes(hostile.packed(hostile.entries(store=content)))
-                    # Of a trigger, what fires it.
+                    # A trigger needs a statement that fires it.
                     more = ("UPDATE account SET balance = 1; DELETE FROM account",) if "trigger" in title else ()
                     found = self.run_tool(title, "open", path, "--", sql, *more, statuses={1})
                     self.assertIn(b"unsafe use of", found.errors)
@@ -215,7 +215,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual((found.status, found.output, own.read_text()), (0, b"1\n", "x"), found.errors)
 
     def test_query(self):
-        """A view that calls what it must not is refused, with what to do where the store is trusted."""
+        """A view that calls a forbidden function is refused, and the message says what to do if the store is trusted."""
         path = self.place / "a.zip"
         store = hostile.database(hostile.BEFORE, "CREATE VIEW v AS SELECT load_extension('/nowhere/evil.so')")
         path.write_bytes(hostile.packed(hostile.entries(store=store)))
@@ -224,7 +224,7 @@ class Hostile(unittest.TestCase):
         self.assertIn(b"'failure-artifacts extract'", found.errors)
 
     def test_scripts(self):
-        """What `diff --sql` writes does no more than to change the store it is for."""
+        """The output of `diff --sql` only changes the store that it is for."""
         path, ground = self.place / "a.zip", self.place / "ground.sqlite"
         for title, content, _ in hostile.stores(str(self.evil)):
             with self.subTest(title):
@@ -233,7 +233,8 @@ class Hostile(unittest.TestCase):
                 if not script:
                     continue
                 ground.write_bytes(hostile.CHANGED)
-                # It may fail, with what a store claims to be, or make an index that takes for ever.
+                # The script may fail because of the store's false claims, or create an index that takes
+                # forever.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     subprocess.run(
                         ["sqlite3", "-bail", str(ground)], input=script, capture_output=True, timeout=5,
@@ -265,7 +266,7 @@ class Hostile(unittest.TestCase):
         self.assertNotEqual(start(["list", self.place], self.environment, self.place).status, 0)
 
     def test_a_directory_of_journals(self):
-        """What `sweep` finds may be anything, too."""
+        """The files that `sweep` finds are untrusted too."""
         for title, content in [
             ("noise", os.urandom(500)), ("nothing", b""), ("huge", b"T\t1\t" * 500_000),
             ("numbers", f"P\ta\tb\tc\td\t1\nT\t1\t{(1 << 63) - 1}\t{(1 << 31) - 1}\tXCTest\tA\tb\t1\nS\t1\t/etc/passwd\n".encode()),

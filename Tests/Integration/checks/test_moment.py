@@ -1,4 +1,4 @@
-"""The capture is made inside the failure, whatever comes after it and wherever it happens."""
+"""The capture happens inside the failure, independently of later events and of the place of the failure."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`prune` on bundles of real failures, with processes that fail before, after and meanwhile."""
+"""`prune` on bundles of real failures, with processes that fail before, during and after it."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ NOBODY = 65534
 
 
 def account(artifacts):
-    """What processes believe there is: bundles, their bytes, and what is in the making."""
+    """The accounted usage: the number of bundles, their bytes, and reservations."""
     numbers = struct.unpack("<8Q", (artifacts / ".budget").read_bytes())
     return {"bundles": numbers[1], "bytes": numbers[2], "captures": numbers[3], "capture bytes": numbers[4]}
 
@@ -43,7 +43,7 @@ class PruneCase(BudgetCase):
             {"bundles": len(sizes), "bytes": sum(sizes), "captures": 0, "capture bytes": 0})
 
     def assertWhole(self, crowd):
-        """Each bundle has its stores, in itself or in one that is there."""
+        """Each bundle has its stores, in itself or in an existing bundle."""
         result = crowd.tool("verify", crowd.artifacts)
         self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
 
@@ -52,7 +52,7 @@ class Pruned(PruneCase):
     def test_the_newest_stay_and_there_is_room_again(self):
         crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=40, BUDGET_BYTES=1000)
         self.assertEqual(crowd.run(1).bundles, 40)
-        # Copied about, the files have other times.
+        # After copying, the files have other times.
         paths = list(self.paths(crowd.artifacts))
         random.Random(SEED).shuffle(paths)
         for index, path in enumerate(paths):
@@ -74,7 +74,7 @@ class Pruned(PruneCase):
         self.assertEqual(done["kept"]["bytes"], sum(path.stat().st_size for path in newest))
         self.assertCounted(crowd.artifacts)
 
-        # As many again as there may be, and not one more.
+        # Exactly as many bundles fit again as the limit allows.
         self.assertEqual(crowd.run(1).bundles, 40)
         self.assertLess(newest, self.paths(crowd.artifacts))
         self.assertCounted(crowd.artifacts)
@@ -89,7 +89,7 @@ class Pruned(PruneCase):
     def test_what_cannot_be_removed(self):
         crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=6, BUDGET_BYTES=1000)
         crowd.run(1)
-        # Those of a folder that nothing can be taken out of; where root may, somebody else tries.
+        # Bundles in a folder from which files can't be removed. If root can, another user runs the command.
         place = pathlib.Path(self.directory) / "place"
         for name, paths in (("fixed", sorted(self.paths(crowd.artifacts))[:3]),
                             ("free", sorted(self.paths(crowd.artifacts))[3:])):
@@ -119,7 +119,7 @@ class Pruned(PruneCase):
         errors = result.stderr.splitlines()
         for path in left:
             self.assertEqual(sum(line.startswith(f"error: '{path}' is not removed: ") for line in errors), 1, errors)
-        # The others are, but for what is no bundle.
+        # The other bundles were removed, but not the file that isn't a bundle.
         self.assertEqual([path.name for path in (place / "free").iterdir()], ["half.zip"])
         self.assertEqual(sum(line.startswith("warning: ") and "half.zip" in line for line in errors), 1, errors)
         self.assertEqual(len(errors), 4)
@@ -147,7 +147,7 @@ class Shared(PruneCase):
         self.assertEqual(self.paths(crowd.artifacts), set())
         self.assertEqual(list((crowd.artifacts / ".stores").iterdir()), [])
         self.assertCounted(crowd.artifacts)
-        # The next one has the store again.
+        # The next bundle contains the store again.
         crowd.run(1)
         self.assertWhole(crowd)
 
@@ -161,7 +161,7 @@ class Shared(PruneCase):
                     continue
                 for count in (3, 0):
                     removed += self.prune(crowd, "--max-bundles", count)[0]["removed"]["bundles"]
-                # What a process is just now making may be without a name, but never without its store.
+                # A bundle in progress may have no name yet, but its store always exists.
                 for path in self.paths(crowd.artifacts):
                     with contextlib.suppress(FileNotFoundError):
                         for shared in metadata(path).get("sharedEntries", []):
@@ -172,7 +172,7 @@ class Shared(PruneCase):
         self.assertGreater(removed, 20)
         self.assertEqual(len(crowd.order), 3 * 63)
         left = len(self.paths(crowd.artifacts))
-        # Each failure has left a bundle: it is there, or was.
+        # Each failure has left a bundle, which still exists or was removed.
         self.assertEqual(removed + left, 3 * 63)
         if left:
             self.assertWhole(crowd)

@@ -2,15 +2,15 @@ import FailureArtifactsTesting
 import Foundation
 import Testing
 
-/// Many tests that fail at the same time, in as many processes as one likes.
+/// Many tests that fail at the same time, in any number of processes.
 ///
-/// Variables say what is in their stores, and where the order of the failures is written down.
+/// Variables set the content of their stores, and the file that records the order of the failures.
 @Suite(.failureArtifacts) struct BudgetTests {
     private static func number(_ name: String) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? 0
     }
 
-    /// `own`: a row of `BUDGET_BYTES` random bytes, or with `BUDGET_SAME` of the same ones in every test.
+    /// `own`: a row of `BUDGET_BYTES` random bytes; with `BUDGET_SAME`, the same bytes in every test.
     @Test(arguments: 0..<63) func fails(_ number: Int) throws {
         let store = try Connection(try freshPath("own.sqlite"))
         let bytes = Self.number("BUDGET_BYTES")
@@ -26,7 +26,7 @@ import Testing
         store.close()
     }
 
-    /// Writes a line to the file `BUDGET_LOG`, which all processes have in common.
+    /// Writes a line to the file `BUDGET_LOG`, which all processes share.
     private static func note(_ number: Int) {
         guard let path = ProcessInfo.processInfo.environment["BUDGET_LOG"] else { return }
         let file = open(path, O_WRONLY | O_APPEND)
