@@ -226,25 +226,6 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
-    /// Takes the file's lock without waiting.
-    ///
-    /// The lock lasts until the file is closed or the process ends.
-    ///
-    /// This is a `flock` lock, which SQLite doesn't use. Directories can be locked too.
-    ///
-    /// - Returns: False if another open file holds the lock.
-    /// - Throws: The failure of `flock`.
-    package func tryLock() throws(SystemError) -> Bool {
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-        guard errno == EWOULDBLOCK else { throw .last("lock", path) }
-        return false
-    }
-
-    /// Releases the lock of ``tryLock()``, even if a child made by `fork` has the descriptor too.
-    package func unlock() {
-        _ = flock(descriptor, LOCK_UN)
-    }
-
     /// Waits until the system has written the file's content to the disk.
     package func synchronize() throws(SystemError) {
         while fsync(descriptor) != 0 {

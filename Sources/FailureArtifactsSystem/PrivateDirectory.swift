@@ -2,26 +2,29 @@
 ///
 /// It is outside the artifacts directory and is removed when this value goes out of scope.
 ///
-/// The name contains the process's identity. The next one to be created removes the directories of dead
-/// processes.
+/// The name contains the process's identity, so that the directories of dead processes can be removed.
 package struct PrivateDirectory: ~Copyable {
     package let path: String
 
     private static let prefix = "failure-artifacts-private-"
 
-    /// Creates a private directory in the temporary directory.
-    ///
-    /// - Throws: The failure of `mkdtemp`.
-    package init() throws(SystemError) {
-        try self.init(in: FileSystem.temporaryDirectory)
+    private init(path: String) {
+        self.path = path
     }
 
-    /// Creates a private directory in an existing directory.
-    package init(in parent: String) throws(SystemError) {
-        Self.removeLeftovers(in: parent)
+    /// Creates a private directory, and removes those of dead processes.
+    ///
+    /// - Parameter parent: An existing directory; by default, the temporary directory.
+    /// - Returns: The new directory.
+    /// - Throws: The failure of `mkdtemp`.
+    package static func create(
+        in parent: String = FileSystem.temporaryDirectory
+    ) throws(SystemError) -> PrivateDirectory {
+        removeLeftovers(in: parent)
         let me = ProcessIdentity.current
-        path = try FileSystem.createUniqueDirectory(
-            in: parent, prefix: "\(Self.prefix)\(me.number)-\(me.start)-")
+        let path = try FileSystem.createUniqueDirectory(
+            in: parent, prefix: "\(prefix)\(me.number)-\(me.start)-")
+        return PrivateDirectory(path: path)
     }
 
     deinit {

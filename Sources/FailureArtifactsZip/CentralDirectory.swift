@@ -15,7 +15,7 @@ enum CentralDirectory {
         let location: DirectoryLocation
         var headers: [CentralDirectoryHeader] = []
         do throws(ZipError.Reason) {
-            location = try DirectoryLocation(in: source)
+            location = try DirectoryLocation.find(in: source)
             var reader = LittleEndianReader(try source.bytes(location.size, at: location.offset))
             headers.reserveCapacity(location.entries)
             while headers.count < location.entries {

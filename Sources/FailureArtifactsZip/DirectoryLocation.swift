@@ -18,15 +18,16 @@ struct DirectoryLocation: Equatable {
     /// Finds the directory and checks that it ends where the end records start.
     ///
     /// - Parameter source: The archive.
+    /// - Returns: The directory's location.
     /// - Throws: `notAnArchive`, `truncated`, `inconsistent`, `unsupported` for archives in several parts,
     ///   `tooLarge`, or `system`.
-    init(in source: ArchiveSource) throws(ZipError.Reason) {
-        let (end, endOffset) = try Self.findEnd(in: source)
+    static func find(in source: ArchiveSource) throws(ZipError.Reason) -> DirectoryLocation {
+        let (end, endOffset) = try findEnd(in: source)
         let limit: UInt64
         let directorySize: UInt64
         let directoryOffset: UInt64
         let count: UInt64
-        if let (zip64, zip64Offset) = try Self.findZip64End(in: source, before: endOffset) {
+        if let (zip64, zip64Offset) = try findZip64End(in: source, before: endOffset) {
             guard zip64.disk == 0, zip64.directoryDisk == 0, zip64.entriesOnDisk == zip64.entries else {
                 throw .unsupported("several parts (a multi-disk archive)")
             }
@@ -52,14 +53,13 @@ struct DirectoryLocation: Equatable {
                 "\(limit - directorySize - directoryOffset) bytes precede or follow the central directory "
                     + "that the end record does not account for")
         }
-        guard count <= Self.maximumEntries else { throw .tooLarge(limit: Self.maximumEntries) }
-        guard directorySize <= Self.maximumSize else { throw .tooLarge(limit: Self.maximumSize) }
+        guard count <= maximumEntries else { throw .tooLarge(limit: maximumEntries) }
+        guard directorySize <= maximumSize else { throw .tooLarge(limit: maximumSize) }
         guard count * UInt64(CentralDirectoryHeader.length) <= directorySize else {
             throw .inconsistent("the central directory is too small for the number of entries")
         }
-        offset = directoryOffset
-        size = Int(directorySize)
-        entries = Int(count)
+        return DirectoryLocation(
+            offset: directoryOffset, size: Int(directorySize), entries: Int(count))
     }
 
     /// Returns the end record and its position.

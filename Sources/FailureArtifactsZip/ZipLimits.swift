@@ -36,7 +36,8 @@ package struct ZipLimits: Equatable, Sendable {
             return "it has \(size) bytes, and the limit is \(entryBytes)"
         }
         if size > anyRatioBytes, size / ratio > compressedSize {
-            return "its \(compressedSize) compressed bytes expand to \(size), more than \(ratio) times as many"
+            return
+                "its \(compressedSize) compressed bytes expand to \(size), more than \(ratio) times as many"
         }
         return nil
     }

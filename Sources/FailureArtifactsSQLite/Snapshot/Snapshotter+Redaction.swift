@@ -9,7 +9,7 @@ extension Snapshotter {
         _ store: DiscoveredStore, to targets: Targets, redactedBy redactor: StoreRedactor
     ) -> Snapshot {
         do {
-            return capture(store, to: targets, redactedBy: redactor, in: try PrivateDirectory())
+            return capture(store, to: targets, redactedBy: redactor, in: try PrivateDirectory.create())
         } catch {
             var snapshot = Snapshot(storage: store.storage)
             snapshot.reason =
