@@ -27,7 +27,7 @@ extension FuzzTarget {
     static let metadata = FuzzTarget("metadata", seeds: Seeds.descriptions) { bytes, scratch in
         let metadata = try BundleMetadata(json: bytes, of: "a.zip")
         let again = try BundleMetadata(json: metadata.json(), of: "a.zip")
-        require(again == metadata, "What was read is not what is written.")
+        require(again == metadata, "The metadata differs after writing and reading it again.")
         _ = try scratch.write(try Seeds.holder(), to: Seeds.holderName)
         let entries = try Seeds.entries(described: bytes)
         Tool.runAll(try Seeds.write(entries, to: scratch.path("a.zip")), scratch)

@@ -50,7 +50,7 @@ struct Scratch: Sendable {
         do {
             directory = try FileSystem.createUniqueDirectory(in: parent, prefix: "fa-fuzz-")
         } catch {
-            fatalError("There is no room for scratch files: \(error)")
+            fatalError("The directory for scratch files could not be created: \(error)")
         }
         atexit { try? FileSystem.remove(Scratch.current.directory) }
     }

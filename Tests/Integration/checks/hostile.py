@@ -57,14 +57,14 @@ GOOD = database(BEFORE)
 CHANGED = database(BEFORE, "UPDATE account SET balance = 5")
 
 
-def history(states, initial=None, page=4096, size=None, **lies):
+def history(states, initial=None, page=4096, size=None, **wrong):
     """A history file: see Documentation.docc. Images are lists of (number, bytes)."""
     initial = images(GOOD) if initial is None else initial
     changed = [image for _, pages in states for image in pages]
     head = b"WAL-hist" + struct.pack(
-        "<IIIIQQ", lies.get("version", 1), page, size if size is not None else len(GOOD) // page,
-        lies.get("transactions", len(states)), lies.get("first", len(initial)),
-        lies.get("changed", len(changed)))
+        "<IIIIQQ", wrong.get("version", 1), page, size if size is not None else len(GOOD) // page,
+        wrong.get("transactions", len(states)), wrong.get("first", len(initial)),
+        wrong.get("changed", len(changed)))
     result = head.ljust(64, b"\0") + b"".join(struct.pack("<I", number) for number, _ in initial)
     result += b"".join(struct.pack("<II", size, len(pages)) for size, pages in states)
     result += b"".join(struct.pack("<I", number) for number, _ in changed)
@@ -107,17 +107,17 @@ def packed(content, method=zipfile.ZIP_DEFLATED):
 class Entry:
     """An entry whose fields can all be wrong: `local_…` in its own header, `central_…` in the directory."""
 
-    def __init__(self, name, data=b"", raw=None, method=8, flags=0x800, external=0o100600 << 16, **lies):
+    def __init__(self, name, data=b"", raw=None, method=8, flags=0x800, external=0o100600 << 16, **wrong):
         self.name = name if isinstance(name, bytes) else name.encode()
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
         self.raw = raw if raw is not None else packer.compress(data) + packer.flush() if method == 8 else data
         self.values = dict(
             name=self.name, method=method, flags=flags, crc=zlib.crc32(data), size=len(data),
             compressed=len(self.raw), extra=b"", disk=0, external=external, offset=None)
-        self.lies = lies
+        self.wrong = wrong
 
     def field(self, where, key):
-        return self.lies.get(f"{where}_{key}", self.lies.get(key, self.values[key]))
+        return self.wrong.get(f"{where}_{key}", self.wrong.get(key, self.values[key]))
 
     def local(self):
         def get(key):
@@ -143,7 +143,7 @@ def forged(parts, prefix=b"", comment=b"", between=b"", zip64=None, **end):
     result, directory = prefix, b""
     for part in parts:
         directory += part.central(len(result) - end.get("shift", 0))
-        result += part.local() + part.lies.get("after", b"")
+        result += part.local() + part.wrong.get("after", b"")
     start = len(result)
     result += directory + between
     if zip64 is not None:
@@ -253,8 +253,8 @@ def archives():
     yield "a bomb of metadata", forged([bomb(1 << 30, "metadata.json"), *good()[1:]]), ALL
     yield "a bomb that says less", forged(
         [*good()[:1], Entry("stores/ledger.sqlite", raw=bomb(256 << 20).raw, size=4096), *good()[2:]]), STORE
-    claims = [Entry(f"a{index}", raw=b"\3\0", size=3 << 30, crc=0) for index in range(8)]
-    yield "24 GiB that are claimed", forged([*good(), *claims]), ("extract", "verify")
+    large = [Entry(f"a{index}", raw=b"\3\0", size=3 << 30, crc=0) for index in range(8)]
+    yield "24 GiB by its sizes", forged([*good(), *large]), ("extract", "verify")
 
 
 def many(count):

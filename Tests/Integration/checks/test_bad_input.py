@@ -46,13 +46,13 @@ class Places(SuiteCase):
             found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
         self.assertFallsBack(found, FAILING, place)
 
-    def test_where_nobody_may_write(self):
+    def test_unwritable_place(self):
         # Root can write anywhere except to a file system without files.
         place = "/proc/artifacts" if pathlib.Path("/proc/self").exists() else "/System/artifacts"
         found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
         self.assertFallsBack(found, FAILING, place)
 
-    def assertNoRoom(self, found, artifacts):
+    def assertDiskFull(self, found, artifacts):
         """There is no bundle or one that lists the missing parts, one sentence on the store, and one on the bundle."""
         self.assertUnchanged(found, LARGE)
         unwritten = [line for line in found.warnings if "could not be written" in line]
@@ -75,7 +75,7 @@ class Places(SuiteCase):
             ) as (artifacts, wrapper):
                 process = launch(
                     LARGE, pathlib.Path(name), {"FAILURE_ARTIFACTS_DIR": str(artifacts)}, wrapper=wrapper)
-                self.assertNoRoom(read(process, artifacts), artifacts)
+                self.assertDiskFull(read(process, artifacts), artifacts)
 
     def test_limited_file_size(self):
         """A limit on the size of files that is too small for the capture works on any machine."""
@@ -87,7 +87,7 @@ class Places(SuiteCase):
         with tempfile.TemporaryDirectory() as name:
             artifacts = pathlib.Path(name) / "failure-artifacts"
             found = read(launch(LARGE, pathlib.Path(name), {}, preexec_fn=limit), artifacts)
-            self.assertNoRoom(found, artifacts)
+            self.assertDiskFull(found, artifacts)
 
 
 @contextlib.contextmanager

@@ -428,7 +428,7 @@ class GitHub(CICase):
         self.assertEqual(place.step_summary.read_text(), "")
         self.assertEqual(action.obeyed, [])
 
-    def test_what_was_left_behind_is_salvaged(self):
+    def test_bundles_of_a_killed_step_are_recovered(self):
         """The step was killed, so it could not clean up."""
         place = self.place()
         action = self.action(place, tool=str(TOOL), command=f"'{EXECUTABLE}' CISuite.CICrashTests")
@@ -556,7 +556,7 @@ class GitLab(CICase):
 class Recipes(CICase):
     """The commands in the article."""
 
-    def check_leavings(self, place, service, process, junit="junit.xml", status=1):
+    def check_outputs(self, place, service, process, junit="junit.xml", status=1):
         self.assertEqual(process.returncode, status, process.stdout[-2000:] + process.stderr[-2000:])
         self.check_bundles(place, service)
         self.check_page(place)
@@ -566,7 +566,7 @@ class Recipes(CICase):
         place = self.checkout()
         article = ARTICLE.read_text()
         code, *_ = re.findall(r"```sh\n(.*?)```", article.split("\n## ")[1], re.DOTALL)
-        self.check_leavings(place, None, place.script(code, "sh"))
+        self.check_outputs(place, None, place.script(code, "sh"))
 
     def test_what_passed_on_another_attempt(self):
         """In one workspace, and in a repeated job that has downloaded the first job's uploads."""
@@ -594,7 +594,7 @@ class Recipes(CICase):
         (script,) = re.findall(r"sh '''(.*?)'''", section("Jenkins", "groovy"), re.DOTALL)
         # Groovy removes a backslash and the end of the line, and Jenkins' shell prints each command.
         process = place.script(script.replace("\\\n", ""), "sh", "-xe")
-        self.check_leavings(place, "Jenkins", process)
+        self.check_outputs(place, "Jenkins", process)
 
     def test_buildkite(self):
         place = self.checkout("Buildkite")
@@ -602,7 +602,7 @@ class Recipes(CICase):
         (step,) = yaml.safe_load(section("Buildkite", "yaml"))["steps"]
         self.assertIsNone(re.search(r"(?<!\$)\$(?![\$?])", step["command"].replace("$$", "")))
         process = place.script(step["command"].replace("$$", "$"), "bash", "-e")
-        self.check_leavings(place, "Buildkite", process)
+        self.check_outputs(place, "Buildkite", process)
         self.assertEqual(
             (place.bin / "words").read_text(), "annotate --style error --context failure-artifacts ")
         self.assertTrue((place.bin / "annotation").read_text().startswith("## 5 failed tests\n"))
@@ -616,7 +616,7 @@ class Recipes(CICase):
             self.assertEqual(place.script(script, "bash", "-eo", "pipefail").returncode, 0)
         process = place.script(scripts[-1], "bash", "-eo", "pipefail")
         (results,) = [step["store_test_results"]["path"] for step in steps if "store_test_results" in step]
-        self.check_leavings(place, "CircleCI", process, junit=f"{results}/swift/junit.xml")
+        self.check_outputs(place, "CircleCI", process, junit=f"{results}/swift/junit.xml")
         self.assertEqual(place.installed, PREPARATION)
         (stored,) = [step["store_artifacts"]["path"] for step in steps if "store_artifacts" in step]
         self.assertEqual(place.directory / stored, place.artifacts)
@@ -631,7 +631,7 @@ class Recipes(CICase):
             process = place.script(script, "bash", "--noprofile", "--norc")
             if process.returncode:
                 break
-        self.check_leavings(place, "Azure Pipelines", process)
+        self.check_outputs(place, "Azure Pipelines", process)
         (summary,) = re.findall(r"^##vso\[task\.uploadsummary\](.+)$", process.stdout, re.MULTILINE)
         self.assertTrue(pathlib.Path(summary).read_text().startswith("## 5 failed tests\n"))
         # The tool's own messages contain no commands. The log of the tests must stay unchanged.
@@ -646,7 +646,7 @@ class Recipes(CICase):
         steps = yaml.safe_load(section("Bitrise", "yaml"))["workflows"]["test"]["steps"]
         (script,) = [step["script"]["inputs"][0]["content"] for step in steps if "script" in step]
         process = place.script(script, "bash")
-        self.check_leavings(place, "Bitrise", process, junit="BITRISE_TEST_RESULT_DIR/swift/junit.xml")
+        self.check_outputs(place, "Bitrise", process, junit="BITRISE_TEST_RESULT_DIR/swift/junit.xml")
         about = place.directory / "BITRISE_TEST_RESULT_DIR/swift/test-info.json"
         self.assertEqual(json.loads(about.read_text()), {"test-name": "swift test"})
         listed = place.run(TOOL, "list", "--json", str(place.directory / "BITRISE_DEPLOY_DIR/failure-artifacts.zip"))
@@ -657,7 +657,7 @@ class Recipes(CICase):
         place = self.checkout("Bitbucket Pipelines")
         step = yaml.safe_load(section("Bitbucket Pipelines", "yaml"))["pipelines"]["default"][0]["step"]
         process = place.script("\n".join(step["script"]), "bash", "-e")
-        self.check_leavings(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
+        self.check_outputs(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
         self.assertEqual(place.installed, PREPARATION)
         self.assertEqual(step["artifacts"], ["failure-artifacts/**"])
 

@@ -553,7 +553,7 @@ class ReadingTheStores(Capturing):
         self.run_all()
 
 
-class Salvaging(FaultCase):
+class Recovering(FaultCase):
     """Faults in a sweep after the test process has died. It may create no bundle, but no data is lost."""
 
     SCENARIOS = ("RawSuite.CrashTests/testFailsAndCrashes", "RawSuite.CrashTests/testIsKilled")

@@ -5,7 +5,7 @@ import json
 from harness import SuiteCase, without
 
 
-class Moment(SuiteCase):
+class FailureTime(SuiteCase):
     def scenario(self, suite, name, message, kind="assertion", module="RawSuite", **stores):
         bundle = self.leaves(f"{module}.{suite}/{name}")
         self.assertTest(bundle, suite, name, message, kind=kind)

@@ -75,22 +75,22 @@ class RedactionCase(CrashCase):
         left = [path.name for path in (place.directory / "tmp").iterdir() if path.name.startswith("failure-artifacts")]
         self.assertEqual(left, [], "private copies were left")
 
-    def assertPlanted(self, name, **variables):
+    def assertUnredacted(self, name, **variables):
         """Without redactions, the bundle contains the secret."""
         place = self.place(rules=None, **variables)
         place.run(name)
         place.sweep() if place.artifacts.is_dir() else None
-        self.assertNotEqual(traces(place.artifacts, self.secret), [], "the secret was not planted")
+        self.assertNotEqual(traces(place.artifacts, self.secret), [], "the secret is missing without redactions")
 
 
 class Stores(RedactionCase):
     """All ways to copy a store."""
 
-    def redacted(self, name, suite="RawSuite.RedactionTests", warnings=(), planted=True, status=1, rules=RULES,
+    def redacted(self, name, suite="RawSuite.RedactionTests", warnings=(), is_stored=True, status=1, rules=RULES,
                  **variables):
         test = f"{suite}/{name}"
-        if planted:
-            self.assertPlanted(test, **variables)
+        if is_stored:
+            self.assertUnredacted(test, **variables)
         place = self.place(rules, **variables)
         code, _, errors = place.run(test)
         self.assertEqual(code, status, errors)
@@ -281,7 +281,7 @@ class Crashes(RedactionCase):
         self.assertEqual(store.query("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'"), [(0,)])
 
     def test_killed(self):
-        self.assertPlanted("RawSuite.RedactionTests/testIsKilled")
+        self.assertUnredacted("RawSuite.RedactionTests/testIsKilled")
         place = self.place()
         place.run("RawSuite.RedactionTests/testIsKilled")
         del place.environment["FAILURE_ARTIFACTS_REDACTIONS"]
@@ -378,7 +378,7 @@ class Privacy(RedactionCase):
                 self.assertEqual(oct(stat.S_IMODE(bundle.path.stat().st_mode)), oct(file))
                 self.assertEqual(oct(stat.S_IMODE(place.artifacts.stat().st_mode)), oct(directory))
 
-    def test_the_permissions_of_somebody_elses_directory_are_kept(self):
+    def test_the_permissions_of_another_users_directory_are_kept(self):
         place = self.place(rules=None, FAILURE_ARTIFACTS_READABLE_BY="everyone")
         place.artifacts.mkdir()
         place.artifacts.chmod(0o711)

@@ -71,7 +71,7 @@ class Case(SuiteCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 
-@unittest.skipUnless(LINUX, "The clock is that of a library which is preloaded.")
+@unittest.skipUnless(LINUX, "A preloaded library provides the clock.")
 class Clock(Case):
     def shifted(self, clock, selection=FAULTS):
         found = run(selection, self.directory, FAULTS_CLOCK=clock, **preloaded())
@@ -235,7 +235,7 @@ class Descriptors(Case):
                     self.assertVerified()
                     shutil.rmtree(self.artifacts)
 
-    def test_nobody_reads_standard_error(self):
+    def test_standard_error_without_a_reader(self):
         """Writing to it must not end the process (SIGPIPE)."""
         file = self.directory / "a file"
         file.write_text("")
@@ -385,13 +385,13 @@ class ReadOnly(Case):
         LINUX and os.geteuid() == 0 and shutil.which("setpriv"), "There is no user to become.")
 
     @needs_a_user
-    def test_of_somebody_else(self):
+    def test_directory_of_another_user(self):
         self.own_temporary_directory(NOBODY)
         self.replaced(self.as_nobody, "Permission denied", HOME=str(self.directory))
         self.supervised(self.as_nobody, HOME=str(self.directory))
 
     @needs_a_user
-    def test_an_existing_directory_of_somebody_else(self):
+    def test_existing_directory_of_another_user(self):
         self.own_temporary_directory(NOBODY)
         self.artifacts.mkdir(mode=0o755)
         self.replaced(self.as_nobody, "Permission denied", HOME=str(self.directory))
@@ -414,7 +414,7 @@ class ReadOnly(Case):
         self.refused(self.as_nobody, "Permission denied", HOME=str(self.directory), SUITE_PLACE=str(place))
 
     @needs_a_user
-    def test_another_place_of_somebody_else(self):
+    def test_fallback_of_another_user(self):
         """A directory that another user has created is not used, because stores are private."""
         self.own_temporary_directory(NOBODY)
         self.fallback.mkdir()

@@ -273,10 +273,10 @@ class Ownership(TestingCase):
     def test_own_and_shared_stores(self):
         bundles = self.leaves(only("OwnershipTests"), count=2)
         for bundle, name, fruit in zip(bundles, ("first", "second"), ("apple", "pear")):
-            self.assertStores(bundle, **{name: [fruit], "nobody": ["cherry"], "lazily": ["plum"]})
+            self.assertStores(bundle, **{name: [fruit], "unattributed": ["cherry"], "lazily": ["plum"]})
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
             # A race decides which of them has opened `lazily`.
-            self.assertEqual(shared, {name: False, "nobody": True, "lazily": True})
+            self.assertEqual(shared, {name: False, "unattributed": True, "lazily": True})
 
     def test_stores_that_earlier_tests_left_open(self):
         bundles = {bundle.metadata["test"]["name"]: bundle for bundle in self.leaves(only("LeftOpenTests"), count=2)}
@@ -304,9 +304,9 @@ class Ownership(TestingCase):
             ((number,), attempt) = (bundle.metadata["test"][key] for key in ("arguments", "attempt"))
             runs[int(number), attempt] += 1
             own = "memory" if int(number) // 2 % 6 in (1, 2, 4) else "own"
-            self.assertStores(bundle, **{own: [number, number + ".1"], "nobody": ["cherry"]})
+            self.assertStores(bundle, **{own: [number, number + ".1"], "unattributed": ["cherry"]})
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
-            self.assertEqual(shared, {own: False, "nobody": True})
+            self.assertEqual(shared, {own: False, "unattributed": True})
             if int(number) // 2 % 6 == 3:
                 self.assertEqual(bundle.store(own, "committedEntry").rows(), [number])
         expected = {(number, attempt + 1) for number in range(0, 64, 2) for attempt in range(ROUNDS)}

@@ -24,7 +24,7 @@ actor Meeting {
 /// Stores that outlive their tests, and the code that opens them.
 enum Shared {
     /// Opened outside of every test, on a thread without a task.
-    static let ofNobody: DatabasePool = opened(outside: true, "nobody.sqlite")
+    static let unattributed: DatabasePool = opened(outside: true, "unattributed.sqlite")
     /// Opened by the first test that uses it.
     static let lazily: DatabaseQueue = {
         do {
@@ -114,7 +114,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     }
 
     private func run(_ name: String, fruit: String) async throws {
-        _ = Shared.ofNobody
+        _ = Shared.unattributed
         let store = try Connection(try freshPath("\(name).sqlite"), fruit: fruit)
         let lazily = Shared.lazily
         try await Task.sleep(for: .zero)
@@ -135,7 +135,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     private static let meeting = Meeting(of: count)
 
     @Test(arguments: 0..<count) func crowd(_ number: Int) async throws {
-        _ = Shared.ofNobody
+        _ = Shared.unattributed
         // Errors are thrown only after the meeting, so that no test waits forever.
         let fails = number % 2 == 0
         switch number / 2 % 6 {
