@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 struct ScriptRows {
     private let plan: ScriptPlan
     /// The unchanged triggers that were dropped because their tables are written to.
-    private(set) var restingTriggers: [DatabaseSchema.Object] = []
+    private(set) var suspendedTriggers: [DatabaseSchema.Object] = []
     private var hasInserted = false
 
     init(plan: ScriptPlan) {
@@ -32,7 +32,7 @@ struct ScriptRows {
         guard table.presence == .both else { return }
         var isFirst = true
         func begin() throws {
-            if isFirst { try restTriggers(of: name, write) }
+            if isFirst { try suspendTriggers(of: name, write) }
             isFirst = false
         }
         var deleted: Int64 = 0
@@ -97,7 +97,7 @@ struct ScriptRows {
     }
 
     /// Drops a table's triggers, which would run for every row.
-    private mutating func restTriggers(of table: String, _ write: (String) throws -> Void) throws {
+    private mutating func suspendTriggers(of table: String, _ write: (String) throws -> Void) throws {
         for trigger in plan.a.objects
         where trigger.type == "trigger" && folded(trigger.table) == table {
             // Skip triggers that are changed or missing in B, because they are already dropped.
@@ -105,7 +105,7 @@ struct ScriptRows {
                 DefinitionText.statement(trigger.sql) != nil
             else { continue }
             try write("DROP TRIGGER \(quotedIdentifier(trigger.name));\n")
-            restingTriggers.append(trigger)
+            suspendedTriggers.append(trigger)
         }
     }
 }

@@ -71,7 +71,7 @@ extension StoreComparison {
         }
         try rows.writeSequence(self, write)
         for object in plan.createdLater { try Self.writeDefinition(object, write) }
-        for object in rows.restingTriggers { try Self.writeDefinition(object, write) }
+        for object in rows.suspendedTriggers { try Self.writeDefinition(object, write) }
         if a.userVersion != b.userVersion { try write("PRAGMA user_version = \(b.userVersion);\n") }
         if a.applicationID != b.applicationID {
             try write("PRAGMA application_id = \(b.applicationID);\n")
