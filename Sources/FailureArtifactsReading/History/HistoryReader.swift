@@ -48,7 +48,8 @@ package struct HistoryReader: ~Copyable, Sendable {
         var seen: Set<UInt32> = []
         for page in initialPages {
             guard page > 0, page <= layout.initialSize, seen.insert(page).inserted else {
-                throw HistoryError(path, .damaged("page \(page) of state 0 is out of range or listed twice"))
+                throw HistoryError(
+                    path, .damaged("page \(page) of state 0 is out of range or listed twice"))
             }
         }
         // The pages of a state beyond the last state's size need images. Without this check, a file of a few

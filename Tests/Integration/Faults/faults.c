@@ -260,8 +260,8 @@ ON_DESCRIPTOR_WITH(ftruncate64, "ftruncate", changes, off64_t)
 ON_DESCRIPTOR_WITH(fchmod, "chmod", changes, mode_t)
 ON_DESCRIPTOR_WITH(flock, "lock", none, int)
 
-// Calls by SQLite never fail here. If this fails, SQLite closes a file that it has just opened, and, as a
-// comment in its source says, it drops the process's locks then (`fillInUnixFile` in os_unix.c).
+// Calls by SQLite never fail here. If one failed, SQLite would close a file that it has just opened. A comment in
+// its source says that this drops the process's locks (`fillInUnixFile` in os_unix.c).
 int fstat(int descriptor, struct stat *result) {
     REAL(int, fstat, int, struct stat *);
     return at_descriptor("fstat", none, descriptor) ? -1 : real(descriptor, result);
