@@ -7,16 +7,16 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
-    // An eighth of a clean debug build would be an index of the standard library, which whoever uses it makes as well.
+    // Indexing system modules would take an eighth of a clean debug build, and the user's own build indexes them too.
     .unsafeFlags(["-index-ignore-system-modules"], .when(configuration: .debug)),
 ]
 
-// Callbacks that SQLite calls for each statement of the application: optimised also in its debug build, which is what
-// `swift test` makes. Since 6.2 a dependency may have such flags.
+// SQLite calls these callbacks for each statement of the application. They are optimized in debug builds too, which
+// `swift test` makes. Since Swift 6.2, a dependency may have such flags.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
-// The last target holds the public types. Listed, its changes are seen by incremental builds of those who import the
-// first, which re-exports it.
+// The last target contains the public types, and the first one re-exports them. Listing it makes incremental builds of
+// the importing module notice its changes.
 func product(_ name: String, _ others: String...) -> Product {
     Product.library(name: name, targets: [name] + others + ["FailureArtifactsCapture"])
 }
@@ -30,12 +30,12 @@ let package = Package(
         product("FailureArtifacts"),
         product("FailureArtifactsTesting"),
         product("FailureArtifactsTestKit"),
-        // Apple platforms; elsewhere it is empty.
+        // For Apple platforms; empty elsewhere.
         product("FailureArtifactsCoreData", "FailureArtifactsTestKit"),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],
     targets: [
-        // What the system brings.
+        // System libraries.
         .systemLibrary(
             name: "CFailureArtifactsSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
@@ -43,7 +43,7 @@ let package = Package(
             name: "CFailureArtifactsZlib", pkgConfig: "zlib",
             providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
 
-        // Parts that know nothing of tests.
+        // Modules that are independent of tests.
         .target(name: "FailureArtifactsSystem", swiftSettings: settings),
         .target(
             name: "FailureArtifactsZip",
@@ -56,7 +56,7 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // What a failure leaves, and when.
+        // Bundle format and capture.
         .target(name: "CFailureArtifactsJournal"),
         .target(
             name: "FailureArtifactsBundle",
@@ -79,7 +79,7 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // What is read of it. A target of its own, so that who links the collector does not build it.
+        // Reading bundles. A separate target, so that packages that link the collector don't build it.
         .target(
             name: "FailureArtifactsReading",
             dependencies: [
@@ -103,7 +103,7 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // Stores for tests; imports XCTest for its base classes. Depends on the adapter, so that linking it installs it.
+        // Stores for tests. It imports XCTest for its base classes, and depends on the adapter to install the observer.
         .target(
             name: "FailureArtifactsTestKit",
             dependencies: [
@@ -183,7 +183,7 @@ let package = Package(
             path: "Tests/FailureArtifactsTestStores", swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsSQLiteTests",
-            // What a recorder or a redaction writes is read again.
+            // The tests read the output of the recorder and of redaction.
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsSQLite", "FailureArtifactsSystem",
                 "CFailureArtifactsSQLite", "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
@@ -192,7 +192,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCommandsTests",
-            // The tool itself is run by these tests.
+            // These tests run the tool.
             dependencies: [
                 "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
@@ -232,7 +232,7 @@ let package = Package(
                 "FailureArtifactsCoreData", "FailureArtifactsTestKit", "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
-        // The targets that `Scripts/fuzz` gives to libFuzzer, with a fixed number of inputs for each.
+        // Runs the targets of `Scripts/fuzz` with a fixed number of inputs each.
         .testTarget(
             name: "FailureArtifactsFuzzTests",
             dependencies: [

@@ -1,4 +1,4 @@
-"""What measurements have in common: processes, rounds, rows of the table."""
+"""Common parts of the measurements: processes, rounds, rows of the table."""
 
 import contextlib
 import dataclasses
@@ -24,11 +24,11 @@ class Row:
     other: str
     ratio: str
     goal: str
-    met: bool | None  # None where nothing was promised, or the sizes are not those of the goal.
+    met: bool | None  # None if there is no goal, or if the sizes differ from the goal's.
 
 
 class Median(float):
-    """The median of what one of several ways gave in some rounds: `rounds` has all of each way's, by its name."""
+    """The median of one way's results. `rounds` has the results of all ways in these rounds, by name."""
 
     def __new__(cls, name, rounds):
         median = super().__new__(cls, statistics.median(rounds[name]))
@@ -37,17 +37,16 @@ class Median(float):
         return median
 
     def ratio(self, other):
-        """Of what was measured in the same rounds the median of their ratios, should the machine have been slower in
-        some than in others."""
+        """The median of the ratios if both were measured in the same rounds, because the machine's speed may vary."""
         if isinstance(other, Median) and other.rounds is self.rounds:
             return statistics.median(a / b for a, b in zip(self.rounds[self.name], self.rounds[other.name]))
         return self / other
 
 
 class Bench:
-    """One run. A measurement is a function that gets this, and calls `compare` and `absolute`.
+    """A benchmark run. A measurement is a function that receives it and calls `compare` and `absolute`.
 
-    `mode` is `smoke`, `quick` or `full`. Where it is `smoke`, everything is tiny and no goal counts.
+    `mode` is `smoke`, `quick` or `full`. In `smoke` mode, everything is tiny and goals don't count.
     """
 
     def __init__(self, mode):
@@ -59,20 +58,20 @@ class Bench:
         return self.mode != "smoke"
 
     def pick(self, smoke, quick, full=None):
-        """A size or a number of rounds, by the mode."""
+        """A size or a number of rounds, depending on the mode."""
         return {"smoke": smoke, "quick": quick, "full": quick if full is None else full}[self.mode]
 
     # Rows
 
     def compare(self, what, ours, peer, other, goal=None, unit="s"):
-        """A row with a ratio that is to be at most `goal`."""
+        """Adds a row with a ratio, which should be at most `goal`."""
         ratio = ours.ratio(other) if isinstance(ours, Median) else ours / other
         met = ratio <= goal if goal is not None and self.counts else None
         self.add(Row(what, self.number(ours, unit), f"{self.number(other, unit)} ({peer})", f"{ratio:.2f}",
                      f"≤ {goal}" if goal is not None else "", met))
 
     def absolute(self, what, ours, goal=None, unit="s"):
-        """A row with a value that is to be at most `goal`."""
+        """Adds a row with a value, which should be at most `goal`."""
         met = ours <= goal if goal is not None and self.counts else None
         self.add(Row(what, self.number(ours, unit), "", "",
                      f"≤ {self.number(goal, unit)}" if goal is not None else "", met))
@@ -102,9 +101,9 @@ class Bench:
 
     @staticmethod
     def interleave(rounds, **ways):
-        """Calls each way in turn, once to warm up and then `rounds` times; gives the medians of what they return.
+        """Calls each way in turn, once to warm up and then `rounds` times. Returns the medians of the results.
 
-        What one has written is on the disk before the next begins.
+        Each way's writes are on the disk before the next way begins.
         """
         values = {name: [] for name in ways}
         for number in range(rounds + 1):
@@ -120,7 +119,7 @@ class Bench:
 
 
 def timed(*commands, directory=None, environment=None, status=0):
-    """Runs commands one after the other; gives the seconds that they took."""
+    """Runs commands one after the other, and returns the seconds they took."""
     start = time.monotonic()
     for command in commands:
         result = subprocess.run(
@@ -133,15 +132,15 @@ def timed(*commands, directory=None, environment=None, status=0):
 
 @dataclasses.dataclass
 class Ended:
-    """A process that was waited for."""
+    """The resources that an ended process used."""
 
     status: int
-    at: float  # By the monotonic clock.
-    peak: int  # Its largest resident size, in bytes.
+    at: float  # The end, in seconds of the monotonic clock.
+    peak: int  # The maximum resident size, in bytes.
 
 
 def run(command, directory=None, environment=None):
-    """Runs a command and looks at what it took."""
+    """Runs a command and measures its resources."""
     process = subprocess.Popen(
         [str(part) for part in command], cwd=directory, env=clean_environment(**(environment or {})),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -153,7 +152,7 @@ def run(command, directory=None, environment=None):
 
 
 def clean_environment(**variables):
-    """What a process cannot do without, and `variables`."""
+    """The necessary environment variables, and `variables`."""
     kept = {name: os.environ[name] for name in ("PATH", "DEVELOPER_DIR", "TMPDIR") if name in os.environ}
     return {**kept, "LANG": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS_CACHE": "off",
             **{name: str(value) for name, value in variables.items()}}
@@ -161,7 +160,7 @@ def clean_environment(**variables):
 
 @contextlib.contextmanager
 def scratch():
-    """A directory that is removed afterwards, on the disk that has the stores."""
+    """A temporary directory on the disk that has the stores."""
     KEPT.mkdir(parents=True, exist_ok=True)
     path = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=KEPT))
     try:

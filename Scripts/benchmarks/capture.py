@@ -1,4 +1,4 @@
-"""A failing test with a store open, as a user has it, and the bundle it leaves."""
+"""A failing test with an open store, as in a user's package, and its bundle."""
 
 import contextlib
 import dataclasses
@@ -19,15 +19,15 @@ import workloads
 class Capture:
     bundle_bytes: int
     metadata: dict
-    held: float  # How long the assertion took, in seconds.
-    total: float  # From the assertion until the process was gone and the bundle there.
+    held: float  # The duration of the assertion, in seconds.
+    total: float  # The time from the assertion until the process has ended and the bundle is complete, in seconds.
     ended: Ended
 
 
 def capture(store, keep=None, wal=False):
     """Runs the test, and moves its bundle to `keep`.
 
-    Where it says `wal`, the store is one in WAL mode that has just been written to.
+    With `wal`, the store is in WAL mode and the test writes to it first.
     """
     with scratch() as directory:
         if wal:
@@ -56,7 +56,7 @@ def capture(store, keep=None, wal=False):
 
 
 def bundle(size):
-    """The path of a bundle with a store of about `size` bytes, made anew by each run that needs it."""
+    """The path of a bundle with a store of about `size` bytes. Each run that needs it creates it anew."""
     path = KEPT / f"bundle-{size}.zip"
     if path not in made:
         capture(workloads.store(size), keep=path)

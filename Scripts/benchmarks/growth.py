@@ -1,4 +1,4 @@
-"""How cost grows with the size of a store, and with the number of failing tests; drawn for the documentation."""
+"""Draws the cost by the size of a store and by the number of failing tests, for the documentation."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ FAILURES = [1, 10, 100, 1000]
 @dataclasses.dataclass
 class Curve:
     name: str
-    # One of ours is drawn as a line, another's as a dashed one.
+    # The product's curves are solid lines, the other ones are dashed.
     ours: bool
     points: list
 
@@ -53,7 +53,7 @@ def by_size(bench):
 
 def by_failures(bench):
     curves = {"ours": Curve("a run of tests, with their bundles", True, []),
-              "off": Curve("without us", False, [])}
+              "off": Curve("without the product", False, [])}
     for count in FAILURES:
         found = bench.interleave(
             3, ours=lambda: suite(count, "first-failure"), off=lambda: suite(count, "off"))
@@ -64,7 +64,7 @@ def by_failures(bench):
 
 
 def suite(count, mode):
-    """Seconds that a process of failing tests takes, from its start until it has left all bundles."""
+    """The seconds from the start of a process of failing tests until all bundles are complete."""
     with scratch() as directory:
         seconds = timed(
             [SUITE, "BenchmarkSuite.SmallCaptureTests/testNothing"], directory=directory, environment={
@@ -78,8 +78,8 @@ def suite(count, mode):
 
 
 def draw(curves, name, label):
-    """Draws curves on logarithmic scales, on which what is linear has the slope of the grey lines."""
-    # Not there where nothing is drawn.
+    """Draws curves on logarithmic scales. Linear growth is parallel to the gray lines."""
+    # Imported here, because it is installed only for drawing.
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": name, "font.family": "sans-serif", "svg.fonttype": "none"})

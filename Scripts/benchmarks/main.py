@@ -1,7 +1,7 @@
 """Runs the measurements; see `Scripts/benchmark`.
 
-A measurement is a file in `measurements` with a function `measure(bench)`. It is found by its being there. They run in
-the order of their names.
+A measurement is a file in `measurements` with a function `measure(bench)`. All files there are found automatically. They
+run in the order of their names.
 """
 
 import argparse
@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE), str(HERE / "measurements"), str(HERE.parent / "lib")]
 from bench import Bench  # noqa: E402
 import growth  # noqa: E402
 
-# Measured only where they are named: minutes, most of them to build what is measured.
+# These run only if they are named, because building them takes minutes.
 LONG = ("grdb_suite",)
 
 
@@ -27,8 +27,9 @@ def main():
     parser = argparse.ArgumentParser(prog="Scripts/benchmark", description=__doc__)
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--quick", dest="mode", action="store_const", const="quick", help="nothing large")
-    modes.add_argument("--growth", action="store_true", help="how cost grows, drawn for the documentation")
-    modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke", help="only whether it works")
+    modes.add_argument("--growth", action="store_true", help="the cost by size and count, drawn for the documentation")
+    modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
+                       help="tiny stores, only to check that the measurements work")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     arguments = parser.parse_args()
     for name in arguments.names:

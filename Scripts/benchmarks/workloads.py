@@ -1,4 +1,4 @@
-"""The databases that are measured, made by a seeded generator and kept under `.build/benchmark/stores`."""
+"""The databases to measure with, made by a seeded generator and kept in `.build/benchmark/stores`."""
 
 import contextlib
 import os
@@ -8,15 +8,15 @@ import sqlite3
 from places import STORES
 
 MEBIBYTE = 1 << 20
-# Raised when what is made changes, so that older files are not taken for it.
+# Increased when the content changes, so that older files are not used.
 VERSION = 1
 
 
 class Rows:
-    """Rows as applications have them; deflate takes them to about 0.45 of their size.
+    """Rows like those of applications; deflate compresses them to about 0.45 of their size.
 
-    Prose, addresses and JSON come from a pool that is made once: a piece that comes again does so, as a rule, far
-    beyond the 32 KiB that deflate looks back. Every eighth row has a BLOB that nothing can shrink.
+    Prose, addresses and JSON come from a pool. A repeated piece usually comes far beyond deflate's window of 32 KiB.
+    Every eighth row has an incompressible BLOB.
     """
 
     def __init__(self, seed):
@@ -68,7 +68,7 @@ def fill(path, size, seed):
 
 
 def free_a_third(path):
-    """Deletes rows whose pages become free, and keep what was in them."""
+    """Deletes rows, so that their pages become free but keep their content."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript("PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA secure_delete = off")
         [last] = database.execute("SELECT max(id) FROM note").fetchone()
@@ -80,7 +80,7 @@ def free_a_third(path):
 
 
 def kept(name, make):
-    """The path of the database of this name, which `make` makes at the path that it gets where there is none."""
+    """Returns the path of the database with this name. If it doesn't exist, `make` creates it at a given path."""
     os.makedirs(STORES, exist_ok=True)
     path = STORES / f"v{VERSION}-{name}.sqlite"
     if not path.exists():
@@ -92,7 +92,7 @@ def kept(name, make):
 
 
 def store(size, free=False):
-    """The path of a database of about `size` bytes, where `free`, a third of its pages free but not empty."""
+    """Returns the path of a database of about `size` bytes. With `free`, a third of its pages is free but not empty."""
     def make(path):
         fill(path, size, seed=size)
         if free:
@@ -101,7 +101,7 @@ def store(size, free=False):
 
 
 def fill_with_rows(path, rows, changed=0):
-    """A table of so many rows, of which a seeded `changed` have another value, or are not there: a fifth of them."""
+    """Creates a table with `rows` rows. A seeded choice of `changed` rows differs: a fifth is missing."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript("""
             PRAGMA journal_mode = off; PRAGMA synchronous = off;
@@ -119,7 +119,7 @@ def fill_with_rows(path, rows, changed=0):
 
 
 def pair(rows, changed):
-    """The paths of two databases with a table of so many rows each, of which `changed` differ."""
+    """The paths of two databases with a table of `rows` rows each, of which `changed` differ."""
     return [
         kept(f"rows-{rows}-before", lambda path: fill_with_rows(path, rows)),
         kept(f"rows-{rows}-after", lambda path: fill_with_rows(path, rows, changed))]

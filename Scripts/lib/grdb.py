@@ -1,10 +1,10 @@
-"""Checkouts of GRDB, whose own tests are run without the product and with it.
+"""Checkouts of GRDB, whose own tests run without the product and with it.
 
-What is compared differs in nothing but that: GRDB and its tests are compiled once, and linked twice. The product is
-added to a test target of the package, as a user adds it; that target is one beside GRDB's own, since what is added to
-a target changes how all of it is compiled. All test targets of a package are one program.
+The two programs differ only in the product: GRDB and its tests are compiled once and linked twice. The product is added
+to a test target of the package, as a user would add it. That target is a separate one beside GRDB's own, because adding
+a dependency to a target changes its compilation. All test targets of a package form one program.
 
-    python3 grdb.py PATH [--linked] [--failing]    makes or changes a checkout
+    python3 grdb.py PATH [--linked] [--failing]    creates or changes a checkout
 """
 
 import argparse
@@ -20,24 +20,24 @@ import time
 VERSION = "7.10.0"
 URL = "https://github.com/groue/GRDB.swift"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What is in front of every other target of tests.
+# The start of GRDB's first test target.
 GRDB_TESTS = '        .testTarget(\n            name: "GRDBTests",'
-PLANTED = "planted"
+INJECTED = "injected"
 
 
 class Failure(SystemExit):
-    """A full sentence on what could not be done, with which a script ends."""
+    """A full sentence about the failure, with which the script ends."""
 
 
 # Sources
 
 
 def prepare(path, linked=False, failing=False, shortened=False):
-    """A checkout with the sources as they should be; files that are so already keep their dates.
+    """Prepares a checkout. Files that already have the right content keep their dates.
 
-    - linked: with the product.
-    - failing: with a failure at the end of every test.
-    - shortened: with fewer rows in the tests that are there to be profiled.
+    - linked: add the product.
+    - failing: add a failure at the end of every test.
+    - shortened: use fewer rows in profiling tests.
     """
     path = pathlib.Path(path)
     if not (path / ".git").exists():
@@ -49,15 +49,15 @@ def prepare(path, linked=False, failing=False, shortened=False):
             raise Failure(f"GRDB {VERSION} could not be cloned: {result.stderr}")
     wanted = {"Package.swift": manifest(original(path, "Package.swift"), linked)}
     if linked:
-        wanted["Linked/Linked.swift"] = "// The target has to have a file.\n"
+        wanted["Linked/Linked.swift"] = "// A target needs a file.\n"
     if failing:
-        wanted["Tests/GRDBTests/Planted.swift"] = PLANTED_SOURCE
+        wanted["Tests/GRDBTests/FailingTestCase.swift"] = FAILING_SOURCE
     for name in listed(path, "Tests/GRDBTests", "Tests/GRDBCombineTests"):
         if name.endswith(".swift"):
             source = original(path, name)
             if shortened and name == PROFILING_TESTS:
                 source = with_fewer_rows(source)
-            wanted[name] = planted(source) if failing else source
+            wanted[name] = with_failures(source) if failing else source
     for name in listed(path, "--others", "--exclude-standard"):
         if name not in wanted and not name.startswith("failure-artifacts/"):
             (path / name).unlink()
@@ -82,7 +82,7 @@ def git(path, *arguments):
 
 
 def manifest(text, linked):
-    # With the product or without it, both are compiled for the same system.
+    # Compile both for the same system version, with or without the product.
     changes = [(".macOS(.v10_15)", ".macOS(.v13)")]
     if linked:
         changes += [
@@ -109,54 +109,55 @@ LINKED_TARGET = '''\
 
 # Failures
 
-PLANTED_SOURCE = f'''\
+FAILING_SOURCE = f'''\
 import XCTest
 
-/// Fails each of its tests once: at its last line, or, where that is not reached, after it and before `tearDown`.
-class PlantedTestCase: XCTestCase {{
-    private var isPlanted = false
+/// Fails each of its tests once: at its last line or, if that isn't reached, after the test and before `tearDown`.
+class FailingTestCase: XCTestCase {{
+    private var isInjected = false
 
     override func invokeTest() {{
-        // Added before any `setUp`, which subclasses override without calling ours: it runs as the last block.
+        // Added before `setUp`, which subclasses override without calling super. So it runs as the last
+        // block.
         addTeardownBlock {{ [unowned self] in
-            if testRun?.hasBeenSkipped != true {{ plantFailure() }}
+            if testRun?.hasBeenSkipped != true {{ injectFailure() }}
         }}
         super.invokeTest()
     }}
 
-    func plantFailure() {{
-        guard !isPlanted else {{ return }}
-        isPlanted = true
-        XCTFail("{PLANTED}")
+    func injectFailure() {{
+        guard !isInjected else {{ return }}
+        isInjected = true
+        XCTFail("{INJECTED}")
     }}
 }}
 '''
 
 
-def planted(source):
-    """A source of tests whose classes inherit from `PlantedTestCase`, and whose tests end with a failure.
+def with_failures(source):
+    """Makes the classes inherit from `FailingTestCase` and the tests end with a failure.
 
-    At its last line a test still has its queues and pools; most are closed as soon as it is left.
+    At its last line, a test still has its queues and pools open. Most are closed when it returns.
     """
     if "XCTest" not in source and "GRDBTestCase" not in source:
         return source
-    source = re.sub(r"^((?:\w+ )*class \w+ ?: ?)XCTestCase\b", r"\1PlantedTestCase", source, flags=re.MULTILINE)
-    # GRDB indents by four: what ends a method is the first brace at its own level.
+    source = re.sub(r"^((?:\w+ )*class \w+ ?: ?)XCTestCase\b", r"\1FailingTestCase", source, flags=re.MULTILINE)
+    # GRDB indents by four spaces: the first brace at that level ends a method.
     return re.sub(
-        r"^(    (?:(?:@\w+|\w+) )*func test\w*\(\)[^\n{]*\{\n(?:.*\n)*?)(    \}\n)", r"\1        plantFailure()\n\2",
+        r"^(    (?:(?:@\w+|\w+) )*func test\w*\(\)[^\n{]*\{\n(?:.*\n)*?)(    \}\n)", r"\1        injectFailure()\n\2",
         source, flags=re.MULTILINE)
 
 
-# What a sanitizer slows down
+# Tests that are slow with a sanitizer
 
 PROFILING_TESTS = "Tests/GRDBTests/DatabaseCursorTests.swift"
 
 
 def with_fewer_rows(source):
-    """The source whose `Profiling test`s step through ten million rows of one statement: a hundredth of them.
+    """Reduces the rows that the `Profiling test`s step through, from ten million to a hundredth of that.
 
-    They are half of what the tests take, and a sanitizer takes minutes for each. Nothing of the product is called for
-    a row.
+    These tests take half of the suite's time, and minutes each with a sanitizer. The product's code doesn't run for a
+    row.
     """
     rows = "WHERE x<10000000)"
     if source.count(rows) != 1:
@@ -168,15 +169,15 @@ def with_fewer_rows(source):
 
 
 def build(path, scratch, log, configuration="debug", sanitizer=None):
-    """Builds the tests; gives the path of the program."""
+    """Builds the tests, and returns the path of the program."""
     options = ["--package-path", path, "--scratch-path", scratch, "--configuration", configuration]
     if configuration == "release":
-        # GRDB's tests import it as `@testable`.
+        # GRDB's tests use `@testable import`.
         options += ["-Xswiftc", "-enable-testing"]
     if sanitizer:
         options += ["--sanitize", sanitizer]
     options = [str(option) for option in options]
-    # SwiftPM keeps a plan of the build, and does not see that a package beside this one has new files.
+    # SwiftPM caches a build plan and doesn't notice new files in a package beside this one.
     command = ["swift", "build", *options, "--build-tests", "--disable-build-manifest-caching"]
     with open(log, "wb") as output:
         status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output).returncode
@@ -189,9 +190,9 @@ def build(path, scratch, log, configuration="debug", sanitizer=None):
 
 
 def build_both(path, scratch, log, failing=False, configuration="debug", sanitizer=None, shortened=False):
-    """Builds the tests without the product and with it; gives the two programs, by those names.
+    """Builds the tests without the product and with it. Returns the two programs by these names.
 
-    They lie in the same directory, where the resources of the tests are.
+    They are in the same directory, next to the tests' resources.
     """
     programs = {}
     for name in ("without", "with"):
@@ -203,22 +204,22 @@ def build_both(path, scratch, log, failing=False, configuration="debug", sanitiz
 
 
 def replace(source, target):
-    """Copies what is a file on Linux and a bundle on Apple's systems."""
+    """Copies a test program, which is a file on Linux and a bundle on Apple platforms."""
     if source.is_dir():
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, symlinks=True)
     else:
-        # Not written into: a program that runs can't be.
+        # Replaced rather than overwritten, because a running program can't be written to.
         partial = target.with_suffix(".partial")
         shutil.copy2(source, partial)
         os.replace(partial, target)
 
 
 def run(program, path, output, tests=None, **variables):
-    """Runs tests as `swift test` does; gives the status and the seconds it took.
+    """Runs tests like `swift test`. Returns the status and the seconds.
 
-    - output: A file for what is printed.
-    - tests: Each as `Class` or `Class.method`; all, where it is None.
+    - output: A file for the output.
+    - tests: Each as `Class` or `Class.method`; all, if it is None.
     - variables: Added to the environment, which has no other settings of the product.
     """
     command = [str(program)]

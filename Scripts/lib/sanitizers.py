@@ -1,4 +1,4 @@
-"""What ThreadSanitizer and AddressSanitizer report, and whether we have a part in it."""
+"""Reading the reports of ThreadSanitizer and AddressSanitizer."""
 
 import dataclasses
 import os
@@ -8,21 +8,21 @@ import re
 from grdb import ROOT
 
 VARIABLES = {
-    # A report is no reason to end with a status of its own: all tests are to be run, and to give their results.
+    # A report must not change the exit status, because all tests should run and give their results.
     "thread": ("TSAN_OPTIONS", "exitcode=0:history_size=4"),
-    # The runtime of Swift and Foundation keep what they have until the process ends.
+    # The Swift runtime and Foundation keep some memory until the process ends.
     "address": ("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1"),
 }
 BEGINNING = re.compile(r"^.*\b(WARNING: Thread|ERROR: Address|ERROR: Leak)Sanitizer: (.*)$", re.MULTILINE)
-# `#0 function file:line (module+0x0)`; AddressSanitizer has the address before the function.
+# `#0 function file:line (module+0x0)`; AddressSanitizer prints the address before the function.
 FRAME = re.compile(r"^ +#\d+ (?:0x[0-9a-f]+ in )?(.*)$", re.MULTILINE)
-# Names of modules are part of what Swift makes of a function's name.
+# Mangled names of Swift functions contain the module's name.
 OURS = re.compile(r"[Ff]ailure_?[Aa]rtifacts")
 SOURCES = f"{ROOT}/Sources/"
 
 
 def variables(sanitizer, path):
-    """The environment that has reports written to files whose names begin with `path`."""
+    """The environment that makes a sanitizer write reports to files whose names start with `path`."""
     if not sanitizer:
         return {}
     name, options = VARIABLES[sanitizer]
@@ -37,19 +37,19 @@ class Report:
 
     @property
     def is_ours(self):
-        """Whether a function of ours is in one of its stacks."""
+        """True if one of the stacks contains a function of the product."""
         return any(
             SOURCES in frame or OURS.search(frame.split(" ", 1)[0]) for frame in self.frames)
 
     @property
     def place(self):
-        """What it is about, without addresses: the innermost frames that have a source, by file and line."""
+        """A summary without addresses: the innermost frames that have a source, by file and line."""
         places = [match[1] for frame in self.frames for match in [re.search(r"([^/ ]+\.\w+:\d+)", frame)] if match]
         return f"{self.kind}: {' < '.join(places[:3]) or (self.frames or ['?'])[0]}"
 
 
 def reports(path):
-    """The reports in files whose names begin with `path`."""
+    """The reports in files whose names start with `path`."""
     path = pathlib.Path(path)
     found = []
     for file in sorted(path.parent.glob(path.name + ".*")):
@@ -63,7 +63,7 @@ def reports(path):
 
 
 def forget(path):
-    """Removes such files."""
+    """Removes the reports."""
     path = pathlib.Path(path)
     for file in path.parent.glob(path.name + ".*"):
         os.remove(file)

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced by the scripts: where the checkout is, headings, and what a machine needs.
+# Sourced by the scripts: the checkout's path, headings, and functions that install missing packages.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$root/.build
-# Where both nested packages are built, so that what they share is compiled once.
-# shellcheck disable=SC2034 # Of use to those who source this.
+# The build directory of all nested packages, so that shared parts are compiled once.
+# shellcheck disable=SC2034 # Used by the scripts that source this file.
 nested=$build/nested
 
 heading() {
@@ -25,7 +25,7 @@ quietly() {
     local log=$1 status=0
     shift
     mkdir -p "$(dirname "$log")"
-    # Not `if COMMAND; then …; fi`: afterwards, `$?` is 0 whatever the command returned.
+    # `if COMMAND; then …; fi` would set `$?` to 0, whatever the command returned.
     "$@" >"$log" 2>&1 || status=$?
     if [ "$status" -eq 0 ]; then return 0; fi
     cat "$log"
@@ -41,12 +41,12 @@ need_command() {
     command -v "$1" >/dev/null || missing+=("$2")
 }
 
-# need_header HEADER PACKAGE: macOS has them in its SDK.
+# need_header HEADER PACKAGE: macOS has the headers in its SDK.
 need_header() {
     [ "$(uname)" = Darwin ] || [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] || missing+=("$2")
 }
 
-# Installs what the calls above found missing, or says how to.
+# Installs the packages that the functions above found missing, or prints how to install them.
 install_missing() {
     [ ${#missing[@]} -gt 0 ] || return 0
     command -v apt-get >/dev/null || fail "Please install what is missing, and run this again: ${missing[*]}."
@@ -70,7 +70,7 @@ install_missing() {
     missing=()
 }
 
-# What the product and a look into its bundles need.
+# Installs the programs that the product and looking into its bundles need.
 set_up() {
     command -v swift >/dev/null || fail "There is no Swift toolchain in PATH: see https://www.swift.org/install."
     need_command git git
@@ -103,26 +103,26 @@ set_up_core_tests() {
 # Installs everything that the tests need, and sets `python` as above.
 set_up_tests() {
     set_up_core_tests
-    # A second copy of SQLite, with symbols of its own, is made of the system's static library.
+    # The tests make a second copy of SQLite, with different symbols, from the system's static library.
     if [ "$(uname)" = Linux ]; then
         need_command objcopy binutils
         need_command cc gcc
     fi
-    # The recipes for CIs read the results with it.
+    # The recipes for CI services use it to read the results.
     need_command jq jq
-    # The benchmarks measure against it.
+    # The benchmarks compare with it.
     need_command pigz pigz
-    # The completions are tried in the shells, and the manual page with two programs that read it.
+    # The tests try the completions in these shells, and read the manual page with two programs.
     if [ "$(uname)" = Linux ]; then
         need_command zsh zsh
         need_command fish fish
         need_command mandoc mandoc
         need_command groff groff
     fi
-    # The report is tested in a browser; there is none to be had for macOS in this way.
+    # The report is tested in a browser. This way of installing one doesn't exist on macOS.
     if [ "$(uname)" = Linux ] && ! has_browser; then missing+=(chromium); fi
     install_missing
-    # Of this package only the script axe-core is of use, which it has with it.
+    # Only the script axe-core in this package is used.
     if [ ! -e "$build/axe/axe_playwright_python/axe.min.js" ]; then
         set_up_venv
         quietly "$build/logs/axe.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
@@ -131,11 +131,11 @@ set_up_tests() {
     set_up_fleet
 }
 
-# What the recipe for an object store is tried with: DuckDB, the command aws, and a local S3.
+# Installs the programs that test the recipe for an object store: DuckDB, aws and a local S3 server.
 set_up_fleet() {
     local packages=(duckdb==1.5.5 duckdb-extension-httpfs==1.5.5 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5
         awscli==1.46.3)
-    # Another list is another environment.
+    # A changed list needs a new environment.
     if [ "$(cat "$build/fleet/packages" 2>/dev/null)" != "${packages[*]}" ]; then
         make_venv fleet
         quietly "$build/logs/fleet.log" "$build/fleet/bin/python3" -m pip install --disable-pip-version-check \
@@ -152,14 +152,14 @@ set_up_venv() {
     [ -x "$build/venv/bin/python3" ] || make_venv venv
 }
 
-# make_venv NAME: an empty Python environment below .build.
+# make_venv NAME: creates an empty Python environment in .build.
 make_venv() {
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
     install_missing
     quietly "$build/logs/$1-venv.log" python3 -m venv --clear "$build/$1"
 }
 
-# What draws; sets `python`, which can import matplotlib.
+# Installs the drawing library; sets `python`, which can import matplotlib.
 set_up_plots() {
     python=$build/plots/bin/python3
     "$python" -c 'import matplotlib' 2>/dev/null && return 0
@@ -167,13 +167,13 @@ set_up_plots() {
     quietly "$build/logs/plots.log" "$python" -m pip install --disable-pip-version-check 'matplotlib>=3.9,<4'
 }
 
-# The tools that the product is measured against.
+# Installs the tools that the benchmarks compare with.
 set_up_benchmark() {
     set_up
     need_command python3 python3
     need_command zip zip
     need_command pigz pigz
-    # On Apple's systems it comes with sqlite3.
+    # On macOS, sqlite3 includes it.
     need_command sqldiff sqlite3-tools
     install_missing
 }

@@ -16,16 +16,16 @@ import zipfile
 
 import grdb
 import sanitizers
-from grdb import Failure, PLANTED, ROOT
+from grdb import Failure, INJECTED, ROOT
 from xctest_log import Log
 
 PLACE = ROOT / ".build" / "soak"
 TOOL = ROOT / ".build" / "debug" / "failure-artifacts"
 VARIANTS = ("without", "with")
-# A test with different results is run so often on each side in a round, and so many rounds at most.
+# The repetitions of a differing test on each side per round, and the maximum number of rounds.
 REPETITIONS = 20
 ROUNDS = 5
-# The probability of taking chance for a difference, over all rounds of a test.
+# The probability of mistaking chance for a difference, over all rounds of a test.
 ALPHA = 0.01
 
 
@@ -37,7 +37,7 @@ class Soak:
         self.checkout = PLACE / parts[0]
         self.temporary = PLACE / f"{self.name}-tmp"
         self.problems = []
-        self.failed = {}  # For each variant, how often which test failed.
+        self.failed = {}  # The number of failures of each test, for each variant.
 
     def file(self, variant, what):
         return PLACE / f"{self.name}-{variant}.{what}"
@@ -56,8 +56,8 @@ class Soak:
         print(f"built in {time.monotonic() - start:.0f} s", flush=True)
 
     def execute(self, variant, log, tests=None):
-        """Runs tests, and gives status, seconds, and what was printed."""
-        # The suite leaves hundreds of directories.
+        """Runs tests, and returns the status, the seconds and the parsed output."""
+        # The suite leaves hundreds of directories behind.
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
         variables = {
@@ -71,7 +71,7 @@ class Soak:
         return status, seconds, parsed
 
     def run(self, variant):
-        """Runs all tests; gives the result of each."""
+        """Runs all tests, and returns the result of each."""
         self.failed[variant] = collections.Counter()
         shutil.rmtree(self.file(variant, "bundles"), ignore_errors=True)
         sanitizers.forget(self.file(variant, "reports"))
@@ -84,28 +84,28 @@ class Soak:
         print(f"{variant:8} {len(results)} tests: "
               f"{listed(counts)}; "
               f"status {status}, in {seconds:.0f} s", flush=True)
-        if status != int(counts["failed"] + counts[PLANTED] > 0):
-            self.problem(f"The process did not end as XCTest ends it, but with status {status}: see {log}.")
+        if status != int(counts["failed"] + counts[INJECTED] > 0):
+            self.problem(f"The process ended with an unexpected status, {status}: see {log}.")
         return results
 
     @staticmethod
     def result(parsed, name, result):
-        """`planted` where a test failed with what was planted, and with that only."""
-        return PLANTED if result == "failed" and parsed.failures[name] == [f"failed - {PLANTED}"] else result
+        """Returns `injected` if the injected failure is the test's only failure."""
+        return INJECTED if result == "failed" and parsed.failures[name] == [f"failed - {INJECTED}"] else result
 
     def run_alone(self, variant, test):
-        """Runs one test; gives its result."""
+        """Runs one test, and returns its result."""
         log = self.file(variant, f"alone-{test}.log")
         parsed = self.execute(variant, log, [test])[2]
         [result] = [self.result(parsed, name, result) for name, result in parsed.ended if name == test] or ["died"]
-        # One log of each result is enough.
+        # Keep one log of each result.
         log.replace(self.file(variant, f"alone-{test}-{result}.log"))
         return result
 
     def differs(self, test):
-        """Whether a test has other results with the product than without it, beyond chance.
+        """Describes the difference if a test has different results with the product, beyond chance; otherwise None.
 
-        Some of GRDB's tests are decided by a race between its own threads.
+        Races between GRDB's own threads decide some of its tests.
         """
         counts, p, differs = repeat(lambda variant: self.run_alone(variant, test))
         sides = "; ".join(f"{listed(counts[variant])} {variant} the product" for variant in VARIANTS)
@@ -131,7 +131,7 @@ class Soak:
         if self.arguments.failing:
             passed = [test for test, result in sorted(ours.items()) if result == "passed"]
             if passed:
-                self.problem(f"These tests did not fail, although that was planted: {', '.join(passed)}.")
+                self.problem(f"These tests did not fail, although a failure was injected: {', '.join(passed)}.")
 
     # Bundles
 
@@ -144,8 +144,8 @@ class Soak:
                 metadata = json.loads(archive.read("metadata.json"))
             found[f"{metadata['test']['suite']}.{metadata['test']['name']}"] += 1
             stores[min(len(metadata["stores"]), 3)] += 1
-            ways.update(way_of_copying(store) for store in metadata["stores"])
-            said.update({without_particulars(text) for text in metadata["warnings"]})
+            ways.update(capture_summary(store) for store in metadata["stores"])
+            said.update({with_placeholders(text) for text in metadata["warnings"]})
         failed = self.failed["with"]
         print(f"{len(bundles)} bundles ({size(bundles) / (1 << 20):.0f} MiB) were left for {failed.total()} failures "
               f"of tests: {stores[0]} without a store, {stores[1]} with one, {stores[2]} with two, "
@@ -154,13 +154,13 @@ class Soak:
             print(f"{count:6} stores: {text}")
         for text, count in said.most_common():
             print(f"{count:6} bundles warn: {text}")
-        # Also where a test has opened no store, the bundle tells of its failure.
+        # A bundle describes the failure, even if the test has opened no store.
         if failed - found:
             self.problem(f"Bundles are missing: {', '.join(sorted((failed - found).elements()))}.")
         if found - failed:
             self.problem(f"There are too many bundles: {', '.join(sorted((found - failed).elements()))}.")
         if (directory / ".in-flight").exists() and any((directory / ".in-flight").iterdir()):
-            self.problem("Something is left in flight.")
+            self.problem("Files are left in flight.")
         if bundles:
             self.verify(directory, bundles)
 
@@ -172,7 +172,7 @@ class Soak:
         checks = [json.loads(line) for line in output.read_text().splitlines()]
         bad = {check["bundle"]: check["problems"] for check in checks if not check["ok"]}
         for bundle in [bundle for bundle in bad if has_no_database(bundle, self.checkout)]:
-            print(f"{pathlib.Path(bundle).name} has the very file that the test opened, which is no database.")
+            print(f"{pathlib.Path(bundle).name} has an exact copy of the file that the test opened, which is no database.")
             del bad[bundle]
         for bundle, problems in bad.items():
             self.problem(f"'failure-artifacts verify' says of {bundle}: {' '.join(problems)}")
@@ -192,7 +192,7 @@ class Soak:
         places = {variant: collections.Counter(report.place for report in found[variant]) for variant in VARIANTS}
         ours = [report for report in found["with"] if report.is_ours]
         print(f"{self.arguments.sanitize} sanitizer: {len(found['without'])} reports without the product, "
-              f"{len(found['with'])} with it, {len(ours)} of them with a function of ours in a stack")
+              f"{len(found['with'])} with it, {len(ours)} of them with one of its functions in a stack")
         others = collections.Counter(report.place for report in found["with"] if not report.is_ours)
         for place in sorted({*others, *places["without"]}):
             print(f"{places['without'][place]:6} without, {others[place]} with: {place}")
@@ -200,7 +200,7 @@ class Soak:
             self.file("with", "reports-of-ours").write_text("\n".join(report.text for report in ours))
             counts = collections.Counter(report.place for report in ours).most_common()
             self.problem("\n".join([
-                f"Reports with functions of ours, in {self.file('with', 'reports-of-ours')}:",
+                f"Reports with the product's functions, in {self.file('with', 'reports-of-ours')}:",
                 *(f"{count:6} times {place}" for place, count in counts)]))
 
     def all(self):
@@ -216,18 +216,18 @@ class Soak:
 def repeat(run):
     """Runs a test on both sides in turn, until a difference is certain or the rounds are over.
 
-    - run: Runs it once on the given side; gives its result.
+    - run: Runs the test once on the given side, and returns its result.
 
-    Gives the counts of the results on each side, the p-value, and whether the sides differ.
+    Returns the counts of the results on each side, the p-value, and True if the sides differ.
     """
     counts = {variant: collections.Counter() for variant in VARIANTS}
     for _ in range(ROUNDS):
         for number in range(REPETITIONS):
-            # Neither side is always the first.
+            # The sides take turns at running first.
             for variant in VARIANTS if number % 2 == 0 else reversed(VARIANTS):
                 counts[variant][run(variant)] += 1
         p = p_value(*counts.values())
-        # Each round is a chance to be wrong.
+        # Each round is a chance to be wrong, so the threshold is divided by their number.
         if p < ALPHA / ROUNDS:
             return counts, p, True
         if len(set().union(*counts.values())) == 1:
@@ -238,7 +238,7 @@ def repeat(run):
 def p_value(left, right):
     """The probability of counts at least as unequal as these, if the results of both sides are equally likely."""
     results = sorted({*left, *right})
-    # With two results, the second is the rest of the first.
+    # If there are two results, the second count follows from the first.
     compared = results if len(results) > 2 else results[:1]
     return min(1.0, len(compared) * min(
         fisher(left[result], left.total(), right[result], right.total()) for result in compared))
@@ -260,22 +260,22 @@ def listed(counts):
     return ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
 
 
-def way_of_copying(store):
+def capture_summary(store):
     capture = store["capture"]
     if "entry" not in store:
-        return without_particulars(f"{capture['method']}. {capture.get('reason')}")
+        return with_placeholders(f"{capture['method']}. {capture.get('reason')}")
     state = "consistent" if capture["consistent"] else "not consistent"
-    return f"{capture['method']}, {state}, integrity {without_particulars(store.get('integrity') or 'unknown')}"
+    return f"{capture['method']}, {state}, integrity {with_placeholders(store.get('integrity') or 'unknown')}"
 
 
-def without_particulars(text):
-    """A warning as it is for all stores."""
+def with_placeholders(text):
+    """Replaces names and numbers in a warning by placeholders."""
     text = re.sub(r"'[^']*'", "'…'", text)
     return re.sub(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\S*|\d+", "…", text)
 
 
 def has_no_database(bundle, checkout):
-    """Whether it is of the test that opens a picture, and has that as its store."""
+    """True for the bundle of the test that opens a picture as a database."""
     if not pathlib.Path(bundle).name.startswith("DatabaseQueueTests.testInvalidFileFormat-"):
         return False
     with zipfile.ZipFile(bundle) as archive:
@@ -294,7 +294,7 @@ def size(files):
 
 def main():
     parser = argparse.ArgumentParser(prog="Scripts/soak", description=__doc__)
-    parser.add_argument("--failing", action="store_true", help="every test is made to fail at its end")
+    parser.add_argument("--failing", action="store_true", help="make every test fail at its end")
     parser.add_argument("--configuration", choices=["debug", "release"], default="debug")
     parser.add_argument("--sanitize", choices=["thread", "address"], help="under a sanitizer")
     PLACE.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Sourced by Scripts/test after setup.sh: steps that are counted, and excerpts of the logs of test runs.
+# Sourced by Scripts/test after setup.sh: steps with their results, and excerpts of test logs.
 
-# Where the steps leave their logs.
+# The directory for the logs of steps.
 logs=$build/logs
-# The parts of names by which steps are selected; none for all steps.
+# The parts of names that select steps; empty for all steps.
 selected=()
 # One line for each step that was run: "passed NAME" or "failed NAME". A file, because some steps run in a subshell.
 results=$(mktemp)
@@ -21,11 +21,11 @@ is_selected() {
     return 1
 }
 
-# step NAME COMMAND…: runs one step if it is selected, and goes on after a failure, so that one run shows all failures.
+# step NAME COMMAND…: runs a step if it is selected. The script continues after a failure, so that one run shows all
+# failures.
 #
-# Must not be called in a condition, such as `if step …` or `step … || …`: Bash then ignores `set -e` in everything
-# below, and of several commands only the last one's failure would count. For the same reason the command isn't
-# run in one here.
+# Don't call it in a condition, such as `if step …` or `step … || …`: Bash would ignore `set -e` in everything that it
+# runs, so only the last command's failure would count. For the same reason it doesn't run the command in a condition.
 step() {
     local name=$1 start=$SECONDS status
     shift
@@ -47,16 +47,16 @@ record() {
     if [ "$1" -eq 0 ]; then printf 'passed %s\n' "$2"; else printf 'failed %s\n' "$2"; fi >>"$results"
 }
 
-# beside FUNCTION: runs a function that consists of steps in the background.
+# beside FUNCTION: runs a function that consists of steps, in the background.
 beside() {
-    # With job control the group has an id of its own, and can be ended as a whole.
+    # With job control, the process group has its own ID and can be ended as a whole.
     set -m
     "$1" >"$logs/beside.log" 2>&1 </dev/null &
     background=$!
     set +m
 }
 
-# Waits for the steps in the background, and shows their output.
+# Waits for the steps in the background, and prints their output.
 join() {
     local status=0
     wait "$background" || status=$?
@@ -69,7 +69,8 @@ names_of() {
     sed -n "s/^$1 //p" "$results"
 }
 
-# total: prints how many steps passed and which ones failed. Returns 1 if one failed, or if there were none.
+# total: prints the number of passed steps and the names of failed ones. Returns 1 if a step failed or none
+# ran.
 total() {
     local passed failed
     passed=$(names_of passed | wc -l)
@@ -82,25 +83,25 @@ total() {
 
 # MARK: Logs of test runs
 
-# Matches what XCTest and Swift Testing print of a failure, and the messages of a crash. The start of the line counts:
-# the arguments of a test case that passes may contain any of these words.
+# Matches the failure messages of XCTest and Swift Testing, and crash messages. They are anchored at the start
+# of the line, because the arguments of a passing test case may contain any of these words.
 failure_lines='^✘ .* recorded an issue'
 failure_lines+='|^✘ Test run with'
 failure_lines+='|^(/[^:]+|<EXPR>):[0-9]+: error: '
 failure_lines+='|^([^ :]+\.swift:[0-9]+: )?(Fatal error|Precondition failed|Assertion failed)(:|$)'
 failure_lines+='|^(\*\*\* |💣 |error: )'
 
-# test_failures LOG: prints the failures; if there are none, as in a run that hung, the last lines.
+# test_failures LOG: prints the failures. If there are none, as in a run that hung, prints the last lines.
 test_failures() {
     grep -aE "$failure_lines" "$1" || tail -n 20 "$1"
 }
 
-# skipped_tests LOG: prints the tests, and the cases of tests, that were skipped or cancelled, with the reason.
+# skipped_tests LOG: prints the tests and test cases that were skipped or canceled, with the reason.
 skipped_tests() {
     grep -aE "^➜ (Test|Suite) |^⚠.*NeededPrograms\.swift|^↳ needs the program |: Test skipped: " "$1" || true
 }
 
-# test_totals LOG: prints how many tests were run by each framework. Returns 1 if there were none.
+# test_totals LOG: prints the number of tests that each framework ran. Returns 1 if there were none.
 test_totals() {
     grep -aE 'Executed [1-9][0-9]* tests?,|Test run with [1-9][0-9]* tests? ' "$1" | sort -u
 }

@@ -1,10 +1,10 @@
-"""What XCTest prints: how each test ended, and what it failed with."""
+"""Parses the output of XCTest: the result and the failures of each test."""
 
 import collections
 import dataclasses
 import re
 
-# On Apple's systems a test is called `-[Module.Class method]`.
+# On Apple platforms, a test is called `-[Module.Class method]`.
 NAME = r"(?:-\[\w+\.(\w+) (\w+)\]|(\w+)\.(\w+))"
 ENDED = re.compile(rf"^Test Case '{NAME}' (passed|failed|skipped) \(", re.MULTILINE)
 FAILURE = re.compile(rf"^.*?:\d+: error: {NAME} : (.*)$", re.MULTILINE)
@@ -12,10 +12,10 @@ FAILURE = re.compile(rf"^.*?:\d+: error: {NAME} : (.*)$", re.MULTILINE)
 
 @dataclasses.dataclass
 class Log:
-    """What a run of tests has printed."""
+    """The parsed output of a test run."""
 
-    ended: list[tuple[str, str]]  # Name and result of each test, in the order in which they ended.
-    failures: dict[str, list[str]]  # What each test failed with.
+    ended: list[tuple[str, str]]  # The name and result of each test, in the order in which they ended.
+    failures: dict[str, list[str]]  # The failure messages of each test.
 
     def __init__(self, text):
         self.ended = [(name_of(match.groups()), match[5]) for match in ENDED.finditer(text)]

@@ -28,7 +28,7 @@ int failure_artifacts_wait_for_signal(const void *signals, int *from_terminal) {
     siginfo_t information;
     int number = sigwaitinfo(signals, &information);
     if (number < 0) return 0;
-    // Positive codes are the kernel's own: what a process sent has 0 or less (man 2 sigaction).
+    // The kernel's own signals have positive codes; a process's have 0 or less (man 2 sigaction).
     *from_terminal = information.si_code > 0 && (number == SIGINT || number == SIGQUIT);
     return number;
 }
@@ -42,7 +42,7 @@ int failure_artifacts_wait_for_signal(const void *signals, int *from_terminal) {
     if (sigwait(signals, &number) != 0) return 0;
     *from_terminal = 0;
     if (number == SIGINT || number == SIGQUIT) {
-        // There is no telling who sent it; in a terminal's foreground it is taken for the key.
+        // The sender is unknown. In a terminal's foreground, assume that it was the key.
         int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
         if (terminal >= 0) {
             *from_terminal = tcgetpgrp(terminal) == getpgrp();
@@ -58,7 +58,7 @@ int failure_artifacts_adopt_orphans(void) { return 0; }
 
 int failure_artifacts_ended_child(int waits) {
     siginfo_t information;
-    // Where there is none, and nothing is waited for, the system may leave it as it is.
+    // If no child has ended and WNOHANG is set, the system may leave the structure unchanged.
     memset(&information, 0, sizeof information);
     if (waitid(P_ALL, 0, &information, WEXITED | WNOWAIT | (waits ? 0 : WNOHANG)) != 0) return -1;
     return information.si_pid;
@@ -84,7 +84,7 @@ int failure_artifacts_open_terminal(int like, int ends[2]) {
     }
     struct termios settings;
     if (tcgetattr(like, &settings) == 0) {
-        // The terminal itself does it with what is passed on.
+        // The outer terminal processes the output that is passed on to it.
         settings.c_oflag &= ~(tcflag_t)OPOST;
         tcsetattr(ends[1], TCSANOW, &settings);
     }

@@ -1,24 +1,31 @@
-/// Work that is done one piece after the other on a thread of its own, which exists only while there is some.
+/// A queue that runs closures one after the other on its own thread.
 ///
-/// May be used from any thread.
+/// The thread exists only while there is work.
+///
+/// Any thread may use it.
 package final class BackgroundQueue: Sendable {
     private struct State {
         var waiting: [@Sendable () -> Void] = []
-        /// The process whose thread does the work, a child made by `fork` having none; 0 where nothing is done.
+        /// The process whose thread does the work; 0 if no thread runs.
+        ///
+        /// After `fork`, the child has no such thread.
         var worker: pid_t = 0
 
         var isWorking: Bool { worker == getpid() }
     }
 
-    private let state = Monitor(State())
+    private let state = ConditionLock(State())
     private let maximumWaiting: Int
 
-    /// - Parameter maximumWaiting: With as many pieces waiting, whoever adds one waits too.
+    /// - Parameter maximumWaiting: The maximum number of waiting closures. ``add(_:)`` blocks until there are
+    ///   fewer.
     package init(maximumWaiting: Int) {
         self.maximumWaiting = maximumWaiting
     }
 
-    /// Has a piece of work done later; or now, on this thread, where the system gives no other.
+    /// Adds a closure to the queue.
+    ///
+    /// If the system refuses a thread, runs it on this thread instead.
     package func add(_ work: @escaping @Sendable () -> Void) {
         let isFirst = state.wait { [maximumWaiting] state -> Bool? in
             guard state.isWorking else {
@@ -33,7 +40,7 @@ package final class BackgroundQueue: Sendable {
         if isFirst, !Threads.detach({ [self] in run() }) { run() }
     }
 
-    /// Waits until nothing is left to do.
+    /// Waits until the queue is empty.
     package func waitUntilEmpty() {
         state.wait { $0.isWorking ? nil : () }
     }

@@ -1,5 +1,5 @@
 extension Array where Element == UInt8 {
-    /// `withUnsafeBytes` that passes on the type of the error.
+    /// Calls `withUnsafeBytes` with a typed error.
     package func withBytes<Result, Failure>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -8,7 +8,7 @@ extension Array where Element == UInt8 {
         }.get()
     }
 
-    /// `withUnsafeMutableBytes` that passes on the type of the error.
+    /// Calls `withUnsafeMutableBytes` with a typed error.
     package mutating func withMutableBytes<Result, Failure>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -19,7 +19,7 @@ extension Array where Element == UInt8 {
 }
 
 extension String {
-    /// `withUTF8` that passes on the type of the error.
+    /// Calls `withUTF8` with a typed error.
     package mutating func withBytes<Result, Failure>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,23 +1,23 @@
-/// Reads variables and collects what is wrong with them.
+/// Reads environment variables and collects warnings about unreadable values.
 package struct EnvironmentReader {
     private let variables: [String: String]
-    /// Full sentences.
+    /// The warnings so far, as full sentences.
     package private(set) var warnings: [String] = []
 
-    /// - Parameter variables: The environment. An empty value counts as none.
+    /// - Parameter variables: The environment. An empty value counts as unset.
     package init(_ variables: [String: String]) {
         self.variables = variables
     }
 
-    /// The value of a variable, or what is used instead.
+    /// Returns a variable's parsed value, or its default.
     ///
     /// - Parameters:
-    ///   - name: The variable.
-    ///   - fallback: Its default.
-    ///   - expected: What it can be, as the end of a sentence.
-    ///   - described: A value as one would write it.
-    ///   - parse: Gives nil for what is no value.
-    /// - Returns: The value; the default where there is none or it can't be read.
+    ///   - name: The variable's name.
+    ///   - fallback: The default.
+    ///   - expected: A description of the valid values that completes the sentence "… is not …".
+    ///   - described: A closure that formats a value as the user would write it.
+    ///   - parse: A closure that parses a value; nil if the text is invalid.
+    /// - Returns: The value, or the default if the variable is unset or invalid.
     package mutating func value<Value>(
         of name: String, default fallback: Value, or expected: String, described: (Value) -> String,
         _ parse: (String) -> Value?
@@ -29,7 +29,7 @@ package struct EnvironmentReader {
         return fallback
     }
 
-    /// The value of a variable that holds a number, 0 or more.
+    /// Returns the value of a variable that holds a number of at least 0.
     package mutating func number<Number: FixedWidthInteger>(
         of name: String, default fallback: Number, or expected: String
     ) -> Number {

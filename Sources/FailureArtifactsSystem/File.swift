@@ -7,18 +7,21 @@
 /// descriptor of a file drops the process's POSIX locks on it, SQLite's among them
 /// (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
 package struct File: ~Copyable, Sendable {
-    /// The path the file was opened at, for error messages.
+    /// The path at which the file was opened.
+    ///
+    /// Error messages show it.
     package let path: String
-    // −1 once closed. (`discard self` cannot do this: it takes trivial members only.)
+    // The file descriptor; −1 once closed. (`discard self` can't replace this: it accepts trivial members
+    // only.)
     private(set) var descriptor: CInt
     private let ownership: Ownership
 
     private enum Ownership {
-        /// Opened here, to be closed here.
+        /// Opened by this value, and closed by it.
         case owned
-        /// Opened here, but closed only while nobody else in the process has the file open.
+        /// Opened by this value, but closed only if nothing else in the process has the file open.
         case shared
-        /// Somebody else's.
+        /// Opened and closed by other code in this process.
         case borrowed
     }
 
@@ -31,15 +34,15 @@ package struct File: ~Copyable, Sendable {
             result = open(path, flags | O_CLOEXEC, permissions)
         } while result < 0 && errno == EINTR
         guard result >= 0 else { throw .last(operation, path) }
-        descriptor = try Self.outsideOfStandardStreams(result, operation, path)
+        descriptor = try Self.avoidingStandardStreams(result, operation, path)
         self.ownership = ownership
     }
 
-    /// The same open file under a descriptor that is not taken for a standard stream.
+    /// Moves a new descriptor out of the range of the standard streams.
     ///
-    /// In a process that was started with one of those closed, the next file that is opened gets its number, and
-    /// whatever anybody prints would be written to it.
-    private static func outsideOfStandardStreams(
+    /// If a process starts with a standard stream closed, the next file that it opens gets that stream's
+    /// number. Everything printed to the stream would then be written to the file.
+    private static func avoidingStandardStreams(
         _ descriptor: CInt, _ operation: String, _ path: String
     ) throws(SystemError) -> CInt {
         guard descriptor <= STDERR_FILENO else { return descriptor }
@@ -61,12 +64,15 @@ package struct File: ~Copyable, Sendable {
         try self.init(path: path, flags: O_RDONLY, permissions: 0, operation: "open")
     }
 
-    /// Reads an existing file in a way that drops no POSIX lock which this process has on it.
+    /// Opens an existing file for reading without dropping this process's POSIX locks on it.
     ///
-    /// Where the process has the file open already, by whatever library, that descriptor is read and nothing
-    /// is opened or closed. If its owner closes it meanwhile, reading fails or gives another file's bytes:
-    /// compare ``status()`` afterwards. Where it has not, but opens the file meanwhile, the descriptor is
-    /// left open. Where the system does not tell what is open, it is not opened at all.
+    /// If any library in this process has the file open already, this value borrows that descriptor and opens
+    /// nothing. If the descriptor's owner closes it in the meantime, reading fails or returns another file's
+    /// bytes: compare ``status()`` afterwards.
+    ///
+    /// Otherwise the file is opened. If the process opens the file again in the meantime, this value leaves
+    /// its own descriptor open. If the system can't list the process's open files, this initializer throws an
+    /// error.
     package init(sharing path: String) throws(SystemError) {
         if let identity = try FileSystem.status(of: path)?.identity,
             let descriptor = try FileSystem.descriptor(of: identity)
@@ -83,18 +89,18 @@ package struct File: ~Copyable, Sendable {
         try self.init(path: path, flags: O_RDWR, permissions: 0, operation: "open")
     }
 
-    /// Creates a file for reading and writing; fails with `EEXIST` where there is one of that name.
+    /// Creates a file for reading and writing.
     ///
     /// - Parameters:
-    ///   - path: Where the file is created.
-    ///   - permissions: The mode before the process's umask, of which the owner's part counts in any case; by
-    ///     default only the owner reads and writes.
-    /// - Throws: The failure of `open`.
+    ///   - path: The path of the new file.
+    ///   - permissions: The POSIX permission bits, before the process's umask. The owner's bits are set
+    ///     despite the umask. By default, only the owner may read and write.
+    /// - Throws: The failure of `open`; its code is `EEXIST` if the path exists already.
     package init(creating path: String, permissions: UInt16 = 0o600) throws(SystemError) {
         try self.init(
             path: path, flags: O_RDWR | O_CREAT | O_EXCL, permissions: mode_t(permissions),
             operation: "create")
-        // A test may have set a mask that keeps the owner out too.
+        // A test may have set a umask that denies the owner access.
         let owner = permissions & 0o700
         if let now = try? status().permissions, now & owner != owner {
             _ = fchmod(descriptor, mode_t(now | owner))
@@ -111,7 +117,7 @@ package struct File: ~Copyable, Sendable {
         case .owned: return true
         case .borrowed: return false
         case .shared:
-            // Rather one descriptor less than a lock.
+            // If in doubt, leak a descriptor rather than drop a lock.
             do throws(SystemError) {
                 return try FileSystem.descriptor(of: status().identity, otherThan: descriptor) == nil
             } catch {
@@ -120,7 +126,7 @@ package struct File: ~Copyable, Sendable {
         }
     }
 
-    /// Closes the file and reports what a delayed write may only say now.
+    /// Closes the file, and reports an error that a delayed write raises only now.
     package consuming func close() throws(SystemError) {
         guard mayClose else { return }
         let closing = descriptor
@@ -134,7 +140,7 @@ package struct File: ~Copyable, Sendable {
         try status().size
     }
 
-    /// Size, identity and times of the open file.
+    /// The size, identity and times of the open file.
     package func status() throws(SystemError) -> FileStatus {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw .last("examine", path) }
@@ -144,9 +150,9 @@ package struct File: ~Copyable, Sendable {
     /// Reads until `buffer` is full or the file ends.
     ///
     /// - Parameters:
-    ///   - buffer: Where the bytes go.
+    ///   - buffer: The memory that receives the bytes.
     ///   - offset: The position of the first byte, from the start of the file.
-    /// - Returns: How many bytes were read; fewer than `buffer.count` only at the end of the file.
+    /// - Returns: The number of bytes read. It is less than `buffer.count` only at the end of the file.
     /// - Throws: The failure of `pread`.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
@@ -165,18 +171,20 @@ package struct File: ~Copyable, Sendable {
         return done
     }
 
-    /// Room to read the file with: for all of a small one, so that the first read tells of its end, and for
-    /// 1 MiB of others.
+    /// Returns a zeroed buffer for reading the file.
+    ///
+    /// The buffer holds a small file and one more byte, so the first read detects the end. For large files it
+    /// has 1 MiB.
     ///
     /// - Throws: The failure of `fstat`.
     package func readingBlock() throws(SystemError) -> [UInt8] {
-        // To clear a MiB takes longer than to read a small file.
+        // Clearing 1 MiB takes longer than reading a small file.
         [UInt8](repeating: 0, count: Int(min(max(try size() + 1, 4096), 1 << 20)))
     }
 
-    /// Has `body` see all bytes of the file, which are read as it touches them.
+    /// Maps the file into memory and passes its bytes to `body`.
     ///
-    /// - Parameter body: Gets the bytes. Nobody may shorten the file meanwhile.
+    /// - Parameter body: A closure that receives the bytes. The file must not be truncated until it returns.
     /// - Returns: What `body` returns.
     /// - Throws: The failure of `mmap`, or what `body` throws.
     package func withMappedBytes<Result>(
@@ -205,34 +213,20 @@ package struct File: ~Copyable, Sendable {
                 if errno == EINTR { continue }
                 throw .last("write to", path)
             }
-            // Neither written nor refused, for ever.
+            // A device that writes nothing and reports no error would make this loop endless.
             guard count > 0 else { throw SystemError("write to", path, code: EIO) }
             done += count
         }
     }
 
-    /// Cuts the file, or lengthens it with zeros.
+    /// Truncates the file, or extends it with zeros.
     package func resize(to size: UInt64) throws(SystemError) {
         while ftruncate(descriptor, off_t(clamping: size)) != 0 {
             guard errno == EINTR else { throw .last("resize", path) }
         }
     }
 
-    /// Takes the file's lock, which lasts until it is closed or the process ends; false where another has it.
-    ///
-    /// This is `flock`, of which SQLite knows nothing. A directory has such a lock too.
-    package func tryLock() throws(SystemError) -> Bool {
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-        guard errno == EWOULDBLOCK else { throw .last("lock", path) }
-        return false
-    }
-
-    /// Gives the lock of ``tryLock()`` back, also where a child made by `fork` has the descriptor too.
-    package func unlock() {
-        _ = flock(descriptor, LOCK_UN)
-    }
-
-    /// Has the system write the file's content to the disk.
+    /// Waits until the system has written the file's content to the disk.
     package func synchronize() throws(SystemError) {
         while fsync(descriptor) != 0 {
             guard errno == EINTR else { throw .last("write to", path) }
@@ -240,5 +234,5 @@ package struct File: ~Copyable, Sendable {
     }
 }
 
-// Inside `File`, `close` is the method.
+// Within `File`, `close` means the method.
 private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }

@@ -1,6 +1,6 @@
-/// What the system says of a file without opening it.
+/// The attributes that the system reports for a file.
 package struct FileStatus: Equatable, Sendable {
-    /// The two numbers that tell whether two paths name one file.
+    /// A device and inode number, which are equal for two paths of the same file.
     package struct Identity: Hashable, Sendable {
         package let device: UInt64
         package let inode: UInt64
@@ -11,29 +11,33 @@ package struct FileStatus: Equatable, Sendable {
         }
     }
 
-    /// The kinds of file this project tells apart.
+    /// The kinds of file that this project distinguishes.
     package enum Kind: Sendable {
         case regular, directory, other
     }
 
     package let identity: Identity
     package let kind: Kind
-    /// In bytes.
+    /// The size, in bytes.
     package let size: UInt64
-    /// Time of the last change of the content, in nanoseconds since 1970.
+    /// The time of the last change of the content, in nanoseconds since 1970.
     package let modified: Int64
-    /// Time of the last use, in nanoseconds since 1970; many systems keep it by the day only.
+    /// The time of the last access, in nanoseconds since 1970.
     ///
-    /// To look at a file is no change of it: this does not count when two are compared.
+    /// Many systems update it once a day only.
+    ///
+    /// Reading a file doesn't change it, so `==` ignores this value.
     package let accessed: Int64
-    /// Whose file it is.
+    /// The user ID of the file's owner.
     package let owner: UInt32
-    /// The nine bits of who may do what.
+    /// The POSIX permission bits.
     package let permissions: UInt16
-    /// How many names it has; that it has another one is no change of it either.
+    /// The number of hard links.
+    ///
+    /// `==` ignores it.
     package let links: UInt64
 
-    /// What a descriptor of this process is open on; nil for one that is closed.
+    /// The attributes of the file behind a descriptor of this process; nil if the descriptor is closed.
     package init?(ofDescriptor descriptor: CInt) {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { return nil }

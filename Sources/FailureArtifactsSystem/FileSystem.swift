@@ -1,6 +1,6 @@
 /// Operations on paths.
 package enum FileSystem {
-    /// What is at `path`, links followed; nil where nothing is.
+    /// Returns the attributes of the file at `path`, following links; nil if the path doesn't exist.
     package static func status(of path: String) throws(SystemError) -> FileStatus? {
         var information = stat()
         if stat(path, &information) == 0 { return FileStatus(information) }
@@ -9,7 +9,7 @@ package enum FileSystem {
         throw error
     }
 
-    /// What is at `path` itself, which may be a link; nil where nothing is.
+    /// Returns the attributes of `path` itself, without following a link; nil if nothing is there.
     package static func statusWithoutFollowing(_ path: String) throws(SystemError) -> FileStatus? {
         var information = stat()
         if lstat(path, &information) == 0 { return FileStatus(information) }
@@ -18,68 +18,71 @@ package enum FileSystem {
         throw error
     }
 
-    /// What the system says of a regular file; nil where there is none, or none that this process may see.
+    /// Returns the attributes of a regular file; nil if the path names none or this process can't see it.
     package static func regularFile(_ path: String) -> FileStatus? {
         guard let status = try? status(of: path), status.kind == .regular else { return nil }
         return status
     }
 
-    /// What the system says of a regular file; nil where there is none.
+    /// Returns the attributes of a regular file; nil if the path names none.
     ///
-    /// - Throws: The failure to look, which is no reason to take the file for missing.
+    /// - Throws: An error if the attributes can't be read. The file may exist then.
     package static func regularFile(at path: String) throws(SystemError) -> FileStatus? {
         do throws(SystemError) {
             guard let status = try status(of: path), status.kind == .regular else { return nil }
             return status
         } catch {
-            // Nothing can have such a name.
+            // No file can have so long a name.
             guard error.code == ENAMETOOLONG else { throw error }
             return nil
         }
     }
 
-    /// A descriptor by which this process has a file open; nil where it has none.
+    /// Finds a readable descriptor by which this process has a file open.
     ///
     /// - Parameters:
     ///   - identity: The file.
-    ///   - own: A descriptor that does not count.
-    /// - Returns: Somebody's descriptor, which may be closed at any time.
-    /// - Throws: That the system does not tell, as where the process has no descriptor left to ask with.
+    ///   - own: A descriptor to ignore.
+    /// - Returns: A descriptor, which its owner may close at any time; nil if the process has none.
+    /// - Throws: An error if the descriptors can't be listed, for example because the process has none left.
     package static func descriptor(
         of identity: FileStatus.Identity, otherThan own: CInt = -1
     ) throws(SystemError) -> CInt? {
         for descriptor in try OpenFiles.descriptors() where descriptor != own {
             var information = stat()
             guard fstat(descriptor, &information) == 0 else {
-                // Closed meanwhile.
+                // The descriptor was closed in the meantime.
                 if errno == EBADF { continue }
                 throw .last("examine", "/dev/fd/\(descriptor)")
             }
             guard FileStatus(information).identity == identity else { continue }
-            // What can't be read is of no use: opened for writing only, or a hold on a file (`O_PATH`). A disk that fails
-            // to read is no reason to take the file for closed, and to drop its locks.
+            // Skip a descriptor that can't read: one opened for writing only, or with `O_PATH`. A read error
+            // of the disk doesn't mean that the file is closed: opening and closing it would still drop its
+            // locks.
             var byte: UInt8 = 0
             if pread(descriptor, &byte, 1, 0) >= 0 || errno != EBADF { return descriptor }
         }
         return nil
     }
 
-    /// The permissions that a directory gets where nothing else is said: it is its owner's alone.
+    /// The default permissions of a new directory: only its owner has access.
     package static let directoryPermissions: UInt16 = 0o700
 
-    /// Creates a directory and those above it that are missing; one that exists already is left as it is.
+    /// Creates a directory and its missing parents.
+    ///
+    /// An existing directory stays unchanged.
     ///
     /// - Parameters:
     ///   - path: The directory.
-    ///   - permissions: The mode of what is created, before the process's umask, of which the owner's part counts
-    ///     in any case.
-    /// - Throws: The failure of `mkdir`, or `EEXIST` where a file has that name.
+    ///   - permissions: The POSIX permission bits of the new directories, before the process's umask. The
+    ///     owner's bits are set despite the umask.
+    /// - Throws: The failure of `mkdir`; its code is `EEXIST` if a file has that name.
     package static func createDirectory(
         _ path: String, permissions: UInt16 = directoryPermissions
     ) throws(SystemError) {
         let parent = Path.directory(of: path)
-        // Many processes that end at the same time may remove it a hundred times in a row. It ends all the same
-        // where the name is that of a link to nothing.
+        // Processes that end at the same time may remove the directory many times in a row. The limit ends
+        // the loop if the path is a dangling link.
         var attemptsLeft = 10_000
         while true {
             if mkdir(path, mode_t(permissions)) == 0 { return openToOwner(path, permissions) }
@@ -88,10 +91,10 @@ package enum FileSystem {
             if error.isAlreadyExists {
                 let kind = try status(of: path)?.kind
                 if kind == .directory { return }
-                // Unless somebody has removed it meanwhile.
+                // Nil if another process has removed it in the meantime.
                 guard kind == nil, attemptsLeft > 0 else { throw error }
             } else {
-                // The parent may be removed, too, before the directory is in it.
+                // The parent may be removed too, before the directory is created.
                 guard error.isNotFound, parent != path, !parent.isEmpty, attemptsLeft > 0 else {
                     throw error
                 }
@@ -100,7 +103,7 @@ package enum FileSystem {
         }
     }
 
-    /// Gives a new directory's owner what a mask has taken away that a test has set.
+    /// Restores the owner's permissions that a test's umask removed from a new directory.
     private static func openToOwner(_ path: String, _ permissions: UInt16) {
         let owner = permissions & 0o700
         guard let now = try? status(of: path)?.permissions, now & owner != owner else { return }
@@ -113,12 +116,12 @@ package enum FileSystem {
         return String(cString: given)
     }
 
-    /// Looks for what keeps a directory from being created or written to.
+    /// Returns the reason why a directory can't be created or written to.
     ///
-    /// Nothing is created, so that other reasons may remain.
+    /// It creates nothing and checks permissions only, so writing may still fail for other reasons.
     ///
-    /// - Parameter path: The directory, absolute. It and those above it may be missing.
-    /// - Returns: The reason; nil where permissions allow it.
+    /// - Parameter path: The directory's absolute path. The directory and its parents may be missing.
+    /// - Returns: The reason; nil if the permissions allow it.
     package static func obstacle(toWritingInto path: String) -> SystemError? {
         do throws(SystemError) {
             guard let status = try status(of: path) else {
@@ -134,12 +137,12 @@ package enum FileSystem {
         }
     }
 
-    /// Creates a directory of a name nobody else has.
+    /// Creates a directory with a unique name.
     ///
     /// - Parameters:
     ///   - parent: An existing directory.
-    ///   - prefix: How the name starts; six random characters follow.
-    /// - Returns: The new directory's path; only the owner may enter it.
+    ///   - prefix: The start of the name. Six random characters follow.
+    /// - Returns: The path of the new directory, which only its owner can access.
     /// - Throws: The failure of `mkdtemp`.
     package static func createUniqueDirectory(
         in parent: String, prefix: String
@@ -154,7 +157,7 @@ package enum FileSystem {
         return path
     }
 
-    /// The names in a directory, without `.` and `..`, sorted by their UTF-8.
+    /// Returns the names in a directory, without `.` and `..`, sorted by their UTF-8 bytes.
     package static func contents(ofDirectory path: String) throws(SystemError) -> [String] {
         guard let stream = opendir(path) else { throw .last("list", path) }
         defer { closedir(stream) }
@@ -171,7 +174,9 @@ package enum FileSystem {
         return names.sorted()
     }
 
-    /// How many bytes the regular files below a directory have, as far as they can be seen.
+    /// Returns the total size, in bytes, of the regular files at or below a path.
+    ///
+    /// Unreadable ones don't count.
     package static func size(ofAllBelow path: String) -> UInt64 {
         guard let status = try? status(of: path) else { return 0 }
         guard status.kind == .directory else { return status.kind == .regular ? status.size : 0 }
@@ -179,8 +184,8 @@ package enum FileSystem {
         return names.reduce(0) { $0 + size(ofAllBelow: Path.join(path, $1)) }
     }
 
-    /// How many bytes may still be written to the volume of a path by who is not root; nil where the system does
-    /// not tell.
+    /// Returns the number of bytes that an unprivileged user may still write to a path's volume; nil if
+    /// unknown.
     package static func freeBytes(ofVolumeAt path: String) -> UInt64? {
         var information = statvfs()
         guard systemStatvfs(path, &information) == 0 else { return nil }
@@ -189,12 +194,14 @@ package enum FileSystem {
         return overflow ? .max : bytes
     }
 
-    /// Removes a file, a link or, with all it holds, a directory; what is missing already is no error.
+    /// Removes a file, a link, or a directory with its contents.
+    ///
+    /// Does nothing if `path` doesn't exist.
     package static func remove(_ path: String) throws(SystemError) {
         if unlink(path) == 0 { return }
         let error = SystemError.last("remove", path)
         if error.isNotFound { return }
-        // Linux says EISDIR, POSIX (and Darwin) EPERM for a directory.
+        // For a directory, Linux reports EISDIR; POSIX and Darwin report EPERM.
         guard error.code == EISDIR || error.code == EPERM else { throw error }
         for name in try contents(ofDirectory: path) {
             try remove(Path.join(path, name))
@@ -202,26 +209,26 @@ package enum FileSystem {
         try removeEmptyDirectory(path)
     }
 
-    /// Removes a file, and nothing that is none.
+    /// Unlinks a file; never removes directories.
     package static func removeFile(_ path: String) throws(SystemError) {
         guard unlink(path) == 0 else { throw .last("remove", path) }
     }
 
-    /// Removes a directory that holds nothing; fails with `ENOTEMPTY` otherwise.
+    /// Removes an empty directory; fails with `ENOTEMPTY` if it has contents.
     package static func removeEmptyDirectory(_ path: String) throws(SystemError) {
         guard rmdir(path) == 0 || errno == ENOENT else { throw .last("remove", path) }
     }
 
-    /// Gives a file another name, replacing what had that name.
+    /// Renames a file, replacing a file that has the new name.
     package static func rename(_ old: String, to new: String) throws(SystemError) {
         guard systemRename(old, new) == 0 else { throw .last("rename '\(old)' to", new) }
     }
 
-    /// Gives a file a name that nothing has yet, in one step; fails with `EEXIST` otherwise.
+    /// Renames a file in one step; fails with `EEXIST` if the new name is taken.
     package static func renameExclusively(_ old: String, to new: String) throws(SystemError) {
         // link(2) refuses an existing name, which rename(2) would replace.
         if systemLink(old, new) == 0 {
-            // It has its name; that it has another one is no reason to give it up.
+            // The file has its new name. A leftover old name is no reason to report a failure.
             try? remove(old)
             return
         }
@@ -234,7 +241,7 @@ package enum FileSystem {
         try rename(old, to: new)
     }
 
-    /// Gives a file a second name; fails with `EEXIST` where there is something of that name.
+    /// Creates a hard link; fails with `EEXIST` if the new name is taken.
     package static func link(_ path: String, as name: String) throws(SystemError) {
         guard systemLink(path, name) == 0 else { throw .last("link '\(path)' to", name) }
     }
@@ -243,8 +250,8 @@ package enum FileSystem {
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - accessed: When it was last used.
-    ///   - modified: When its content was last changed.
+    ///   - accessed: The time of the last access.
+    ///   - modified: The time of the last change of the content.
     /// - Throws: The failure of `utimensat`.
     package static func setTimes(
         of path: String, accessed: Timestamp, modified: Timestamp
@@ -255,24 +262,24 @@ package enum FileSystem {
         guard utimensat(AT_FDCWD, path, times, 0) == 0 else { throw .last("change the times of", path) }
     }
 
-    /// Sets the permissions of a file or a directory, whatever the process's umask.
+    /// Sets the permissions of a file or directory, ignoring the process's umask.
     package static func setPermissions(_ permissions: UInt16, of path: String) throws(SystemError) {
         guard chmod(path, mode_t(permissions)) == 0 else {
             throw .last("change the permissions of", path)
         }
     }
 
-    /// Has the system write a directory's entries to the disk.
+    /// Waits until the system has written a directory's entries to the disk.
     package static func synchronizeDirectory(_ path: String) throws(SystemError) {
         let directory = try File(reading: path)
         try directory.synchronize()
     }
 
-    /// The bytes of a small file.
+    /// Returns the content of a small file.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - limit: The largest size in bytes that is read.
+    ///   - limit: The maximum size, in bytes.
     /// - Returns: All of its bytes.
     /// - Throws: The failure of a system call, or `EFBIG` for a file over the limit.
     package static func contents(
@@ -289,12 +296,12 @@ package enum FileSystem {
         return bytes
     }
 
-    /// The content of a file whose size the system does not tell, such as those in `/proc`.
+    /// Returns the content of a file that reports no size, such as a file in `/proc`.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - limit: How many bytes are read at most.
-    /// - Returns: Its bytes, as far as the limit allows.
+    ///   - limit: The maximum number of bytes to read.
+    /// - Returns: The file's bytes, up to the limit.
     /// - Throws: The failure of a system call.
     package static func contents(
         ofSpecialFile path: String, limit: Int = 4096
@@ -312,7 +319,7 @@ package enum FileSystem {
         return bytes
     }
 
-    /// What a symbolic link says.
+    /// Returns the target of a symbolic link.
     package static func destination(ofLink path: String) throws(SystemError) -> String {
         var bytes = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &bytes, bytes.count)
@@ -320,7 +327,7 @@ package enum FileSystem {
         return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The path of an existing file in which no part is a link; nil where there is no such file.
+    /// Returns the path of an existing file with all links resolved; nil if there is no such file.
     package static func realPath(of path: String) -> String? {
         guard let result = realpath(path, nil) else { return nil }
         defer { free(result) }
@@ -330,30 +337,30 @@ package enum FileSystem {
     /// Copies a file's bytes.
     ///
     /// - Parameters:
-    ///   - source: An existing file; this process may have it open as a database.
-    ///   - target: The copy, which must not exist.
-    /// - Throws: The failure of a system call; what was copied until then stays.
+    ///   - source: An existing file. This process may have it open as a database.
+    ///   - target: The path of the copy, which must not exist.
+    /// - Throws: The failure of a system call. The incomplete copy stays.
     package static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
         for _ in 1..<sharedReads {
             do throws(SystemError) {
                 return try copy(File(sharing: source), toNewFile: target)
             } catch  where error.code == EBADF {
-                // Whoever had it open has closed it meanwhile.
+                // The owner of the borrowed descriptor has closed it. Try again.
                 if try status(of: target) != nil { try remove(target) }
             }
         }
         try copy(File(sharing: source), toNewFile: target)
     }
 
-    /// How often a file is read by what others have open before it counts that they closed that meanwhile.
+    /// The maximum number of attempts to copy a file through borrowed descriptors.
     private static let sharedReads = 8
 
     /// Copies an open file's bytes.
     ///
     /// - Parameters:
     ///   - input: An open file.
-    ///   - target: The copy, which must not exist.
-    /// - Throws: The failure of a system call; what was copied until then stays.
+    ///   - target: The path of the copy, which must not exist.
+    /// - Throws: The failure of a system call. The incomplete copy stays.
     package static func copy(
         _ input: borrowing File, toNewFile target: String
     ) throws(SystemError) {
@@ -362,7 +369,7 @@ package enum FileSystem {
         do throws(SystemError) {
             try copyBytes(of: input, to: output)
         } catch {
-            // What is there in its place by now may be a directory, or a pipe.
+            // By now, the descriptor may refer to a directory or a pipe.
             try expect(identity, of: input)
             throw error
         }
@@ -386,7 +393,7 @@ package enum FileSystem {
         }
     }
 
-    /// Fails with `EBADF` where a borrowed descriptor has become that of another file.
+    /// Fails with `EBADF` if a borrowed descriptor now refers to another file.
     private static func expect(
         _ identity: FileStatus.Identity, of input: borrowing File
     ) throws(SystemError) {
@@ -395,7 +402,7 @@ package enum FileSystem {
         }
     }
 
-    /// Whether two open files have the same bytes.
+    /// Returns true if two open files have the same bytes.
     package static func hasSameContent(
         _ left: borrowing File, _ right: borrowing File
     ) throws(SystemError) -> Bool {
@@ -423,7 +430,7 @@ package enum FileSystem {
     }
 }
 
-// Inside `FileSystem`, `rename` and `link` are the methods.
+// Within `FileSystem`, `rename` and `link` mean the methods.
 private func systemRename(_ old: String, _ new: String) -> CInt { rename(old, new) }
 private func systemStatvfs(_ path: String, _ information: inout statvfs) -> CInt {
     statvfs(path, &information)

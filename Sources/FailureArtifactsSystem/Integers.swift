@@ -1,9 +1,9 @@
-// Conversions and shifts of the integers that are used here, which do what the standard library's do.
+// Conversions and shifts of integers that behave like the standard library's.
 //
-// Those are generic, and a debug build inlines them. For that it compiles all functions by which the two types
-// conform to `BinaryInteger` and `FixedWidthInteger`, up to a hundred, and again in every file: they were most of
-// the functions that a build of the product compiled. The compiler prefers these wherever this module is imported;
-// elsewhere, and between other types, it takes the standard library's.
+// The standard library's are generic, and a debug build specializes them. For that, it compiles up to a
+// hundred functions of two conformances, to `BinaryInteger` and `FixedWidthInteger`, again in every file.
+// They were most of the functions that a build of the product compiled. The compiler prefers the declarations
+// below wherever this module is imported. Elsewhere, and for other types, it takes the standard library's.
 
 extension Int {
     package init(_ value: Int32) { self.init(truncatingIfNeeded: value) }

@@ -1,4 +1,4 @@
-// The C library, under the name it has on each system, for this module and those that import it.
+// The C library, under its name on each system, for this module and the modules that import it.
 #if canImport(Darwin)
 @_exported public import Darwin
 #elseif canImport(Musl)

@@ -1,13 +1,13 @@
-/// A value that one thread at a time may touch.
+/// A value that only one thread at a time can access.
 ///
-/// `Synchronization.Mutex` is the same thing, but needs macOS 15; this one goes back as far as the package does.
-/// The lock is not recursive.
+/// `Synchronization.Mutex` does the same but needs macOS 15, and this package supports older versions. The
+/// lock is not recursive.
 package final class Lock<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let value: UnsafeMutablePointer<Value>
 
     package init(_ value: sending Value) {
-        // One piece of memory for both: there are several locks for each test.
+        // One allocation holds both, because each test creates several locks.
         let alignment = max(MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<Value>.alignment)
         let offset = (MemoryLayout<pthread_mutex_t>.size + alignment - 1) / alignment * alignment
         let memory = UnsafeMutableRawPointer.allocate(
@@ -24,7 +24,7 @@ package final class Lock<Value>: @unchecked Sendable {
         UnsafeMutableRawPointer(mutex).deallocate()
     }
 
-    /// Runs `body` while no other thread is in such a call, and returns what it returns.
+    /// Runs `body` with exclusive access to the value, and returns its result.
     package func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -33,7 +33,7 @@ package final class Lock<Value>: @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// Runs `body` unless another thread is in such a call, in which case it returns nil at once.
+    /// Runs `body` with exclusive access to the value; returns nil at once if another thread has access.
     package func withLockIfAvailable<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
@@ -42,18 +42,18 @@ package final class Lock<Value>: @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// Begins what ``withLock(_:)`` does around its closure, for what is done for each test and each store.
+    /// Begins exclusive access without a closure, for code that runs for each test and each store.
     ///
-    /// In a debug build, which is what `swift test` makes of a dependency, a closure that is handed to a generic
-    /// function costs several hundred instructions, and this a few.
+    /// In a debug build, which `swift test` makes of a dependency, passing a closure to a generic function
+    /// costs several hundred instructions. This function costs a few.
     ///
-    /// - Returns: Where the value is; not to be used after ``leave()``, which the same thread has to call.
+    /// - Returns: A pointer to the value. It is valid until the same thread calls ``leave()``.
     package func enter() -> UnsafeMutablePointer<Value> {
         pthread_mutex_lock(mutex)
         return value
     }
 
-    /// Ends what ``enter()`` has begun.
+    /// Ends the access that ``enter()`` began.
     package func leave() {
         pthread_mutex_unlock(mutex)
     }

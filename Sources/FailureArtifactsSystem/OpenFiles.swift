@@ -1,20 +1,21 @@
-/// The files that this process has open, by whatever library.
+/// The files that any library in this process has open.
 package enum OpenFiles {
-    /// One regular file.
+    /// A regular file.
     package struct Entry: Sendable {
-        /// The path it was opened at or has been moved to; of a deleted file the path it had.
+        /// The file's path when it was opened or after it was moved; for a deleted file, its last path.
         package let path: String
         package let status: FileStatus
-        /// A path that names the file as long as its owner has it open.
+        /// A path that refers to the file until its owner closes it.
         package let descriptorPath: String
     }
 
-    /// Looks for files that begin with some bytes.
+    /// Finds open files that start with the given bytes.
     ///
-    /// They are read through the very descriptors that are open, so that no lock is dropped.
+    /// They are read through their open descriptors, so that no lock is dropped.
     ///
     /// - Parameter magic: The first bytes.
-    /// - Returns: Each such file once, in the order of descriptors. Anything may be closed at any time.
+    /// - Returns: The files without duplicates, in the order of their descriptors. Their owners may close
+    ///   them at any time.
     package static func beginning(with magic: [UInt8]) -> [Entry] {
         guard let descriptors = try? descriptors() else { return [] }
         var seen: Set<FileStatus.Identity> = []
@@ -30,13 +31,13 @@ package enum OpenFiles {
         }
     }
 
-    /// A path by which a file can be read that has lost its name while it is open.
+    /// Finds a path for reading a deleted file that is still open.
     ///
     /// - Parameters:
-    ///   - path: The path it had.
-    ///   - other: Another such path: of several files that had the same name, the one is meant that was opened
-    ///     next.
-    /// - Returns: A path that names the file as long as its owner has it open; nil where there is none.
+    ///   - path: The file's last path.
+    ///   - other: The result of an earlier call. If several open files had the same path, the next one is
+    ///     returned.
+    /// - Returns: A path that refers to the file until its owner closes it; nil if no such file is open.
     package static func descriptorPath(ofDeleted path: String, openedAfter other: String) -> String? {
         let first = CInt(Path.name(of: other)) ?? -1
         let descriptor = (try? descriptors())?.first { descriptor in
@@ -47,11 +48,13 @@ package enum OpenFiles {
         return descriptor.map { "/dev/fd/\($0)" }
     }
 
-    /// The process's descriptors, the smallest first; among them may be some that are closed by now.
+    /// Returns the process's open descriptors in ascending order.
     ///
-    /// Each capture asks for them several times: a debug build takes long to make strings of their numbers.
+    /// Some of them may be closed by now.
+    ///
+    /// Each capture calls this several times, and creating strings from the numbers is slow in debug builds.
     static func descriptors() throws(SystemError) -> [CInt] {
-        // The process's own table on Linux and on Apple's systems.
+        // On Linux and Apple platforms, this lists the process's own descriptors.
         let table = "/dev/fd"
         guard let stream = opendir(table) else { throw .last("list", table) }
         defer { closedir(stream) }
@@ -60,7 +63,7 @@ package enum OpenFiles {
         while let entry = readdir(stream) {
             withUnsafePointer(to: &entry.pointee.d_name) { name in
                 let digits = UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self)
-                // Not "." and "..".
+                // Skips "." and "..".
                 if isdigit(CInt(digits.pointee)) != 0 {
                     descriptors.append(CInt(strtol(digits, nil, 10)))
                 }
@@ -71,10 +74,10 @@ package enum OpenFiles {
         return descriptors.sorted()
     }
 
-    /// Whether a process has a file open, as far as the system tells; false where it does not.
+    /// Returns true if a process has a file open; false if not or if unknown.
     package static func has(_ process: Int32, open identity: FileStatus.Identity) -> Bool {
         if process == getpid() { return (try? FileSystem.descriptor(of: identity)) != nil }
-        // Linux's list of another process's descriptors can be looked at by the same user.
+        // On Linux, a user may list the descriptors of their own other processes.
         let directory = "/proc/\(process)/fd"
         let names = (try? FileSystem.contents(ofDirectory: directory)) ?? []
         return names.contains { name in
@@ -84,7 +87,7 @@ package enum OpenFiles {
 
     private static func start(of descriptor: CInt, count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
-        // A descriptor that was opened for writing only can't be read.
+        // Reading fails if the descriptor is open for writing only.
         return pread(descriptor, &bytes, count, 0) == count ? bytes : nil
     }
 
@@ -99,7 +102,7 @@ package enum OpenFiles {
         }
         let mark = " (deleted)"
         guard path.hasSuffix(mark) else { return path }
-        // The mark is the kernel's only if no file has that very name.
+        // The kernel added the suffix, unless a file has exactly that name.
         return (try? FileSystem.status(of: path)) == nil ? String(path.dropLast(mark.count)) : path
         #endif
     }

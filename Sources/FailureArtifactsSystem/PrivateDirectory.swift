@@ -1,25 +1,30 @@
-/// A directory for what nobody else may see, outside of all that is kept; it is removed when it goes out of
-/// scope.
+/// A directory for data that only this process may see.
 ///
-/// Its name says whose it is: what a process has left that died over it is removed when the next one is made.
+/// It is outside the artifacts directory and is removed when this value goes out of scope.
+///
+/// The name contains the process's identity, so that the directories of dead processes can be removed.
 package struct PrivateDirectory: ~Copyable {
     package let path: String
 
     private static let prefix = "failure-artifacts-private-"
 
-    /// Creates one in the temporary directory.
-    ///
-    /// - Throws: The failure of `mkdtemp`.
-    package init() throws(SystemError) {
-        try self.init(in: FileSystem.temporaryDirectory)
+    private init(path: String) {
+        self.path = path
     }
 
-    /// Creates one in an existing directory.
-    package init(in parent: String) throws(SystemError) {
-        Self.removeLeftovers(in: parent)
+    /// Creates a private directory, and removes those of dead processes.
+    ///
+    /// - Parameter parent: An existing directory; by default, the temporary directory.
+    /// - Returns: The new directory.
+    /// - Throws: The failure of `mkdtemp`.
+    package static func create(
+        in parent: String = FileSystem.temporaryDirectory
+    ) throws(SystemError) -> PrivateDirectory {
+        removeLeftovers(in: parent)
         let me = ProcessIdentity.current
-        path = try FileSystem.createUniqueDirectory(
-            in: parent, prefix: "\(Self.prefix)\(me.number)-\(me.start)-")
+        let path = try FileSystem.createUniqueDirectory(
+            in: parent, prefix: "\(prefix)\(me.number)-\(me.start)-")
+        return PrivateDirectory(path: path)
     }
 
     deinit {
@@ -32,7 +37,7 @@ package struct PrivateDirectory: ~Copyable {
             guard parts.count == 3, let number = Int32(parts[0]), let start = UInt64(parts[1]),
                 !ProcessIdentity(number: number, start: start).isAlive
             else { continue }
-            // Somebody else's cannot be removed.
+            // Another user's directory can't be removed.
             try? FileSystem.remove(Path.join(parent, name))
         }
     }

@@ -1,20 +1,21 @@
-/// What the system's table of processes says of one.
+/// An entry of the system's process table.
 package struct ProcessEntry: Sendable {
     package let identity: ProcessIdentity
-    /// The number of the process it is a child of.
+    /// The process ID of the parent.
     package let parent: Int32
-    /// Whether it has ended, and only its exit status is left for its parent.
+    /// True if the process has ended and its parent hasn't waited for it yet.
     package let hasEnded: Bool
 
-    /// The entry of a process; nil where there is none, or the system does not tell.
+    /// Reads a process's entry; nil if it doesn't exist or can't be read.
     package init?(of number: Int32) {
         guard let entry = try? ProcessEntry(existing: number) else { return nil }
         self = entry
     }
 
-    /// The entry of a process; nil where there is none, or this system tells of none.
+    /// Reads a process's entry; nil if it doesn't exist or the system has no such table.
     ///
-    /// - Throws: That it could not be read, as where this process has no descriptor left.
+    /// - Throws: An error if the entry can't be read, for example because this process has no descriptor
+    ///   left.
     init?(existing number: Int32) throws(SystemError) {
         #if os(Linux)
         // man 5 proc_pid_stat
@@ -25,7 +26,7 @@ package struct ProcessEntry: Sendable {
             guard error.isNotFound || error.code == ESRCH else { throw error }
             return nil
         }
-        // The second field is a name in parentheses and may hold anything.
+        // The second field is the name in parentheses, which may contain any character.
         guard let close = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = bytes[(close + 1)...].split(separator: UInt8(ascii: " "))
         func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
@@ -48,7 +49,9 @@ package struct ProcessEntry: Sendable {
         #endif
     }
 
-    /// All processes that this one can see; those that start or end meanwhile may be missing.
+    /// Returns all processes that this one can see.
+    ///
+    /// Processes that start or end in the meantime may be missing.
     package static func all() -> [ProcessEntry] {
         #if os(Linux)
         let names = (try? FileSystem.contents(ofDirectory: "/proc")) ?? []
@@ -57,7 +60,7 @@ package struct ProcessEntry: Sendable {
         var name = [CTL_KERN, KERN_PROC, KERN_PROC_ALL, 0]
         var size = 0
         guard sysctl(&name, UInt32(name.count), nil, &size, nil, 0) == 0 else { return [] }
-        // Some more may be started before the second call.
+        // Leave space for processes that start before the second call.
         let stride = MemoryLayout<kinfo_proc>.stride
         var table = [kinfo_proc](repeating: kinfo_proc(), count: size / stride + 64)
         size = table.count * stride

@@ -1,6 +1,6 @@
-/// What the process was given and is.
+/// The properties of this process and its machine.
 package enum ProcessEnvironment {
-    /// True if the process may not write files of any size (`ulimit -f`).
+    /// True if the size of the files that the process writes is limited (`ulimit -f`).
     package static var hasFileSizeLimit: Bool {
         var limit = rlimit()
         #if canImport(Glibc)
@@ -8,11 +8,11 @@ package enum ProcessEnvironment {
         #else
         let resource = RLIMIT_FSIZE
         #endif
-        // The largest number stands for no limit.
+        // The largest number means no limit.
         return getrlimit(resource, &limit) == 0 && UInt64(limit.rlim_cur) < UInt64(Int64.max)
     }
 
-    /// The environment variables, as they are now.
+    /// The current environment variables.
     package static var variables: [String: String] {
         var result: [String: String] = [:]
         var entry = environ
@@ -26,13 +26,13 @@ package enum ProcessEnvironment {
         return result
     }
 
-    /// What `failure-artifacts run` sets for the processes under it.
+    /// The environment variable that `failure-artifacts run` sets for its processes.
     package static let supervisionVariable = "FAILURE_ARTIFACTS_RUN"
 
-    /// Whether the process runs under `failure-artifacts run`.
+    /// True if the process runs under `failure-artifacts run`.
     package static var isSupervised: Bool { getenv(supervisionVariable) != nil }
 
-    /// The command line, the program first.
+    /// The command line, starting with the program.
     package static var arguments: [String] { CommandLine.arguments }
 
     package static var processID: Int { Int(getpid()) }
@@ -45,14 +45,14 @@ package enum ProcessEnvironment {
         return distribution.map { "\(system) (\($0))" } ?? system
     }
 
-    /// Such as `x86_64` or `arm64`.
+    /// The processor architecture, such as `x86_64` or `arm64`.
     package static var architecture: String {
         var name = utsname()
         uname(&name)
         return string(name.machine)
     }
 
-    /// What a Linux distribution calls itself.
+    /// The name that a Linux distribution gives itself.
     private static var distribution: String? {
         guard let bytes = try? FileSystem.contents(ofFile: "/etc/os-release", limit: 64 << 10) else {
             return nil
@@ -64,7 +64,7 @@ package enum ProcessEnvironment {
         return nil
     }
 
-    /// A C array of characters, which Swift sees as a tuple.
+    /// Converts a C array of characters, which Swift imports as a tuple.
     private static func string<Characters>(_ characters: Characters) -> String {
         withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }

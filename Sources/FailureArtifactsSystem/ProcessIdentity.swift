@@ -1,8 +1,12 @@
-/// A process, told from a later one with the same number by when it was started.
+/// A process, identified by its number and its start time.
+///
+/// The start time distinguishes it from a later process with the same number.
 package struct ProcessIdentity: Hashable, Sendable {
     package let number: Int32
-    /// When the process was started: ticks since the machine's start on Linux (field 22 of
-    /// `/proc/PID/stat`), microseconds since 1970 on Apple's systems; 0 where the system does not tell.
+    /// The start time; 0 if unknown.
+    ///
+    /// On Linux it is in ticks since the machine's start (field 22 of `/proc/PID/stat`), on Apple platforms
+    /// in microseconds since 1970.
     package let start: UInt64
 
     package init(number: Int32, start: UInt64) {
@@ -14,7 +18,7 @@ package struct ProcessIdentity: Hashable, Sendable {
     package static var current: ProcessIdentity {
         let number = getpid()
         return known.withLock { known in
-            // A child that was forked finds its parent's.
+            // After a fork, the child finds its parent's value here.
             if let known, known.number == number { return known }
             let current = ProcessIdentity(number: number, start: startTime(of: number) ?? 0)
             known = current.start == 0 ? nil : current
@@ -22,10 +26,12 @@ package struct ProcessIdentity: Hashable, Sendable {
         }
     }
 
-    /// What the system has told of this process.
+    /// The cached identity of this process.
     private static let known = Lock<ProcessIdentity?>(nil)
 
-    /// Whether the process still runs; one that has ended but was not waited for does not.
+    /// True if the process still runs.
+    ///
+    /// It is false for a process that has ended but was not waited for.
     package var isAlive: Bool {
         guard kill(number, 0) == 0 || errno == EPERM else { return false }
         do throws(SystemError) {
@@ -34,7 +40,8 @@ package struct ProcessIdentity: Hashable, Sendable {
             }
             return entry.identity.start == self.start
         } catch {
-            // There is one of that number, and no telling since when: what may be in use is left alone.
+            // The number is taken, but the start time is unknown. Treat the process as alive, so that its
+            // files stay.
             return true
         }
     }
@@ -46,7 +53,7 @@ package struct ProcessIdentity: Hashable, Sendable {
         if isAlive { kill(number, signal) }
     }
 
-    /// When a process was started; nil for one that has ended.
+    /// Returns a process's start time; nil if the process has ended.
     private static func startTime(of number: Int32) -> UInt64? {
         guard let entry = ProcessEntry(of: number), !entry.hasEnded else { return nil }
         return entry.identity.start

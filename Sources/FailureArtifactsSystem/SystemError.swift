@@ -1,6 +1,6 @@
 /// A system call that failed.
 package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What was attempted, as a verb that fits "cannot … PATH": `open`, `write to`, `rename`.
+    /// The attempted operation, as a verb that fits "cannot … PATH": `open`, `write to`, `rename`.
     package let operation: String
     /// The path it was attempted on.
     package let path: String
@@ -13,21 +13,21 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
         self.code = code
     }
 
-    /// The error of the system call that has just failed on this thread.
+    /// The error of the last failed system call on this thread.
     static func last(_ operation: String, _ path: String) -> SystemError {
         SystemError(operation, path, code: errno)
     }
 
-    /// Whether the file or a directory above it does not exist.
+    /// True if the file or a directory above it does not exist.
     package var isNotFound: Bool { code == ENOENT || code == ENOTDIR }
 
-    /// Whether something of that name exists already.
+    /// True if the name is taken.
     package var isAlreadyExists: Bool { code == EEXIST }
 
-    /// The disk is full, or the user's part of it, or the file as large as files may be.
+    /// True if the disk, the user's quota or the file size limit is exhausted.
     package var isNoSpace: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
 
-    /// The system's words for ``code``, such as "No space left on device".
+    /// The system's description of ``code``, such as "No space left on device".
     package var reason: String { String(cString: strerror(code)) }
 
     package var description: String { "cannot \(operation) '\(path)': \(reason)" }

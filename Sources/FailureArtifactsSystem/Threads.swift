@@ -1,9 +1,9 @@
 /// The threads of this process.
 package enum Threads {
-    /// Threads of ours, by the system's numbers: they use nobody's connections.
+    /// The system's IDs of this package's threads, which never use other code's connections.
     private static let own = Lock<Set<String>>([])
 
-    /// Runs a thread's body, as one of ours.
+    /// Runs the body of one of this package's threads.
     static func runOwn(_ body: () -> Void) {
         let name = current
         if let name { _ = own.withLock { $0.insert(name) } }
@@ -11,16 +11,15 @@ package enum Threads {
         if let name { _ = own.withLock { $0.remove(name) } }
     }
 
-    /// This thread's number, as the system's directory of threads has it; nil where there is none.
+    /// This thread's ID in the system's directory of threads; nil if unknown.
     private static var current: String? {
         (try? FileSystem.destination(ofLink: "/proc/thread-self"))
             .flatMap { $0.split(separator: "/").last.map(String.init) }
     }
 
-    /// Whether every thread but this one and those of ours sleeps, waiting for something, at
-    /// the moment it is looked at.
+    /// Returns true if every other thread, except this package's, is asleep when it is checked.
     ///
-    /// False where the system doesn't tell: it is Linux's `/proc` that does (`man 5 proc_pid_stat`).
+    /// The answer comes from Linux's `/proc` (`man 5 proc_pid_stat`). It is false on other systems.
     package static func othersSleep() -> Bool {
         #if os(Linux)
         guard let threads = try? FileSystem.contents(ofDirectory: "/proc/self/task"), let current
@@ -32,10 +31,10 @@ package enum Threads {
         #endif
     }
 
-    /// Looks whether a thread sleeps.
+    /// Checks if a thread is asleep.
     ///
-    /// - Parameter number: The system's number of it.
-    /// - Returns: Whether it does, or has ended; false where the system doesn't tell.
+    /// - Parameter number: The system's ID of the thread.
+    /// - Returns: True if the thread sleeps or has ended; false if unknown.
     package static func sleeps(number: Int) -> Bool {
         #if os(Linux)
         return number != 0 && sleeps(String(number))
@@ -50,14 +49,145 @@ package enum Threads {
         do throws(SystemError) {
             bytes = try FileSystem.contents(ofSpecialFile: "/proc/self/task/\(thread)/stat")
         } catch {
-            // A thread that has ended meanwhile sleeps well enough.
+            // A thread that has ended in the meantime counts as asleep.
             return error.isNotFound || error.code == ESRCH
         }
-        // PID (NAME) STATE …, where the name may hold anything, parentheses included.
+        // The format is "PID (NAME) STATE …". The name may contain parentheses.
         guard let close = bytes.lastIndex(of: UInt8(ascii: ")")), close + 2 < bytes.count else {
             return false
         }
         return bytes[close + 2] == UInt8(ascii: "S")
     }
     #endif
+}
+
+// MARK: Working threads
+
+extension Threads {
+    /// The number of threads of this process that can run at once.
+    package static var cores: Int {
+        #if os(Linux)
+        // This takes `taskset` and a container's processor set into account: `Cpus_allowed:\t3,ffffffff`.
+        if let status = try? FileSystem.contents(ofSpecialFile: "/proc/self/status") {
+            let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+                .first { $0.hasPrefix("Cpus_allowed:") }
+            let count = (line ?? "").dropFirst("Cpus_allowed:".count)
+                .reduce(0) { $0 + ($1.hexDigitValue?.nonzeroBitCount ?? 0) }
+            if count > 0 { return count }
+        }
+        #endif
+        return max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+    }
+
+    /// Runs `work` on additional threads while this thread runs `body`, and waits for their end.
+    ///
+    /// - Parameters:
+    ///   - count: The number of threads. Fewer are started if the system refuses more.
+    ///   - work: A closure that each thread calls once. It has to return once `body` has returned or thrown.
+    ///   - body: A closure that receives the number of started threads. It has to work without any, too.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws.
+    package static func withWorkers<Result, Failure>(
+        _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: (Int) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var threads: [pthread_t] = []
+        for _ in 0..<max(0, count) {
+            guard let thread = start(Work(work)) else { break }
+            threads.append(thread)
+        }
+        defer { for thread in threads { pthread_join(thread, nil) } }
+        return try body(threads.count)
+    }
+
+    /// Runs `work` on a new thread.
+    ///
+    /// - Returns: False if the system refused a thread; `work` doesn't run then.
+    package static func detach(_ work: @escaping @Sendable () -> Void) -> Bool {
+        guard let thread = start(Work(work)) else { return false }
+        pthread_detach(thread)
+        return true
+    }
+
+    /// Starts a thread with all signals blocked, so that the process's signal handlers run on its own
+    /// threads.
+    private static func start(_ work: Work) -> pthread_t? {
+        // A thread inherits the mask of the thread that creates it.
+        var (all, before) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        let context = Unmanaged.passRetained(work).toOpaque()
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        let code = pthread_create(&thread, nil, { runWork($0) }, context)
+        #else
+        var thread = pthread_t()
+        let code = pthread_create(&thread, nil, { runWork($0) }, context)
+        #endif
+        if code == 0 { return thread }
+        Unmanaged<Work>.fromOpaque(context).release()
+        return nil
+    }
+}
+
+/// The closure that a new thread runs.
+private final class Work: Sendable {
+    private let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func run() { Threads.runOwn(body) }
+}
+
+/// The entry point of a thread.
+#if canImport(Darwin)
+private func runWork(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run()
+    return nil
+}
+#else
+private func runWork(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context else { return nil }
+    Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run()
+    return nil
+}
+#endif
+
+// MARK: Parallel map
+
+extension Threads {
+    /// Transforms each element, using all available cores.
+    ///
+    /// - Parameters:
+    ///   - elements: The elements to transform.
+    ///   - transform: A closure that is called for each element, on any thread.
+    /// - Returns: The results in the order of the elements.
+    package static func map<Element: Sendable, Result: Sendable>(
+        _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Result
+    ) -> [Result] {
+        let state = Lock(MapState<Result>(count: elements.count))
+        let work: @Sendable () -> Void = {
+            while let index = state.withLock({ $0.takeIndex() }) {
+                let result = transform(elements[index])
+                state.withLock { $0.results[index] = result }
+            }
+        }
+        withWorkers(min(cores, elements.count) - 1, work) { _ in work() }
+        return state.withLock { $0.results.compactMap(\.self) }
+    }
+}
+
+/// The progress of a `map`, shared by its threads.
+private struct MapState<Result: Sendable> {
+    var results: [Result?]
+    private var next = 0
+
+    init(count: Int) {
+        results = Array(repeating: nil, count: count)
+    }
+
+    mutating func takeIndex() -> Int? {
+        guard next < results.count else { return nil }
+        defer { next += 1 }
+        return next
+    }
 }

@@ -1,8 +1,8 @@
-/// A point in time by the calendar, in UTC.
+/// A point in calendar time, in UTC.
 package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Seconds since 1970-01-01T00:00:00Z.
     package let seconds: Int64
-    /// Thousandths of a second, 0 to 999.
+    /// The milliseconds within the second, 0 to 999.
     package let milliseconds: Int32
 
     package init(seconds: Int64, milliseconds: Int32 = 0) {
@@ -16,14 +16,14 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
         return Timestamp(seconds: Int64(time.tv_sec), milliseconds: Int32(time.tv_nsec / 1_000_000))
     }
 
-    /// Nanoseconds since 1970, to the millisecond.
+    /// Nanoseconds since 1970, with a precision of one millisecond.
     package var nanoseconds: Int64 { seconds * 1_000_000_000 + Int64(milliseconds) * 1_000_000 }
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.milliseconds) < (right.seconds, right.milliseconds)
     }
 
-    /// The date and time of day.
+    /// The components of the date and time, in UTC.
     private var calendar: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         var time = time_t(seconds)
         var parts = tm()
@@ -34,7 +34,7 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
         )
     }
 
-    /// ISO 8601 with milliseconds: `2026-11-21T07:08:09.123Z`.
+    /// The ISO 8601 form with milliseconds: `2026-11-21T07:08:09.123Z`.
     package var description: String {
         let parts = calendar
         func pad(_ number: Int, _ width: Int) -> String {
@@ -47,17 +47,18 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
 }
 
-/// A point on the clock that never goes backwards, to measure durations and keep time limits.
+/// A point in time on a monotonic clock, for durations and time limits.
 package struct Instant: Comparable, Sendable {
-    /// Nanoseconds since some fixed moment, such as the start of the machine.
+    /// Nanoseconds since a fixed point in time, such as the machine's start.
     package let nanoseconds: UInt64
 
     package init(nanoseconds: UInt64) {
         self.nanoseconds = nanoseconds
     }
 
-    /// How long this process's threads have been running on the processors: a clock of its own, not to be
-    /// compared with ``now``.
+    /// The processor time that this process has used.
+    ///
+    /// Don't compare it with ``now``.
     package static var processorTime: Instant {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
@@ -74,25 +75,25 @@ package struct Instant: Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// The moment `seconds` after this one.
+    /// The point in time `seconds` later.
     package func advanced(bySeconds seconds: Double) -> Instant {
         Instant(nanoseconds: nanoseconds &+ UInt64(max(0, seconds) * 1_000_000_000))
     }
 
-    /// Seconds from this moment to a later one; 0 for an earlier one.
+    /// The seconds until a later point in time; 0 if `other` is earlier.
     package func seconds(until other: Instant) -> Double {
         other < self ? 0 : Double(other.nanoseconds - nanoseconds) / 1_000_000_000
     }
 
-    /// Seconds from this moment until now.
+    /// The seconds from this point in time until now.
     package var elapsed: Double {
         seconds(until: .now)
     }
 }
 
-/// Has this thread wait.
+/// Suspends this thread.
 ///
-/// - Parameter microseconds: For how long, less than one million.
+/// - Parameter microseconds: The duration, less than one million.
 package func sleep(microseconds: UInt32) {
     usleep(microseconds)
 }

@@ -1,23 +1,25 @@
 internal import FailureArtifactsSystem
 
-/// The bytes an archive is read from: a file, or a part of one where the archive is stored inside another.
+/// The bytes of an archive: a file, or the part of a file that holds a nested archive.
 struct ArchiveSource: Sendable {
-    /// Shares the open file between an archive and those inside it.
+    /// An open file that an archive shares with the archives inside it.
     private final class SharedFile: Sendable {
         let file: File
         init(_ file: consuming File) { self.file = file }
     }
 
     private let shared: SharedFile
-    /// Where the part starts in the file.
+    /// The offset of the part in the file.
     private let start: UInt64
-    /// The part's size in bytes; never above `Int64.max`, being at most a file's size.
+    /// The part's size, in bytes.
+    ///
+    /// It is at most the file's size, and so never above `Int64.max`.
     let size: UInt64
 
     /// Opens a file.
     init(path: String) throws(ZipError.Reason) {
         do throws(SystemError) {
-            // A named pipe would be waited for.
+            // Opening a named pipe would block.
             if let status = try FileSystem.status(of: path), status.kind == .other {
                 throw SystemError("read", path, code: EINVAL)
             }
@@ -36,11 +38,11 @@ struct ArchiveSource: Sendable {
         size = range.upperBound - range.lowerBound
     }
 
-    /// A part of this one.
+    /// Returns a part of this source.
     ///
-    /// - Parameter range: Positions in this source, in bytes.
+    /// - Parameter range: Offsets in this source, in bytes.
     /// - Returns: The part, which shares the open file.
-    /// - Throws: `truncated` where the range is not inside.
+    /// - Throws: `truncated` if the range reaches beyond the end.
     func part(_ range: Range<UInt64>) throws(ZipError.Reason) -> ArchiveSource {
         guard range.upperBound <= size else { throw .truncated }
         return ArchiveSource(self, range)
@@ -49,9 +51,9 @@ struct ArchiveSource: Sendable {
     /// Fills a buffer.
     ///
     /// - Parameters:
-    ///   - buffer: Where the bytes go.
+    ///   - buffer: The memory that receives the bytes.
     ///   - offset: The position of the first byte in this source.
-    /// - Throws: `truncated` where there are not enough bytes; `system` where reading fails.
+    /// - Throws: `truncated` if the source ends before; `system` if reading fails.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(ZipError.Reason) {
         guard offset <= size, UInt64(buffer.count) <= size - offset else { throw .truncated }
         let count = try SystemError.asReason { () throws(SystemError) in
@@ -60,13 +62,13 @@ struct ArchiveSource: Sendable {
         guard count == buffer.count else { throw .truncated }
     }
 
-    /// The bytes at a position.
+    /// Returns the bytes at a position.
     ///
     /// - Parameters:
-    ///   - count: How many; nothing is allocated where there are fewer.
+    ///   - count: The number of bytes. If the source has fewer, nothing is allocated.
     ///   - offset: The position of the first byte in this source.
     /// - Returns: Exactly `count` bytes.
-    /// - Throws: As ``read(into:at:)``.
+    /// - Throws: The errors of ``read(into:at:)``.
     func bytes(_ count: Int, at offset: UInt64) throws(ZipError.Reason) -> [UInt8] {
         guard count >= 0, offset <= size, UInt64(count) <= size - offset else { throw .truncated }
         var bytes = [UInt8](repeating: 0, count: count)

@@ -1,28 +1,28 @@
 internal import FailureArtifactsSystem
 
-/// Reads the list of entries and checks what can be checked without reading the entries themselves.
+/// Reads the list of entries and checks everything that can be checked without their content.
 enum CentralDirectory {
-    /// The entries of an archive.
+    /// Reads the entries of an archive.
     ///
     /// - Parameters:
     ///   - source: The archive.
-    ///   - path: What errors call it.
+    ///   - path: The archive's name in error messages.
     /// - Returns: The entries in the order of the directory, and their indices by name.
-    /// - Throws: A ``ZipError`` where anything is wrong with any of them.
+    /// - Throws: A ``ZipError`` if any entry is invalid.
     static func read(
         from source: ArchiveSource, path: String
     ) throws(ZipError) -> (entries: [ZipEntry], indices: [String: Int]) {
         let location: DirectoryLocation
         var headers: [CentralDirectoryHeader] = []
         do throws(ZipError.Reason) {
-            location = try DirectoryLocation(in: source)
+            location = try DirectoryLocation.find(in: source)
             var reader = LittleEndianReader(try source.bytes(location.size, at: location.offset))
             headers.reserveCapacity(location.entries)
             while headers.count < location.entries {
                 headers.append(try CentralDirectoryHeader(&reader))
             }
             guard reader.remaining == 0 else {
-                throw .inconsistent("the central directory has more in it than the end record says")
+                throw .inconsistent("the central directory is longer than the end record says")
             }
         } catch {
             throw ZipError(archive: path, reason: error)
@@ -53,7 +53,7 @@ enum CentralDirectory {
         return (entries, indices)
     }
 
-    /// Why a single entry is refused, if it is.
+    /// Returns the reason to refuse an entry; nil if it is acceptable.
     private static func problem(
         with header: CentralDirectoryHeader, _ entry: ZipEntry
     ) -> ZipError.Reason? {
@@ -63,17 +63,17 @@ enum CentralDirectory {
         }
         if EntryAttributes.isLink(header.externalAttributes) { return .symbolicLink }
         if entry.isDirectory, entry.size != 0 {
-            return .inconsistent("it is a directory and yet has content")
+            return .inconsistent("it is a directory but has content")
         }
         if entry.method == .stored, entry.size != entry.compressedSize {
-            return .inconsistent("it is not compressed and yet has two different sizes")
+            return .inconsistent("it is not compressed but has two different sizes")
         }
         return nil
     }
 
-    /// For each entry the position where what follows it starts.
+    /// Returns for each entry the offset at which the next entry or the directory starts.
     ///
-    /// - Throws: `inconsistent` where an entry, at its least possible length, reaches into what follows it.
+    /// - Throws: `inconsistent` if an entry, at its minimum length, overlaps its successor.
     private static func limits(
         of headers: [CentralDirectoryHeader], directoryOffset: UInt64, path: String
     ) throws(ZipError) -> [UInt64] {

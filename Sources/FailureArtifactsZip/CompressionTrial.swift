@@ -1,25 +1,25 @@
 internal import FailureArtifactsSystem
 
-/// Tells by trying whether content is compressed already, and had better be stored.
+/// Decides by trial if content is incompressible, so that it is stored instead.
 struct CompressionTrial {
-    /// After how many bytes that is decided.
+    /// The number of bytes to compress before the decision.
     static let size = UInt64(4 * blockSize)
-    /// At how many places the rest is looked at.
+    /// The number of samples to take from the remaining content.
     private static let sampleCount: UInt64 = 8
 
     let level: Int
-    /// The content's length in bytes.
+    /// The content's length, in bytes.
     let size: UInt64
 
-    /// Whether it makes sense to go on compressing.
+    /// Decides if compression should continue.
     ///
     /// - Parameters:
-    ///   - position: How much of the content was compressed: the end of a block.
-    ///   - compressedSize: What that gave.
-    ///   - source: Reads content.
-    /// - Returns: False where stored content will not be larger, or as good as not.
-    /// - Throws: What `source` throws; `system` with `ENOMEM`.
-    func goesOn(
+    ///   - position: The number of content bytes compressed so far, at the end of a block.
+    ///   - compressedSize: The size of their compressed data, in bytes.
+    ///   - source: A closure that reads content.
+    /// - Returns: False if storing the content takes no more space, or hardly more.
+    /// - Throws: The error that `source` throws; `system` with `ENOMEM`.
+    func shouldContinue(
         at position: UInt64, with compressedSize: UInt64, _ source: ContentSource
     ) throws(ZipError.Reason) -> Bool {
         guard compressedSize < size else { return false }
@@ -29,7 +29,9 @@ struct CompressionTrial {
         return try restShrinks(from: position, source)
     }
 
-    /// Whether anything of what follows shrinks: content may have parts of different kinds.
+    /// Returns true if a sample of the remaining content shrinks.
+    ///
+    /// Content may have parts of different kinds.
     private func restShrinks(
         from position: UInt64, _ source: ContentSource
     ) throws(ZipError.Reason) -> Bool {
@@ -56,7 +58,7 @@ struct CompressionTrial {
         return false
     }
 
-    /// Whether compressing saves less than 3 per cent.
+    /// Returns true if compression saves less than 3 per cent.
     private static func isIncompressible(_ compressedSize: UInt64, for size: UInt64) -> Bool {
         compressedSize > size - size / 32
     }

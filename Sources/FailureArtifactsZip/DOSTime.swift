@@ -2,11 +2,11 @@ internal import FailureArtifactsSystem
 
 /// The date and time of an entry in MS-DOS form (APPNOTE 4.4.6): 1980 to 2107, in steps of two seconds.
 ///
-/// The format does not say in which time zone; this module writes and reads UTC.
+/// The format doesn't define the time zone. This module writes and reads UTC.
 struct DOSTime: Equatable {
-    /// Bits 0–4 seconds divided by two, 5–10 minutes, 11–15 hours.
+    /// Bits 0–4: seconds divided by two; bits 5–10: minutes; bits 11–15: hours.
     let time: UInt16
-    /// Bits 0–4 day from 1, 5–8 month from 1, 9–15 years since 1980.
+    /// Bits 0–4: day from 1; bits 5–8: month from 1; bits 9–15: years since 1980.
     let date: UInt16
 
     init(time: UInt16, date: UInt16) {
@@ -14,7 +14,9 @@ struct DOSTime: Equatable {
         self.date = date
     }
 
-    /// The last representable moment that is not after `timestamp`, or the first one there is.
+    /// Rounds a point in time down to a representable one.
+    ///
+    /// Times before 1980 become the first one.
     init(_ timestamp: Timestamp) {
         // 1980-01-01T00:00:00Z and 2107-12-31T23:59:58Z.
         let seconds = min(max(timestamp.seconds, 315_532_800), 4_354_819_198)
@@ -22,8 +24,8 @@ struct DOSTime: Equatable {
         let clock = seconds % 86_400
         time = UInt16((clock / 3_600) << 11 | (clock / 60 % 60) << 5 | (clock % 60) / 2)
 
-        // Years counted from 1 March, so that the leap day is the last of its year; valid for 1980 to 2107,
-        // where only 2100 is an exception to a leap year every fourth year.
+        // Count years from 1 March, so that the leap day is the last day of a year. This is valid for 1980 to
+        // 2107, when only 2100 breaks the rule of a leap year every four years.
         let sinceMarch1900 = days + 25_508 + (days >= 47_541 ? 1 : 0)
         let year = (4 * sinceMarch1900 + 3) / 1_461
         let dayOfYear = sinceMarch1900 - year * 1_461 / 4
@@ -34,7 +36,9 @@ struct DOSTime: Equatable {
         date = UInt16((calendarYear - 1980) << 9 | calendarMonth << 5 | day)
     }
 
-    /// The moment; fields outside their range, such as month 0, carry over as they would in a sum.
+    /// The point in time.
+    ///
+    /// Fields out of range, such as month 0, carry over as in a sum.
     var timestamp: Timestamp {
         let year = Int64(date >> 9) + 1980
         let month = Int64(date >> 5 & 15)

@@ -1,32 +1,33 @@
 internal import FailureArtifactsSystem
 
-/// Where the central directory is, from the records at the end of an archive.
+/// The central directory's position, from the records at the end of an archive.
 ///
-/// All arithmetic is on 64-bit values with room to spare: an archive is at most `Int64.max` bytes, and what a
-/// record says is compared before it is added to anything.
+/// All arithmetic uses 64-bit values and can't overflow: an archive has at most `Int64.max` bytes, and every
+/// value of a record is compared before it is added to anything.
 struct DirectoryLocation: Equatable {
-    /// The most entries that are read.
+    /// The maximum number of entries.
     static let maximumEntries: UInt64 = 100_000
-    /// The largest central directory that is read, in bytes.
+    /// The maximum size of the central directory, in bytes.
     static let maximumSize: UInt64 = 256 << 20
 
     let offset: UInt64
-    /// In bytes.
+    /// The directory's size, in bytes.
     let size: Int
     let entries: Int
 
     /// Finds the directory and checks that it ends where the end records start.
     ///
     /// - Parameter source: The archive.
+    /// - Returns: The directory's location.
     /// - Throws: `notAnArchive`, `truncated`, `inconsistent`, `unsupported` for archives in several parts,
     ///   `tooLarge`, or `system`.
-    init(in source: ArchiveSource) throws(ZipError.Reason) {
-        let (end, endOffset) = try Self.findEnd(in: source)
+    static func find(in source: ArchiveSource) throws(ZipError.Reason) -> DirectoryLocation {
+        let (end, endOffset) = try findEnd(in: source)
         let limit: UInt64
         let directorySize: UInt64
         let directoryOffset: UInt64
         let count: UInt64
-        if let (zip64, zip64Offset) = try Self.findZip64End(in: source, before: endOffset) {
+        if let (zip64, zip64Offset) = try findZip64End(in: source, before: endOffset) {
             guard zip64.disk == 0, zip64.directoryDisk == 0, zip64.entriesOnDisk == zip64.entries else {
                 throw .unsupported("several parts (a multi-disk archive)")
             }
@@ -52,17 +53,18 @@ struct DirectoryLocation: Equatable {
                 "\(limit - directorySize - directoryOffset) bytes precede or follow the central directory "
                     + "that the end record does not account for")
         }
-        guard count <= Self.maximumEntries else { throw .tooLarge(limit: Self.maximumEntries) }
-        guard directorySize <= Self.maximumSize else { throw .tooLarge(limit: Self.maximumSize) }
+        guard count <= maximumEntries else { throw .tooLarge(limit: maximumEntries) }
+        guard directorySize <= maximumSize else { throw .tooLarge(limit: maximumSize) }
         guard count * UInt64(CentralDirectoryHeader.length) <= directorySize else {
             throw .inconsistent("the central directory is too small for the number of entries")
         }
-        offset = directoryOffset
-        size = Int(directorySize)
-        entries = Int(count)
+        return DirectoryLocation(
+            offset: directoryOffset, size: Int(directorySize), entries: Int(count))
     }
 
-    /// The end record, and its position; its comment has to reach the end of the file exactly.
+    /// Returns the end record and its position.
+    ///
+    /// Its comment has to end exactly where the file ends.
     private static func findEnd(
         in source: ArchiveSource
     ) throws(ZipError.Reason) -> (EndOfCentralDirectory, UInt64) {
@@ -92,9 +94,9 @@ struct DirectoryLocation: Equatable {
         throw head == [0x50, 0x4b, 3, 4] ? .truncated : .notAnArchive
     }
 
-    /// The ZIP64 end record, and its position; nil where there is no locator.
+    /// Returns the ZIP64 end record and its position; nil if the archive has no locator.
     ///
-    /// Without a locator, the greatest values of the other record stand for themselves.
+    /// Without a locator, the maximum values in the other record are real values.
     private static func findZip64End(
         in source: ArchiveSource, before endOffset: UInt64
     ) throws(ZipError.Reason) -> (Zip64EndRecord, UInt64)? {
@@ -102,7 +104,7 @@ struct DirectoryLocation: Equatable {
         let locatorOffset = endOffset - UInt64(Zip64Locator.length)
         var reader = LittleEndianReader(try source.bytes(Zip64Locator.length, at: locatorOffset))
         guard let locator = try Zip64Locator(&reader) else { return nil }
-        // Some tools count no disks at all.
+        // Some tools write a disk count of 0.
         guard locator.disk == 0, locator.diskCount <= 1 else {
             throw .unsupported("several parts (a multi-disk archive)")
         }

@@ -1,11 +1,13 @@
 internal import FailureArtifactsSystem
 
-/// The rules for names of entries, and their encodings.
+/// The rules for entry names, and their encodings.
 enum EntryName {
-    /// Whether a name can be extracted below a directory without leading out of it, on every system.
+    /// Returns true if extracting an entry of this name below a directory can't lead out of it, on any
+    /// system.
     ///
-    /// Refused are names that are empty, absolute, start with a drive letter, or hold `..` as a part, a
-    /// backslash (a separator to some readers) or NUL (the end of the name to others).
+    /// It refuses names that are empty or absolute, or that start with a drive letter. It also refuses names
+    /// with a `..` component, with a backslash (a separator to some readers) or with NUL (the end of the name
+    /// to others).
     static func isSafe(_ name: String) -> Bool {
         let bytes = name.utf8
         let slash = UInt8(ascii: "/")
@@ -16,8 +18,10 @@ enum EntryName {
         return !parts(of: name).contains { $0.elementsEqual("..".utf8) }
     }
 
-    /// Whether the writer takes a name for a file: safe, of at most 65,535 bytes, and without parts that are
-    /// empty or a dot, which would give one file several names.
+    /// Returns true if the writer accepts a name for a file.
+    ///
+    /// The name has to be safe and have at most 65,535 bytes. Empty and `.` components are refused, because
+    /// they would give one file several names.
     static func isWritable(_ name: String) -> Bool {
         isSafe(name) && name.utf8.count <= Int(UInt16.max)
             && parts(of: name).allSatisfy { !$0.isEmpty && !$0.elementsEqual(".".utf8) }
@@ -28,20 +32,21 @@ enum EntryName {
             .map { Substring($0).utf8 }
     }
 
-    /// The name of an entry that is read.
+    /// Decodes the name of an entry.
     ///
-    /// UTF-8 where the flag says so; where it does not (APPNOTE appendix D), the Unicode path field, then
-    /// UTF-8 all the same where the bytes happen to be valid, as many tools write it, and last code page 437.
+    /// The name is UTF-8 if the header's flag says so. Otherwise (APPNOTE appendix D) the Unicode path field
+    /// comes first. Without it, valid UTF-8 is taken as such, because many tools write it without the flag,
+    /// and everything else is code page 437.
     ///
     /// - Parameter header: The entry's header in the central directory.
     /// - Returns: The name.
-    /// - Throws: `unsafeName` where the name is refused or says to be UTF-8 and is not.
+    /// - Throws: `unsafeName` if the name is unsafe, or marked as UTF-8 but invalid.
     static func decode(_ header: CentralDirectoryHeader) throws(ZipError.Reason) -> String {
         let isUTF8 = header.flags & EntryAttributes.hasUTF8Name != 0
         let bytes = isUTF8 ? header.name : header.unicodeName ?? header.name
         let mustBeUTF8 = isUTF8 || header.unicodeName != nil
         let name: String
-        // Decoding replaces what is not valid, so only valid bytes come out as they were.
+        // Decoding replaces invalid bytes, so the text equals the bytes only if they are valid.
         let text = String(decoding: bytes, as: UTF8.self)
         if text.utf8.elementsEqual(bytes) {
             name = text

@@ -1,22 +1,22 @@
 internal import FailureArtifactsSystem
 
-/// Decompresses on another thread, while this one checks and writes what is there.
+/// Decompresses on another thread, while this thread checks and writes the result.
 enum InflatePipe {
-    /// Less content than this, in bytes, is not worth the thread.
+    /// The minimum size of content, in bytes, that is worth a thread.
     static let minimumSize = UInt64(4 * blockSize)
-    /// How many pieces there are at a time.
+    /// The number of buffers between the two threads.
     private static let pieceCount = 8
 
     /// Reads deflate data.
     ///
     /// - Parameters:
-    ///   - content: Compressed data.
-    ///   - deliver: Gets each piece of the content, on this thread.
-    /// - Throws: What is wrong with the data, or what `deliver` throws.
+    ///   - content: The compressed data.
+    ///   - deliver: A closure that receives the content in pieces, on this thread.
+    /// - Throws: The error in the data, or the error that `deliver` throws.
     static func read(
         _ content: ArchiveSource, _ deliver: ZipArchive.Delivery
     ) throws(ZipError.Reason) {
-        let pipe = Monitor(State(empty: (0..<pieceCount).map { _ in Piece() }))
+        let pipe = ConditionLock(State(empty: (0..<pieceCount).map { _ in Piece() }))
         let work: @Sendable () -> Void = {
             let end = inflate(content, into: pipe)
             pipe.update { $0.end = end }
@@ -36,9 +36,9 @@ enum InflatePipe {
         }
     }
 
-    /// Fills one piece after the other; returns what was wrong, or nil.
+    /// Fills one piece after the other, and returns the final event.
     private static func inflate(
-        _ content: ArchiveSource, into pipe: Monitor<State>
+        _ content: ArchiveSource, into pipe: ConditionLock<State>
     ) -> Event {
         var current: Piece?
         do throws(ZipError.Reason) {
@@ -56,7 +56,7 @@ enum InflatePipe {
                         state.filled.append(piece)
                         return state.isClosed
                     }
-                    // Nobody is interested any more; neither are they in this error.
+                    // The receiver has stopped and ignores this error.
                     if isClosed { throw .truncated }
                 })
             return .end(nil)
@@ -65,10 +65,10 @@ enum InflatePipe {
         }
     }
 
-    /// What the receiving thread gets.
+    /// An event for the receiving thread.
     private enum Event {
         case piece(Piece)
-        /// The content is complete, or what is wrong with it.
+        /// The end of the content; the reason is nil if the content is complete.
         case end(ZipError.Reason?)
     }
 
@@ -82,7 +82,9 @@ enum InflatePipe {
             filled.isEmpty ? end : .piece(filled.removeFirst())
         }
 
-        /// Nil while there is none; once it is closed, any will do.
+        /// Takes an empty piece; nil if there is none yet.
+        ///
+        /// After closing, any piece will do.
         mutating func takeEmpty() -> Piece? {
             if isClosed { return empty.popLast() ?? filled.popLast() ?? Piece() }
             return empty.popLast()
@@ -90,7 +92,9 @@ enum InflatePipe {
     }
 }
 
-/// A part of the content, held by one thread at a time.
+/// A part of the content.
+///
+/// Only one thread at a time holds it.
 private final class Piece: @unchecked Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
     var count = 0

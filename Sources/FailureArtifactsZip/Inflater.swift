@@ -1,21 +1,23 @@
 internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
 
-/// zlib's decompressor for raw deflate data (RFC 1951), as ZIP has it.
+/// A decompressor for raw deflate data (RFC 1951), the form that ZIP uses.
 struct Inflater: ~Copyable {
-    /// What one step did.
+    /// The result of one step.
     struct Step {
-        /// Bytes of the input that are used up.
+        /// The number of input bytes consumed.
         let consumed: Int
-        /// Bytes at the start of the output.
+        /// The number of bytes written to the start of the output.
         let produced: Int
-        /// Whether this was the end of the stream.
+        /// True at the end of the stream.
         let isFinished: Bool
     }
 
-    // zlib refers back to the structure by its address, so it may not move.
+    // zlib keeps the structure's address, so it must not move.
     private let stream: UnsafeMutablePointer<z_stream>
 
+    /// Creates a decompressor.
+    ///
     /// - Throws: `system` with `ENOMEM`.
     init() throws(ZipError.Reason) {
         stream = .allocate(capacity: 1)
@@ -30,18 +32,18 @@ struct Inflater: ~Copyable {
 
     /// Decompresses as much as input and output allow.
     ///
-    /// A step that neither consumes nor produces anything is no error here: the caller knows whether there is
-    /// more input.
+    /// A step that neither consumes nor produces anything is not an error here. Only the caller knows if
+    /// there is more input.
     ///
     /// - Parameters:
-    ///   - input: Compressed data, less than 4 GiB.
-    ///   - output: Where the result goes, less than 4 GiB.
-    /// - Returns: How far it came.
-    /// - Throws: `inconsistent` for data that is not deflate's; `system` with `ENOMEM`.
+    ///   - input: The compressed data, less than 4 GiB.
+    ///   - output: The memory for the result, less than 4 GiB.
+    /// - Returns: The progress of this step.
+    /// - Throws: `inconsistent` if the data is not valid deflate data; `system` with `ENOMEM`.
     mutating func step(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ZipError.Reason) -> Step {
-        // zlib's interface lacks a `const`; it does not write to its input.
+        // zlib's interface lacks a `const`. It doesn't write to its input.
         stream.pointee.next_in = UnsafeMutablePointer(
             mutating: input.bindMemory(to: Bytef.self).baseAddress)
         stream.pointee.avail_in = CUnsignedInt(input.count)

@@ -1,24 +1,30 @@
 internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
 
-/// Compresses on all cores into one ordinary stream of deflate data.
+/// Compresses on all cores into one ordinary deflate stream.
 ///
-/// As pigz does it (<https://zlib.net/pigz/pigz.pdf>): the content is cut into blocks, each is compressed by
-/// itself, with the 32 KiB before it as its dictionary, and brought to a byte boundary by a sync flush, so that
-/// the results can be joined. The calling thread reads and writes only, so that on a busy machine the others never
-/// wait for it; it compresses where the system gives it no other thread.
+/// The method is that of pigz (<https://zlib.net/pigz/pigz.pdf>). Each block of the content is compressed
+/// separately, with the preceding 32 KiB as its dictionary. A sync flush ends it at a byte boundary, so that
+/// the results can be joined.
+///
+/// The calling thread only reads and writes, so that the other threads never wait for it on a busy machine.
+/// It compresses only if the system refuses other threads.
 struct ParallelDeflater {
-    /// What zlib looks back at, in bytes (RFC 1951).
+    /// The size of deflate's window, in bytes (RFC 1951).
     static let window = 32 << 10
-    /// Less content than this, in bytes, is not worth the threads.
+    /// The minimum size of content, in bytes, that is worth the threads.
     static let minimumSize = UInt64(2 * blockSize)
-    /// More threads than this are faster than one can read, and would take more than 60 MiB.
+    /// The maximum number of threads.
+    ///
+    /// More would outpace the reader and take more than 60 MiB.
     static let maximumThreads = 32
 
     let level: Int
-    /// Besides the calling one.
+    /// The number of threads besides the calling one.
     let threads: Int
-    /// The room for a compressed block in bytes; too little is an error.
+    /// The size of the buffer for a compressed block, in bytes.
+    ///
+    /// Compressing fails if it is too small.
     let outputSize: Int
 
     init(level: Int, threads: Int, outputSize: Int = Deflater.bound(blockSize)) {
@@ -27,30 +33,32 @@ struct ParallelDeflater {
         self.outputSize = outputSize
     }
 
-    /// What there is to say of compressed content.
+    /// The result of compressing content.
     struct Summary {
         /// The CRC-32 of the content.
         var crc32: UInt32 = 0
-        /// How many blocks were compressed on other threads than the calling one.
-        var blocksOfWorkers = 0
+        /// The number of blocks that other threads have compressed.
+        var workerBlockCount = 0
     }
 
     /// Compresses content.
     ///
     /// - Parameters:
     ///   - size: The content's length in bytes, not 0.
-    ///   - deflater: The calling thread's own, of the same level.
-    ///   - source: Reads content, one range after the other.
-    ///   - body: Gets each compressed block, with the number of bytes that it stands for; false ends it all.
-    /// - Returns: Nil where `body` has ended it.
-    /// - Throws: What `source` and `body` throw, or `system` where compressing fails.
+    ///   - deflater: The calling thread's compressor, of the same level.
+    ///   - source: A closure that reads content, one range after the other.
+    ///   - body: A closure that receives each compressed block and the number of content bytes in it. It
+    ///     returns false to stop.
+    /// - Returns: The result; nil if `body` has stopped it.
+    /// - Throws: The errors that `source` and `body` throw; `system` if compression fails.
     func compress(
         size: UInt64, with deflater: inout Deflater, from source: ContentSource,
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool
     ) throws(ZipError.Reason) -> Summary? {
-        let queue = Monitor(Queue())
+        let queue = ConditionLock(Queue())
         let level = level
-        // A thread for which there is no memory leaves the work to the others, in the end to the calling one.
+        // A thread without memory for a compressor leaves the work to the other threads, and finally to the
+        // calling one.
         let work: @Sendable () -> Void = {
             guard var deflater = try? Deflater(level: level) else {
                 queue.update { $0.lostWorkers += 1 }
@@ -69,16 +77,16 @@ struct ParallelDeflater {
     }
 
     private func run(
-        size: UInt64, with deflater: inout Deflater, workers: Int, _ queue: Monitor<Queue>,
+        size: UInt64, with deflater: inout Deflater, workers: Int, _ queue: ConditionLock<Queue>,
         _ source: ContentSource,
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool
     ) throws(ZipError.Reason) -> Summary? {
         let blockCount = (size + UInt64(blockSize) - 1) / UInt64(blockSize)
-        // 0.5 MiB each. On a busy machine it takes long until this thread is given its turn again.
+        // Each block takes 0.5 MiB. On a busy machine, it may take long until this thread runs again.
         var idle = (0..<min(UInt64(2 * threads + 16), blockCount)).map { _ in
             DeflateBlock(outputSize: outputSize)
         }
-        // In the order of the content.
+        // The blocks in progress, in the order of the content.
         var busy: [DeflateBlock] = []
         var last: DeflateBlock?
         var position: UInt64 = 0
@@ -88,12 +96,12 @@ struct ParallelDeflater {
                 guard let output = first.output else {
                     throw .system(SystemError("compress", "", code: ENOMEM))
                 }
-                // The type of a length differs between systems.
+                // The type of the length differs between systems.
                 let combined = crc32_combine(
                     CUnsignedLong(summary.crc32), CUnsignedLong(first.checksum),
                     numericCast(first.count))
                 summary.crc32 = UInt32(truncatingIfNeeded: combined)
-                summary.blocksOfWorkers += first.isOfWorker ? 1 : 0
+                summary.workerBlockCount += first.isFromWorker ? 1 : 0
                 guard try body(output, first.count) else { return nil }
                 idle.append(busy.removeFirst())
             } else if position < size, let block = idle.popLast() {
@@ -105,7 +113,7 @@ struct ParallelDeflater {
                 busy.append(block)
                 queue.update { $0.waiting.append(block) }
             } else if let first = busy.first {
-                // Nothing left to read into, and the next to write is not there yet.
+                // No block is left to read into, and the next one to write is not complete.
                 let task: Task = queue.wait { queue in
                     if first.isDone { return .write }
                     return queue.lostWorkers == workers ? queue.next() : nil
@@ -120,23 +128,23 @@ struct ParallelDeflater {
         }
     }
 
-    /// What a thread is to do next.
+    /// A thread's next task.
     private enum Task {
-        /// The calling thread: the next block to write is there.
+        /// The calling thread writes the next block.
         case write
         case compress(DeflateBlock)
-        /// A further thread: nothing more.
+        /// A worker thread ends.
         case end
     }
 
-    /// The blocks that nobody works at yet.
+    /// The blocks that no thread has taken yet.
     private struct Queue {
         var waiting: [DeflateBlock] = []
-        /// How many threads have ended for want of memory.
+        /// The number of threads that ended because they had no memory.
         var lostWorkers = 0
         var isClosed = false
 
-        /// Nil where there is nothing to do yet.
+        /// Returns the next task; nil if there is nothing to do yet.
         mutating func next() -> Task? {
             if isClosed { return .end }
             return waiting.isEmpty ? nil : .compress(waiting.removeFirst())
@@ -149,42 +157,42 @@ struct ParallelDeflater {
     }
 }
 
-/// A part of the content on its way.
+/// A block of the content and its compressed data.
 ///
-/// One thread at a time has it: the calling one, or the one that has taken it from the queue; `isDone` is
-/// touched under the queue's lock.
+/// Only one thread at a time uses it: the calling thread, or the worker that has taken it from the queue. The
+/// queue's lock protects `isDone`.
 private final class DeflateBlock: @unchecked Sendable {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: ParallelDeflater.window + blockSize, alignment: 16)
-    private let room: UnsafeMutableRawBufferPointer
+    private let outputBuffer: UnsafeMutableRawBufferPointer
     private var dictionarySize = 0
     private var isLast = false
     private var outputCount: Int?
     private(set) var count = 0
     private(set) var checksum: UInt32 = 0
-    private(set) var isOfWorker = false
+    private(set) var isFromWorker = false
     var isDone = false
 
     init(outputSize: Int) {
-        room = .allocate(byteCount: outputSize, alignment: 16)
+        outputBuffer = .allocate(byteCount: outputSize, alignment: 16)
     }
 
     deinit {
         buffer.deallocate()
-        room.deallocate()
+        outputBuffer.deallocate()
     }
 
-    /// Where the content goes.
+    /// The memory for the content.
     var input: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: buffer[ParallelDeflater.window...].prefix(count))
     }
 
-    /// The compressed content; nil where zlib failed.
+    /// The compressed content; nil if zlib failed.
     var output: UnsafeRawBufferPointer? {
-        outputCount.map { UnsafeRawBufferPointer(rebasing: room[..<$0]) }
+        outputCount.map { UnsafeRawBufferPointer(rebasing: outputBuffer[..<$0]) }
     }
 
-    /// Takes the dictionary from the block before, which may be this one.
+    /// Resets the block and copies its dictionary from the preceding block, which may be this one.
     func prepare(after previous: DeflateBlock?, count: Int, isLast: Bool) {
         if let tail = previous?.input.suffix(ParallelDeflater.window) {
             UnsafeMutableRawBufferPointer(rebasing: buffer[..<ParallelDeflater.window])
@@ -199,13 +207,13 @@ private final class DeflateBlock: @unchecked Sendable {
     }
 
     func compress(with deflater: inout Deflater, isWorker: Bool) {
-        isOfWorker = isWorker
+        isFromWorker = isWorker
         let input = UnsafeRawBufferPointer(input)
         var checksum = Checksum()
         checksum.update(input)
         self.checksum = checksum.value
         outputCount = deflater.compressBlock(
             input, after: UnsafeRawBufferPointer(rebasing: buffer[..<dictionarySize]), isLast: isLast,
-            into: room)
+            into: outputBuffer)
     }
 }

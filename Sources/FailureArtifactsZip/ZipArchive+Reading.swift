@@ -1,23 +1,23 @@
 package import FailureArtifactsSystem
 
 extension ZipArchive {
-    /// What the receiver of content may fail with.
+    /// The error that a consumer of content may throw.
     ///
-    /// The compiler does not count a type in a `throws` clause as a use of its module, and without this name
-    /// calls the import needlessly wide.
+    /// The compiler doesn't count a type in a `throws` clause as a use of its module. Without this alias, it
+    /// reports that the import is needlessly `package`.
     package typealias ConsumerError = SystemError
 
     /// Reads an entry's content in pieces.
     ///
-    /// Size and CRC-32 are known to be right only when this returns: what `body` got before an error is not to
-    /// be used.
+    /// Size and CRC-32 are verified only when this function returns. After an error, discard the pieces that
+    /// `body` has received.
     ///
     /// - Parameters:
     ///   - entry: A file of this archive.
-    ///   - body: Called with one piece after the other, each of at most 256 KiB and valid during the call.
-    /// - Throws: `noSuchEntry` for a directory; `unsupported` for a method other than deflate; `inconsistent`,
-    ///   `truncated`, `badSize`, `badChecksum` for what the archive has wrong; `overLimit` where it has too much;
-    ///   `system` where reading, or `body`, fails.
+    ///   - body: A closure that receives the content in pieces of at most 256 KiB, valid during the call.
+    /// - Throws: `noSuchEntry` for a directory; `unsupported` for methods other than deflate; `inconsistent`,
+    ///   `truncated`, `badSize` or `badChecksum` for a damaged archive; `overLimit` for too much content;
+    ///   `system` if reading or `body` fails.
     package func read(
         _ entry: ZipEntry, _ body: (UnsafeRawBufferPointer) throws(ConsumerError) -> Void
     ) throws(ZipError) {
@@ -48,7 +48,8 @@ extension ZipArchive {
         }
     }
 
-    /// Where an entry's content is in the source, once its local header has confirmed the directory.
+    /// Returns the range of an entry's content in the source, after comparing the local header with the
+    /// directory.
     func contentRange(of entry: ZipEntry) throws(ZipError.Reason) -> Range<UInt64> {
         guard !entry.isDirectory else { throw .noSuchEntry }
         let offset = entry.localHeaderOffset
@@ -66,7 +67,7 @@ extension ZipArchive {
         guard header.method == entry.method.number else {
             throw .inconsistent("its own header and the central directory have different methods")
         }
-        // With a data descriptor the local header was written before the sizes were known.
+        // With a data descriptor, the local header was written before the sizes were known.
         if (header.flags | entry.flags) & EntryAttributes.hasDataDescriptor == 0 {
             var zip64: LittleEndianReader?
             if header.size == Zip64.sentinel32 || header.compressedSize == Zip64.sentinel32 {
@@ -104,7 +105,7 @@ extension ZipArchive {
         }
     }
 
-    /// Decompresses content into one buffer.
+    /// Decompresses content, using one buffer.
     static func inflate(
         _ content: ArchiveSource, _ deliver: Delivery
     ) throws(ZipError.Reason) {
@@ -116,10 +117,11 @@ extension ZipArchive {
     /// Decompresses content.
     ///
     /// - Parameters:
-    ///   - content: Compressed data.
-    ///   - nextBuffer: Gives the room for the next piece.
-    ///   - deliver: Gets each piece, which is at the start of that room, and fills it but for the last.
-    /// - Throws: `inconsistent` or `truncated` for what is wrong with the data; what the closures throw.
+    ///   - content: The compressed data.
+    ///   - nextBuffer: A closure that returns the buffer for the next piece.
+    ///   - deliver: A closure that receives each piece. It starts at the buffer's start and, except for the
+    ///     last one, fills it.
+    /// - Throws: `inconsistent` or `truncated` for invalid data; the errors that the closures throw.
     static func inflate(
         _ content: ArchiveSource,
         into nextBuffer: () throws(ZipError.Reason) -> UnsafeMutableRawBufferPointer,
@@ -144,7 +146,7 @@ extension ZipArchive {
                 }
                 let step = try inflater.step(
                     input, into: UnsafeMutableRawBufferPointer(rebasing: output[produced...]))
-                // With room for output, only missing input stops zlib.
+                // As the output has space left, zlib stops only if it has no input.
                 if step.consumed == 0, step.produced == 0, !step.isFinished { throw .truncated }
                 input = UnsafeRawBufferPointer(rebasing: input[step.consumed...])
                 isFinished = step.isFinished

@@ -1,32 +1,33 @@
 internal import FailureArtifactsSystem
 
-/// An archive that is read.
+/// An archive opened for reading.
 ///
-/// What is in the file is treated as possibly made by an adversary: whatever it holds, reading it either
-/// works, with sizes and checksums as recorded, or throws. An archive with a name that could lead out of a
-/// directory, a duplicate name, a link, overlapping entries or encryption is refused as a whole.
+/// The file is untrusted: reading it either succeeds, with the recorded sizes and checksums, or throws an
+/// error. An archive is refused as a whole if it has a name that could lead out of a directory, a duplicate
+/// name, a link, overlapping entries or encryption.
 ///
-/// Copies share the open file, which is closed with the last of them, and may be used from several threads.
+/// Copies share the open file, which is closed with the last one. They may be used from several threads.
 package struct ZipArchive: Sendable {
-    /// The archive's path.
+    /// The archive's path, for error messages.
     ///
-    /// For an archive inside another it is the outer one's path, a slash and the entry's
-    /// name, for messages.
+    /// For a nested archive, it is the outer archive's path, a slash and the entry's name.
     package let path: String
-    /// In the order of the central directory.
+    /// The entries in the order of the central directory.
     package let entries: [ZipEntry]
-    /// How much content is read; an archive inside this one has the same limits.
+    /// The limits for content.
+    ///
+    /// Nested archives inherit them.
     package let limits: ZipLimits
     let source: ArchiveSource
-    /// Indices into `entries`.
+    /// The indices into `entries`, by name.
     private let indices: [String: Int]
 
     /// Opens an archive and reads its central directory.
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - limits: How much content is read.
-    /// - Throws: A ``ZipError`` that names the archive and, where one is to blame, the entry.
+    ///   - limits: The limits for content.
+    /// - Throws: A ``ZipError`` that names the archive and, if possible, the entry.
     package init(path: String, limits: ZipLimits = .standard) throws(ZipError) {
         do throws(ZipError.Reason) {
             source = try ArchiveSource(path: path)
@@ -38,7 +39,7 @@ package struct ZipArchive: Sendable {
         (entries, indices) = try CentralDirectory.read(from: source, path: path)
     }
 
-    /// Reads an archive that is part of a file.
+    /// Reads an archive from a part of a file.
     init(_ source: ArchiveSource, path: String, limits: ZipLimits) throws(ZipError) {
         self.source = source
         self.limits = limits
@@ -46,45 +47,47 @@ package struct ZipArchive: Sendable {
         (entries, indices) = try CentralDirectory.read(from: source, path: path)
     }
 
-    /// Makes sure that all content together is within the limits.
+    /// Checks that the total size of all content is within the limits.
     ///
-    /// - Throws: `overLimit` where it is not.
+    /// - Throws: `overLimit` if the total is too large.
     package func checkTotalSize() throws(ZipError) {
         guard let problem = limits.problem(ofAll: entries) else { return }
         throw ZipError(archive: path, reason: .overLimit(problem))
     }
 
-    /// The entry of a name.
+    /// Returns the entry with a name.
     ///
-    /// Names that differ only in how Unicode composes their characters are one name.
+    /// Names that are canonically equivalent in Unicode are equal.
     package func entry(named name: String) -> ZipEntry? {
         indices[name].map { entries[$0] }
     }
 
-    /// All of an entry's content.
+    /// Returns the whole content of an entry.
     ///
     /// - Parameters:
     ///   - entry: A file of this archive.
-    ///   - limit: The greatest size in bytes that is read.
-    /// - Returns: The content, its size and CRC-32 verified.
-    /// - Throws: `tooLarge` beyond the limit; otherwise as ``read(_:_:)``.
+    ///   - limit: The maximum size, in bytes.
+    /// - Returns: The content, with verified size and CRC-32.
+    /// - Throws: `tooLarge` beyond the limit, and the errors of ``read(_:_:)``.
     package func contents(of entry: ZipEntry, limit: Int) throws(ZipError) -> [UInt8] {
         guard entry.size <= UInt64(max(0, limit)) else {
             let reason = ZipError.Reason.tooLarge(limit: UInt64(max(0, limit)))
             throw ZipError(archive: path, entry: entry.name, reason: reason)
         }
-        // Grows with what is there, not with what the archive says is there.
+        // Grow with the actual content; the size that the archive claims may be wrong.
         var bytes: [UInt8] = []
         try read(entry) { bytes.append(contentsOf: $0) }
         return bytes
     }
 
-    /// Writes an entry's content to a file, which is removed again where that fails.
+    /// Writes an entry's content to a new file.
+    ///
+    /// If that fails, removes the file.
     ///
     /// - Parameters:
     ///   - entry: A file of this archive.
-    ///   - destination: The file to create; there may be none of that name.
-    /// - Throws: `system` where it cannot be created or written; otherwise as ``read(_:_:)``.
+    ///   - destination: The path of the file, which must not exist.
+    /// - Throws: `system` if the file can't be created or written, and the errors of ``read(_:_:)``.
     package func extract(_ entry: ZipEntry, toNewFile destination: String) throws(ZipError) {
         let file = try ZipError.naming(path, entry: entry.name) { () throws(ZipError.Reason) in
             try SystemError.asReason { () throws(SystemError) in try File(creating: destination) }
@@ -92,7 +95,7 @@ package struct ZipArchive: Sendable {
         do throws(ZipError) {
             try copy(entry, to: file)
         } catch {
-            // The first failure is the one to report.
+            // Report the first failure only.
             try? FileSystem.remove(destination)
             throw error
         }
@@ -114,15 +117,15 @@ package struct ZipArchive: Sendable {
 
     /// Opens an archive inside this one.
     ///
-    /// A stored archive is read in place; its own CRC-32 is not verified, those of its entries are when they
-    /// are read. A compressed one is first extracted into a file that has lost its name by the time this
-    /// returns, so nothing is left behind; see `entry.size` for the room it takes.
+    /// A stored archive is read in place. Its own CRC-32 is not verified; those of its entries are, when they
+    /// are read. A compressed archive is extracted to a file of `entry.size` bytes. That file is already
+    /// unlinked when this function returns, so none is left behind.
     ///
     /// - Parameters:
     ///   - entry: A file of this archive.
-    ///   - scratchDirectory: An existing directory on a disk with room.
-    /// - Returns: The inner archive; it may outlive this one.
-    /// - Throws: As ``init(path:)`` and ``read(_:_:)``.
+    ///   - scratchDirectory: An existing directory for the extracted file.
+    /// - Returns: The inner archive. It may outlive this one.
+    /// - Throws: The errors of ``init(path:limits:)`` and ``read(_:_:)``.
     package func nested(
         _ entry: ZipEntry, scratchDirectory: String
     ) throws(ZipError) -> ZipArchive {
@@ -142,7 +145,7 @@ package struct ZipArchive: Sendable {
         } catch {
             throw ZipError(archive: path, entry: entry.name, reason: .system(error))
         }
-        // An open file does not need its name.
+        // The file stays usable while it is open.
         defer { try? FileSystem.remove(directory) }
         let file = Path.join(directory, "archive.zip")
         try extract(entry, toNewFile: file)

@@ -1,36 +1,38 @@
 package import FailureArtifactsSystem
 
-/// One file or directory in an archive, as the archive's central directory describes it.
+/// A file or directory in an archive, as the central directory describes it.
 package struct ZipEntry: Equatable, Sendable {
-    /// How an entry's content is kept (APPNOTE 4.4.5).
+    /// The compression method (APPNOTE 4.4.5).
     package enum Method: Equatable, Sendable {
         case stored, deflated
-        /// Any other method, by its number; such an entry can be listed, not read.
+        /// Any other method, by its number. Such an entry can be listed but not read.
         case other(UInt16)
     }
 
-    /// Relative, with slashes between its parts, and at the end of a directory's name.
+    /// The relative path, with slashes between its components.
+    ///
+    /// A directory's path ends with a slash.
     package let name: String
     package let isDirectory: Bool
     package let method: Method
     /// The CRC-32 of the content.
     package let crc32: UInt32
-    /// In bytes, as kept in the archive.
+    /// The size of the data in the archive, in bytes.
     package let compressedSize: UInt64
-    /// The content's length in bytes.
+    /// The size of the content, in bytes.
     package let size: UInt64
-    /// When the content was last changed, to the second or, in archives of some tools, to two seconds.
+    /// The modification time, with a precision of one second, or two seconds in archives of some tools.
     package let modified: Timestamp
 
-    /// The name's bytes in the headers where they are not the UTF-8 of ``name``.
+    /// The undecoded name; nil if it is the UTF-8 form of ``name``.
     let rawName: [UInt8]?
     /// The flags in the central directory.
     let flags: UInt16
     let localHeaderOffset: UInt64
-    /// Where the next entry or the central directory starts.
+    /// The offset at which the next entry or the central directory starts.
     let limit: UInt64
 
-    /// The name's bytes in the headers.
+    /// The undecoded name.
     var nameBytes: [UInt8] { rawName ?? Array(name.utf8) }
 
     init(_ header: CentralDirectoryHeader, name: String, limit: UInt64) {

@@ -1,32 +1,32 @@
 package import FailureArtifactsSystem
 
-/// An archive that cannot be written or read.
+/// An error in writing or reading an archive.
 package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What went wrong.
+    /// The kind of error.
     package enum Reason: Error, Equatable, Sendable {
-        /// The file holds nothing that looks like ZIP.
+        /// The file doesn't look like a ZIP archive.
         case notAnArchive
-        /// The file, or an entry's compressed data, ends before it should.
+        /// The file or an entry's compressed data ends too early.
         case truncated
-        /// Two statements of the archive contradict each other; the text is a clause that names them.
+        /// The archive contradicts itself. The text is a clause that describes the contradiction.
         case inconsistent(String)
-        /// The archive uses a part of the format that this module leaves out; the text is a noun.
+        /// The archive uses a part of the format that this module doesn't support. The text is a noun.
         case unsupported(String)
-        /// The entry's name could lead out of the directory it is extracted into.
+        /// The entry's name could lead out of the extraction directory.
         case unsafeName
         /// Two entries have the same name.
         case duplicateName
         /// The entry is a symbolic link.
         case symbolicLink
-        /// There is no such entry, or it is a directory and so has no content.
+        /// The entry doesn't exist, or it is a directory, which has no content.
         case noSuchEntry
-        /// The content's CRC-32 is not the recorded one.
+        /// The content's CRC-32 differs from the recorded one.
         case badChecksum
-        /// The content's length is not the recorded one.
+        /// The content's size differs from the recorded one.
         case badSize
-        /// A count or size is above what this module or the caller allows.
+        /// A count or size is above the limit of this module or of the caller.
         case tooLarge(limit: UInt64)
-        /// There is more content than the archive's ``ZipLimits`` allow; the text is a clause.
+        /// The content exceeds the archive's ``ZipLimits``. The text is a clause.
         case overLimit(String)
         /// A file became longer or shorter while it was being added.
         case inputChanged
@@ -36,10 +36,9 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
 
     /// The archive's path.
     ///
-    /// For an archive inside another it is the outer one's path, a slash and the entry's
-    /// name.
+    /// For a nested archive, it is the outer archive's path, a slash and the entry's name.
     package let archive: String
-    /// The entry's name, where the error concerns one.
+    /// The name of the entry with the error; nil if the error concerns the whole archive.
     package let entry: String?
     package let reason: Reason
 
@@ -64,7 +63,7 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(place) has a name that is refused, because it is empty, absolute, not plain text, or could "
                 + "lead out of the directory it is extracted into."
         case .duplicateName:
-            "\(place) is there twice: the names of entries have to differ."
+            "\(place) exists twice: entry names have to be unique."
         case .symbolicLink:
             "\(place) is a symbolic link: only files and directories are accepted."
         case .noSuchEntry:
@@ -86,7 +85,7 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension ZipError {
-    /// Runs `body` and adds to its failure which archive and entry it is about.
+    /// Runs `body` and adds the archive and the entry to an error that it throws.
     static func naming<Result: ~Copyable>(
         _ archive: String, entry: String? = nil, _ body: () throws(Reason) -> Result
     ) throws(ZipError) -> Result {
@@ -99,7 +98,7 @@ extension ZipError {
 }
 
 extension SystemError {
-    /// Runs `body` and passes its failure on as a reason.
+    /// Runs `body` and converts an error that it throws to a reason.
     static func asReason<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(ZipError.Reason) -> Result {

@@ -1,12 +1,12 @@
 internal import FailureArtifactsSystem
 
-/// Fills a buffer with the content from an offset on.
+/// A closure that fills a buffer with the content from an offset on.
 typealias ContentSource =
     (UnsafeMutableRawBufferPointer, _ offset: UInt64) throws(ZipError.Reason) -> Void
 
-// The content of one entry, compressed or as it is.
+// Writing the content of one entry, compressed or stored.
 extension ZipWriter {
-    /// Writes compressed content; nil where it does not get smaller, and what was written is of no use.
+    /// Compresses content and writes it; nil if it doesn't shrink, and the data written is useless.
     mutating func deflate(
         size: UInt64, at start: UInt64, _ source: ContentSource
     ) throws(ZipError.Reason) -> Content? {
@@ -20,13 +20,13 @@ extension ZipWriter {
             try deflater.compress(block, isLast: end == size) { (output) throws(ZipError.Reason) in
                 try Self.write(output, to: file, at: start, after: &compressedSize, limit: size)
             }
-            return try trial.goesOn(at: end, with: compressedSize, source)
+            return try trial.shouldContinue(at: end, with: compressedSize, source)
         }
         guard isCompressed else { return nil }
         return Content(method: .deflated, crc32: checksum.value, compressedSize: compressedSize)
     }
 
-    /// The same on several threads.
+    /// Compresses content on several threads, like ``deflate(size:at:_:)``.
     mutating func deflate(
         size: UInt64, at start: UInt64, _ source: ContentSource, threads: Int
     ) throws(ZipError.Reason) -> Content? {
@@ -38,14 +38,14 @@ extension ZipWriter {
             (output, count) throws(ZipError.Reason) in
             try Self.write(output, to: file, at: start, after: &compressedSize, limit: size)
             end += UInt64(count)
-            return try trial.goesOn(at: end, with: compressedSize, source)
+            return try trial.shouldContinue(at: end, with: compressedSize, source)
         }
         return summary.map {
             Content(method: .deflated, crc32: $0.crc32, compressedSize: compressedSize)
         }
     }
 
-    /// Writes content as it is.
+    /// Writes content uncompressed.
     func store(
         size: UInt64, at start: UInt64, _ source: ContentSource
     ) throws(ZipError.Reason) -> Content {
@@ -60,7 +60,9 @@ extension ZipWriter {
         return Content(method: .stored, crc32: checksum.value, compressedSize: size)
     }
 
-    /// Reads content block by block until `body`, which gets the position after each, says false.
+    /// Reads content in blocks, until `body` returns false.
+    ///
+    /// `body` also receives the position after the block.
     private static func forEachBlock(
         of size: UInt64, _ source: ContentSource,
         _ body: (UnsafeRawBufferPointer, _ end: UInt64) throws(ZipError.Reason) -> Bool
@@ -79,7 +81,7 @@ extension ZipWriter {
         return true
     }
 
-    /// Writes a piece of compressed content, but nothing past what stored content takes.
+    /// Writes a piece of compressed content, but only as long as it is smaller than the stored content.
     private static func write(
         _ output: UnsafeRawBufferPointer, to file: borrowing File, at start: UInt64,
         after written: inout UInt64, limit: UInt64

@@ -1,47 +1,49 @@
 package import FailureArtifactsSystem
 
-/// Writes a new archive, one entry after the other.
+/// A writer for a new archive, which adds one entry after the other.
 ///
-/// Memory is bounded by a few blocks and some hundred bytes per entry. An archive is complete only after
-/// ``finish()``; after an error, or without `finish`, the file is left as it is for the caller to remove.
+/// It uses memory for a few blocks and some hundred bytes per entry. An archive is complete only after
+/// ``finish()``. After an error, or without `finish`, the caller has to remove the file.
 package struct ZipWriter: ~Copyable {
     private let path: String
     let file: File
     let level: Int
-    /// How many threads compress large content; nil for one a core.
+    /// The number of threads for compressing large content; nil for one per core.
     let threads: Int?
     var deflater: Deflater
-    /// Where the next entry starts.
+    /// The offset of the next entry.
     private var offset: UInt64
     private var headers: [CentralDirectoryHeader] = []
     private var names: Set<String> = []
 
-    /// Creates the file; there may be none of that name.
+    /// Creates an archive, which must not exist.
     ///
     /// - Parameters:
-    ///   - path: The archive to create; only the owner may read it.
-    ///   - level: 1, the fastest, to 9, the smallest; 0 stores everything as it is.
-    ///   - threads: How many compress large content; nil for one a core. They exist only while an entry is
-    ///     being added.
-    /// - Throws: `system` where the file cannot be created.
+    ///   - path: The archive's path. Only its owner may read it.
+    ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 0 stores everything.
+    ///   - threads: The number of threads for compressing large content; nil for one per core. They exist
+    ///     only while an entry is being added.
+    /// - Throws: `system` if the file can't be created.
     package init(
         creating path: String, level: Int = 1, threads: Int? = nil
     ) throws(ZipError) {
         try self.init(creating: path, level: level, threads: threads, startingAt: 0)
     }
 
-    /// Creates the file and leaves room before the archive, as in a self-extracting one.
+    /// Creates an archive with free space before it, as in a self-extracting one.
     ///
     /// - Parameters:
-    ///   - path: The archive to create.
-    ///   - level: As in ``init(creating:level:threads:)``.
-    ///   - threads: As there.
-    ///   - offset: How many bytes are left; offsets in the archive count from the start of the file.
-    /// - Throws: `system` where the file cannot be created.
+    ///   - path: The archive's path.
+    ///   - level: The compression level; see ``init(creating:level:threads:)``.
+    ///   - threads: The number of threads for compressing large content; nil for one per core.
+    ///   - offset: The size of the free space, in bytes. Offsets in the archive count from the start of the
+    ///     file.
+    /// - Throws: `system` if the file can't be created.
     init(
         creating path: String, level: Int = 1, threads: Int? = nil, startingAt offset: UInt64
     ) throws(ZipError) {
-        // Everything that may fail comes before the first property: a handle has to be made whole or not at all.
+        // Everything that may fail precedes the first assignment, because a noncopyable value can't be
+        // destroyed in part.
         let deflater = try ZipError.naming(path) { () throws(ZipError.Reason) in
             try Deflater(level: level)
         }
@@ -61,8 +63,8 @@ package struct ZipWriter: ~Copyable {
     /// - Parameters:
     ///   - name: A relative path with slashes.
     ///   - bytes: The content.
-    ///   - modified: When it was last changed; kept to the second.
-    /// - Throws: `unsafeName`, `duplicateName`, or `system` where writing fails.
+    ///   - modified: The modification time. Its fraction of a second is dropped.
+    /// - Throws: `unsafeName`, `duplicateName`, or `system` if writing fails.
     package mutating func addEntry(
         named name: String, bytes: [UInt8], modified: Timestamp
     ) throws(ZipError) {
@@ -80,15 +82,15 @@ package struct ZipWriter: ~Copyable {
         }
     }
 
-    /// Adds a file with the content of an open one, which is read in blocks.
+    /// Adds a file with the content of an open file, which is read in blocks.
     ///
-    /// Content that deflate does not shrink is read twice.
+    /// Incompressible content is read twice.
     ///
     /// - Parameters:
     ///   - name: A relative path with slashes.
-    ///   - file: The content; it may not change meanwhile.
-    ///   - modified: When it was last changed; kept to the second.
-    /// - Throws: `unsafeName`, `duplicateName`, `inputChanged` where the file grows or shrinks, or `system` where
+    ///   - file: The content, which must not change in the meantime.
+    ///   - modified: The modification time. Its fraction of a second is dropped.
+    /// - Throws: `unsafeName`, `duplicateName`, `inputChanged` if the file grows or shrinks, or `system` if
     ///   reading or writing fails.
     package mutating func addEntry(
         named name: String, contentsOf file: borrowing File, modified: Timestamp
@@ -101,7 +103,7 @@ package struct ZipWriter: ~Copyable {
                 }
                 guard count == block.count else { throw .inputChanged }
             }
-            // A byte past the size that the file had at first?
+            // Check if the file has grown.
             var excess: [UInt8] = [0]
             let count = try excess.withMutableBytes { (buffer) throws(ZipError.Reason) in
                 try SystemError.asReason { () throws(SystemError) in
@@ -114,9 +116,10 @@ package struct ZipWriter: ~Copyable {
         }
     }
 
-    /// Completes the archive: writes the central directory, has the system put it on the disk and closes it.
+    /// Completes the archive: writes the central directory, synchronizes the file with the disk and closes
+    /// it.
     ///
-    /// - Throws: `system` where that fails.
+    /// - Throws: `system` if one of these steps fails.
     package consuming func finish() throws(ZipError) {
         do throws(ZipError.Reason) {
             try writeDirectory()
@@ -140,7 +143,7 @@ package struct ZipWriter: ~Copyable {
         let start = try contentStart(ofEntryNamed: name, size: size, modified)
         var content: Content?
         if level > 0, size > 0 {
-            // On one core the blocks would only cost their joints.
+            // On one core, separate blocks would only make the result larger.
             let threads = size < ParallelDeflater.minimumSize ? 1 : threads ?? Threads.cores
             content =
                 threads > 1
@@ -151,14 +154,16 @@ package struct ZipWriter: ~Copyable {
         if let content { try complete(name, size: size, modified, content, at: start) }
     }
 
-    /// How the content of an entry was written.
+    /// The properties of an entry's written content.
     struct Content {
         let method: ZipEntry.Method
         let crc32: UInt32
         let compressedSize: UInt64
     }
 
-    /// Where the content of the next entry goes: behind its header, whose length is known before the content.
+    /// Returns the offset of the next entry's content.
+    ///
+    /// Its header precedes it and has a known length.
     private func contentStart(
         ofEntryNamed name: String, size: UInt64, _ modified: Timestamp
     ) throws(ZipError.Reason) -> UInt64 {
@@ -169,7 +174,7 @@ package struct ZipWriter: ~Copyable {
         return offset + UInt64(headerLength)
     }
 
-    /// Writes the header of an entry, with the real numbers, once its content is there.
+    /// Writes an entry's header, after its content was written.
     private mutating func complete(
         _ name: String, size: UInt64, _ modified: Timestamp, _ content: Content, at start: UInt64
     ) throws(ZipError.Reason) {

@@ -4,12 +4,13 @@ import PackageDescription
 
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
-// Tests that `Scripts/benchmark` starts and measures. As with any user, the target only lists the product.
+// Tests that `Scripts/benchmark` runs and measures. As in a user's package, the target only lists the
+// product.
 let package = Package(
     name: "benchmark-suite",
     platforms: [.macOS(.v13)],
     dependencies: [
-        // Named, because the folder of a checkout may be called anything.
+        // The name is explicit because the checkout's folder can have any name.
         .package(name: "failure-artifacts", path: "../..")
     ],
     targets: [

@@ -1,10 +1,10 @@
 import Testing
 
-/// A fixed number of inputs for each target, the same each time.
+/// Runs a fixed number of inputs for each target, the same ones each time.
 ///
-/// `Scripts/fuzz` goes on from here.
+/// `Scripts/fuzz` continues with further inputs.
 ///
-/// An input that fails ends the process; it is left in the directory `fa-fuzz-…` of `/dev/shm` or `/tmp`.
+/// An input that fails ends the process. It stays in the directory `fa-fuzz-…` of `/dev/shm` or `/tmp`.
 @Suite(.serialized) struct FuzzTests {
     static let counts = [
         "zip": 3000, "bundle": 60, "metadata": 100, "statements": 150, "history": 300, "wal": 400,
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func anInputDependsOnTheSeedAlone() {
+    @Test func anInputDependsOnlyOnTheSeed() {
         let seeds = [Array("one two three".utf8), Array("four five".utf8)]
         var (first, second, other) = (Mutator(seed: 7), Mutator(seed: 7), Mutator(seed: 8))
         let inputs = (0..<20).map { _ in first.input(from: seeds) }

@@ -1,4 +1,4 @@
-/// Changes inputs as a fuzzer does, but the same way each time: what it makes depends on the seed alone.
+/// Mutates inputs as a fuzzer does, but reproducibly: the results depend only on the seed.
 struct Mutator {
     private var state: UInt64
 
@@ -16,7 +16,7 @@ struct Mutator {
 
     private mutating func number(below limit: Int) -> Int { Int(next() % UInt64(max(limit, 1))) }
 
-    /// An input that is like one of `seeds`, or like parts of two.
+    /// Returns a mutated input, made from one of `seeds` or from parts of two.
     mutating func input(from seeds: [[UInt8]]) -> [UInt8] {
         var bytes = seeds[number(below: seeds.count)]
         for _ in 0...number(below: 4) { change(&bytes, seeds) }
@@ -25,7 +25,7 @@ struct Mutator {
 
     private mutating func change(_ bytes: inout [UInt8], _ seeds: [[UInt8]]) {
         guard !bytes.isEmpty else { return bytes = seeds[number(below: seeds.count)] }
-        // Headers are at the start, or, in archives, at the end.
+        // Prefer places near the start and the end, where headers are.
         let reach = number(below: 3) == 0 ? bytes.count : min(200, bytes.count)
         let offset = number(below: reach)
         let place = number(below: 2) == 0 ? offset : bytes.count - 1 - offset
@@ -47,7 +47,7 @@ struct Mutator {
             let part = other[start..<min(start + length, other.count)]
             bytes.replaceSubrange(place..<min(place + part.count, bytes.count), with: part)
         default:
-            // A number of four bytes that is a little more or less.
+            // Change a four-byte number slightly.
             guard place + 4 <= bytes.count else { return }
             let isBig = number(below: 2) == 0
             var value: UInt32 = 0

@@ -133,7 +133,7 @@ import Testing
         #expect(try rows(store("1"), store("3")) == ["~rowid=1 a:1→3"])
         let hidden = ["CREATE TABLE t(rowid, oid, _rowid_)", "INSERT INTO t VALUES(1, 2, 3)"]
         let said = try rows(hidden, hidden)
-        #expect(said.count == 1 && said[0].hasPrefix("t: its rows cannot be told apart"))
+        #expect(said.count == 1 && said[0].hasPrefix("t: its rows cannot be identified"))
     }
 
     @Test func tablesThatDifferAreComparedByCommonColumns() throws {

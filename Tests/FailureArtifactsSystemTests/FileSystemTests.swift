@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func directoriesThatOthersRemoveAreCreated() throws {
+    @Test func directoriesAreCreatedWhileOthersRemoveThem() throws {
         try withTemporaryDirectory { directory in
             let failures = Lock<[SystemError]>([])
             DispatchQueue.concurrentPerform(iterations: 8) { _ in
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func anExclusiveRenameKeepsWhatIsThere() throws {
+    @Test func anExclusiveRenameKeepsAnExistingFile() throws {
         try withTemporaryDirectory { directory in
             try FileSystem.write([1], toNewFile: directory + "/new")
             try FileSystem.write([2], toNewFile: directory + "/old")
@@ -129,7 +129,7 @@ import Testing
 
             #expect(try FileSystem.contents(ofFile: directory + "/copy") == Array("content".utf8))
             #expect(try isLockedForOthers())
-            // The counter-proof: this is what a plain copy does.
+            // The control: a plain copy drops the lock.
             _ = try FileSystem.contents(ofFile: path)
             #expect(try !isLockedForOthers())
         }
@@ -158,8 +158,8 @@ import Testing
         }
     }
 
-    /// The descriptor that a copy borrows may be closed by its owner at any time.
-    @Test func aFileIsCopiedThatOthersOpenAndCloseAllTheTime() throws {
+    /// The owner of a borrowed descriptor may close it at any time.
+    @Test func aFileThatOthersOpenAndCloseIsCopied() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/busy"
             let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
@@ -223,7 +223,7 @@ import Testing
 }
 
 @Suite struct ProcessTests {
-    @Test func theProcessKnowsItself() {
+    @Test func theProcessIsDescribed() {
         #expect(ProcessEnvironment.processID == Int(getpid()))
         #expect(ProcessEnvironment.variables["PATH"] == ProcessInfo.processInfo.environment["PATH"])
         #expect(!ProcessEnvironment.operatingSystem.isEmpty && !ProcessEnvironment.architecture.isEmpty)
@@ -235,7 +235,7 @@ import Testing
         let thread = Thread { while !mayEnd.withLock(\.self) {} }
         thread.start()
         while !thread.isExecuting { usleep(100) }
-        // Other tests may keep a thread busy as well, so that only this direction can be checked here.
+        // Other tests may keep a thread busy too, so the opposite can't be checked.
         #expect(!Threads.othersSleep())
         mayEnd.withLock { $0 = true }
     }

@@ -1,9 +1,9 @@
 import FailureArtifactsSystem
 import Testing
 
-/// Numbers as text, and the standard library's generic shifts, are the reference.
+/// Numbers as text and the standard library's generic shifts serve as the reference.
 @Suite struct IntegersTests {
-    /// The edges of the types, and their neighbours.
+    /// The limits of the types, and their neighbors.
     @Test(arguments: [
         "-9223372036854775808", "-2147483649", "-2147483648", "-2147483647", "-129", "-1", "0", "1",
         "127", "128", "255", "256", "32767", "32768", "65535", "65536", "2147483647", "2147483648",
@@ -46,7 +46,7 @@ import Testing
 
     @Test(arguments: [-65, -64, -63, -17, -1, 0, 1, 8, 15, 16, 31, 32, 63, 64, 65] as [Int])
     func shifts(_ count: Int) {
-        // By another type, these are the standard library's.
+        // With another type, the compiler chooses the standard library's operators.
         let same = Int16(count)
         for value in [0, 1, -1, 42, .min, .max] as [Int] {
             #expect(value << count == value << same)
@@ -69,7 +69,7 @@ import Testing
         #expect(UInt16.max == 0xFFFF)
     }
 
-    @Test func whatDoesNotFitIsAnError() async {
+    @Test func valuesThatDoNotFitTrap() async {
         await #expect(processExitsWith: .failure) { _ = UInt64(Int(-1)) }
         await #expect(processExitsWith: .failure) { _ = UInt32(Int(-1)) }
         await #expect(processExitsWith: .failure) { _ = UInt32(Int(0x1_0000_0000)) }

@@ -9,13 +9,13 @@ import Testing
         try body(parent)
     }
 
-    @Test func itIsItsOwnersAloneAndGoes() throws {
+    @Test func itIsPrivateAndRemovedAtTheEnd() throws {
         try withParent { parent in
             do {
-                let directory = try PrivateDirectory(in: parent)
+                let directory = try PrivateDirectory.create(in: parent)
                 try FileSystem.write([1], toNewFile: directory.path + "/file")
                 #expect(try FileSystem.status(of: directory.path)?.permissions == 0o700)
-                let other = try PrivateDirectory(in: parent)
+                let other = try PrivateDirectory.create(in: parent)
                 #expect(other.path != directory.path)
                 #expect(try FileSystem.contents(ofDirectory: parent).count == 2)
             }
@@ -23,8 +23,8 @@ import Testing
         }
     }
 
-    /// The process that has left it is dead, or the number is another's by now.
-    @Test func whatTheDeadHaveLeftGoesWithTheNextOne() throws {
+    /// The process that left a directory is dead, or its number belongs to another process now.
+    @Test func leftoversOfDeadProcessesAreRemoved() throws {
         try withParent { parent in
             let me = ProcessIdentity.current
             let dead = "failure-artifacts-private-\(me.number)-\(me.start + 1)-abcdef"
@@ -34,7 +34,7 @@ import Testing
                 try FileSystem.createDirectory(parent + "/" + name)
                 try FileSystem.write([1], toNewFile: parent + "/" + name + "/store")
             }
-            _ = try PrivateDirectory(in: parent)
+            _ = try PrivateDirectory.create(in: parent)
             let left = try FileSystem.contents(ofDirectory: parent)
             #expect(Set(left) == Set([alive] + others))
         }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ThreadsTests {
     @Test func workersEndWithTheCall() {
         let finished = Lock(0)
-        let queue = Monitor(0)
+        let queue = ConditionLock(0)
         let result = Threads.withWorkers(
             5,
             {
@@ -24,7 +24,7 @@ import Testing
     @Test func workersEndWithAnError() {
         struct Failure: Error {}
         let finished = Lock(0)
-        let queue = Monitor(false)
+        let queue = ConditionLock(false)
         let error = #expect(throws: Failure.self) {
             try Threads.withWorkers(
                 3,
@@ -41,7 +41,7 @@ import Testing
         #expect(finished.withLock(\.self) == 3)
     }
 
-    /// A signal that the process handles is for its own threads.
+    /// The process's own threads handle its signals.
     @Test func workersTakeNoSignals() {
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, nil, &before)

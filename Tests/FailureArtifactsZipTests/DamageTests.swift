@@ -3,13 +3,15 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// Archives that were cut or changed at random places: reading them never traps, and what it returns is right.
+/// Truncated and randomly changed archives.
+///
+/// Reading them never traps, and all content that it returns is correct.
 @Suite struct DamageTests {
     static let files: [(name: String, bytes: [UInt8])] = [
         ("deflated", Array(String(repeating: "abc ", count: 30).utf8)), ("stored", noise(40)), ("空", []),
     ]
 
-    /// A small archive of our own, and one with data descriptors, a comment and ZIP64 headers.
+    /// A small archive of this writer, and one with data descriptors, a comment and ZIP64 headers.
     private static func samples(in directory: String) throws -> [String] {
         try writeArchive(directory + "/ours.zip", files)
         let program = """
@@ -31,7 +33,9 @@ import Testing
         return [directory + "/ours.zip", directory + "/python.zip"]
     }
 
-    /// Reads everything an archive has; what entries of our names hold has to be what went in.
+    /// Reads everything in an archive.
+    ///
+    /// Entries with the known names must have the original content.
     private func check(_ path: String, _ what: String) -> Bool {
         do throws(ZipError) {
             let archive = try ZipArchive(path: path)
@@ -56,7 +60,7 @@ import Testing
                     let path = directory + "/\(length)"
                     try FileSystem.write(Array(bytes[..<length]), toNewFile: path)
                     let error = #expect(throws: ZipError.self) { _ = try ZipArchive(path: path) }
-                    // Cut inside the comment, an end record is still there, and contradicts the length.
+                    // If the cut is inside the comment, an end record remains but contradicts the length.
                     if length < 4 {
                         #expect(error?.reason == .notAnArchive)
                     } else if sample.hasSuffix("ours.zip") {
@@ -68,7 +72,7 @@ import Testing
         }
     }
 
-    /// About 10,000 archives, in about a second.
+    /// Checks about 10,000 archives in about a second.
     @Test func everyFlippedBitIsNoticedOrHarmless() throws {
         try withTemporaryDirectory { directory in
             for sample in try Self.samples(in: directory) {
@@ -84,14 +88,14 @@ import Testing
                         bytes[index] ^= change
                     }
                 }
-                // Times, versions and attributes; everything else has to be noticed.
+                // Changes in times, versions and attributes are harmless; all others must be noticed.
                 #expect(harmless < bytes.count * 9 / 2, "\(sample): \(harmless) of \(bytes.count * 9)")
                 #expect(harmless > 0)
             }
         }
     }
 
-    @Test func extractingSomethingDamagedLeavesNoFile() throws {
+    @Test func extractingADamagedEntryLeavesNoFile() throws {
         try withTemporaryDirectory { directory in
             let sample = try Self.samples(in: directory)[0]
             var bytes = try FileSystem.contents(ofFile: sample)

@@ -1,15 +1,15 @@
-/// An archive's bytes, and where the numbers in it are.
+/// The bytes of an archive, and the offsets of its records.
 ///
 /// The first entry has a name of four bytes.
 struct Forgery: Sendable {
     var bytes: [UInt8]
-    /// Where the central directory starts.
+    /// The offset of the central directory.
     let central: Int
-    /// Where its second header starts.
+    /// The offset of the directory's second header.
     let second: Int
-    /// Where the end record starts; there is no comment.
+    /// The offset of the end record, which has no comment.
     var end: Int
-    /// Of the first entry.
+    /// The first entry's compressed size, in bytes.
     let compressedSize: UInt32
 
     init(_ archive: [UInt8]) {
@@ -47,7 +47,7 @@ struct Forgery: Sendable {
         set32(central + 20, size)
     }
 
-    /// Gives the entry of a central header another name of four bytes.
+    /// Replaces the name in a central header by another name of four bytes.
     mutating func rename(_ header: Int, _ name: String) {
         bytes.replaceSubrange(header + 46..<header + 50, with: name.utf8)
     }

@@ -3,10 +3,12 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// Files that are not as long as the system says.
+/// Files whose actual length differs from the size that the system reports.
 @Suite struct InputTests {
     #if os(Linux)
-    /// The first is said to be empty and is not, the second is said to fill a page and does not.
+    /// The first file reports size 0 but has content.
+    ///
+    /// The second one reports a page but is shorter.
     @Test(arguments: ["/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"], [0, 1])
     func aChangeOfLengthIsNoticed(path: String, level: Int) throws {
         guard try FileSystem.status(of: path) != nil else { return }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// Entries that are decompressed on another thread.
+/// Entries that are decompressed on a second thread.
 @Suite struct LargeEntryTests {
     private static let size = 9 * blockSize + 77
 
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 4]) func aReceiverThatFailsEndsIt(piece: Int) throws {
+    @Test(arguments: [0, 1, 4]) func aFailingReceiverStopsReading(piece: Int) throws {
         try withTemporaryDirectory { directory in
             let (archive, entry) = try makeArchive(directory)
             let failure = SystemError("write to", "disk", code: 28)
@@ -47,9 +47,11 @@ import Testing
         }
     }
 
-    /// A flipped byte at many places: whatever zlib makes of it, there is an error, and an end.
+    /// Flips a byte at many places.
     ///
-    /// A single bit may mean nothing: a byte can have fill before a stored block.
+    /// Every change must lead to an error, and reading must end.
+    ///
+    /// A single bit may be meaningless, because a byte can have padding before a stored block.
     @Test func damageIsNoticed() throws {
         try withTemporaryDirectory { directory in
             let (_, entry) = try makeArchive(directory)
@@ -77,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func dataThatEndsTooEarly() throws {
+    @Test func dataThatEndsTooEarlyIsRefused() throws {
         try withTemporaryDirectory { directory in
             let (archive, entry) = try makeArchive(directory)
             let range = try archive.contentRange(of: entry)
@@ -92,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func dataThatEndsTooLate() throws {
+    @Test func dataThatEndsTooLateIsRefused() throws {
         try withTemporaryDirectory { directory in
             let (archive, entry) = try makeArchive(directory)
             let range = try archive.contentRange(of: entry)

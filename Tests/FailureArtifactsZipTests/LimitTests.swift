@@ -16,7 +16,7 @@ import Testing
     private let limits = ZipLimits(
         entryBytes: 100_000, totalBytes: 150_000, ratio: 10, anyRatioBytes: 1000)
 
-    @Test func contentThatIsTooMuch() throws {
+    @Test func contentBeyondALimitIsRefused() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
             try writeArchive(
@@ -49,8 +49,8 @@ import Testing
         }
     }
 
-    /// The sum of all sizes wraps around where it is not watched.
-    @Test func sizesThatOverflow() throws {
+    /// Unchecked, the sum of all sizes would overflow.
+    @Test func sizesWhoseSumOverflowsAreRefused() throws {
         let header = CentralDirectoryHeader(
             name: [0x61], modified: Timestamp(seconds: 0), method: .deflated, crc32: 0,
             compressedSize: 1,
@@ -61,8 +61,8 @@ import Testing
         #expect(ZipLimits.none.problem(size: .max, compressedSize: 0) == nil)
     }
 
-    /// Opening one would wait for somebody to write to it.
-    @Test func aNamedPipe() throws {
+    /// Opening a named pipe would wait for a writer.
+    @Test func aNamedPipeIsRefused() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/pipe.zip"
             #expect(mkfifo(path, 0o600) == 0)

@@ -9,7 +9,7 @@ import Testing
         "C:",
     ]
 
-    /// Names a reader takes, but no archive written here has.
+    /// Names that a reader accepts, but that the writer never writes.
     static let sloppy = ["./a", "a/./b", "a//b", "a/", "."]
 
     static let fine = ["a", "..a", "a..", "...", "a/..b", "C", ":C", "あ:", "a b/c", "-", "~", "😀/😀"]
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// One entry's refusal leaves the writer as it was.
+    /// Refusing an entry leaves the writer unchanged.
     @Test func theWriterRefusesDuplicates() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// Bytes, whether they say to be UTF-8, and what becomes of them.
+    /// A name's bytes, its UTF-8 flag and the decoded name.
     static let encodings: [(bytes: [UInt8], isUTF8: Bool, name: String?)] = [
         (Array("果物".utf8), true, "果物"),
         (Array("果物".utf8), false, "果物"),
@@ -82,7 +82,7 @@ import Testing
         ([0x83, 0x5c], false, nil),
     ]
 
-    @Test(arguments: encodings.indices) func encodingIsRecognised(index: Int) throws {
+    @Test(arguments: encodings.indices) func encodingIsRecognized(index: Int) throws {
         let example = Self.encodings[index]
         try withTemporaryDirectory { directory in
             let path = try Self.archive(in: directory, name: example.bytes, isUTF8: example.isUTF8)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// An archive of one stored file, made by hand, since no writer makes bad names.
+    /// Creates an archive with one stored file by hand, because no writer accepts bad names.
     private static func archive(in directory: String, name: [UInt8], isUTF8: Bool) throws -> String {
         var checksum = Checksum()
         ([1, 2, 3] as [UInt8]).withUnsafeBytes { checksum.update($0) }

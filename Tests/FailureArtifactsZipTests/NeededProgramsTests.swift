@@ -2,7 +2,7 @@ import FailureArtifactsSystem
 import FailureArtifactsTestPrograms
 import Testing
 
-/// Programs that are not installed are named.
+/// Missing programs are reported by name.
 @Suite struct NeededProgramsTests {
     @Test(arguments: [
         (["unzip", "-tq", "a.zip"], ["unzip"]),
@@ -17,7 +17,7 @@ import Testing
             for program in programs {
                 let path = directory + "/" + program
                 try FileSystem.write([], toNewFile: path)
-                // A file that isn't executable is no program.
+                // A file that isn't executable doesn't count as a program.
                 #expect(missingPrograms(of: commandLine, path: directory).contains(program))
                 try FileSystem.setPermissions(0o700, of: path)
             }

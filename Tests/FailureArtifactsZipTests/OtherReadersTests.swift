@@ -3,9 +3,11 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// What other programs make of archives written here.
+/// Other programs reading archives written here.
 @Suite struct OtherReadersTests {
-    /// Programs that test an archive, and how they name one; each ends with a status other than 0 for a bad one.
+    /// Commands that test an archive.
+    ///
+    /// The archive's path is the last argument, and a bad archive gives a status other than 0.
     static let readers: [[String]] = [
         [
             "python3", "-c",
@@ -15,7 +17,7 @@ import Testing
         ["bsdtar", "-xOf"],
     ]
 
-    @Test(arguments: readers) func acceptsOurArchive(reader: [String]) throws {
+    @Test(arguments: readers) func acceptsAnArchiveWrittenHere(reader: [String]) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
             try writeArchive(path, RoundTripTests.files)
@@ -24,7 +26,7 @@ import Testing
         }
     }
 
-    @Test(arguments: readers) func noticesADamagedOne(reader: [String]) throws {
+    @Test(arguments: readers) func detectsADamagedArchive(reader: [String]) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
             try writeArchive(path, [("noise", noise(1_000))])
@@ -55,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func theOthersExtractWhatWentIn() throws {
+    @Test func otherToolsExtractTheOriginalContent() throws {
         try withTemporaryDirectory { directory in
             try writeArchive(directory + "/a.zip", RoundTripTests.files)
             let extractors = [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// What is read here of archives that other programs wrote.
+/// Reading archives written by other programs.
 @Suite struct OtherWritersTests {
     /// A shell command that writes `../a.zip` from a directory with the files below.
     static let commands = [

@@ -3,15 +3,15 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// Content that several threads compress.
+/// Content compressed by several threads.
 @Suite struct ParallelDeflateTests {
-    /// Around the borders of blocks, and of what is worth the threads.
+    /// Sizes around the boundaries of blocks, and around the minimum size for threads.
     static let sizes = [
         2 * blockSize - 1, 2 * blockSize, 2 * blockSize + 1, 3 * blockSize - 1, 3 * blockSize,
         3 * blockSize + 1, 9 * blockSize + 32_768, 40 * blockSize + 7,
     ]
 
-    /// As in ``OtherReadersTests``, but nobody wants to see the content.
+    /// Like in ``OtherReadersTests``, but without printing the content.
     static let readers = [
         OtherReadersTests.readers[0], ["unzip", "-tq"], ["sh", "-c", "bsdtar -xOf \"$0\" > /dev/null"],
     ]
@@ -55,8 +55,9 @@ import Testing
         }
     }
 
-    /// A block has the end of the one before as its dictionary: what comes every 20,000 bytes is found again.
-    @Test func nothingIsLostAtTheJoints() throws {
+    /// Content that repeats every 20,000 bytes compresses well only if each block's dictionary is the
+    /// preceding one's end.
+    @Test func eachBlockUsesThePrecedingOneAsDictionary() throws {
         let period = noise(20_000)
         var content: [UInt8] = []
         for _ in 0..<200 { content += period }
@@ -69,11 +70,11 @@ import Testing
                     .compressedSize
             }
         }
-        // Each of the 16 blocks would take 20,000 bytes more.
+        // Otherwise each of the 16 blocks would take 20,000 bytes more.
         #expect(sizes[1] < sizes[0] + 10_000, "\(sizes)")
     }
 
-    @Test func workersWork() throws {
+    @Test func workersCompressBlocks() throws {
         var deflater = try Deflater(level: 1)
         let content = mixture(300 * blockSize)
         var size = 0
@@ -92,10 +93,10 @@ import Testing
                 })
         }
         #expect(size == content.count)
-        #expect(try #require(summary).blocksOfWorkers > 0)
+        #expect(try #require(summary).workerBlockCount > 0)
     }
 
-    @Test(arguments: [0, 1, 5, 19]) func readingThatFailsEndsIt(block: UInt64) throws {
+    @Test(arguments: [0, 1, 5, 19]) func aReadFailureStopsCompression(block: UInt64) throws {
         var deflater = try Deflater(level: 1)
         let failure = ZipError.Reason.system(SystemError("read", "disk", code: 5))
         let error = #expect(throws: ZipError.Reason.self) {
@@ -109,7 +110,7 @@ import Testing
         #expect(error == failure)
     }
 
-    @Test(arguments: [0, 7]) func writingThatFailsEndsIt(block: Int) throws {
+    @Test(arguments: [0, 7]) func aWriteFailureStopsCompression(block: Int) throws {
         var deflater = try Deflater(level: 1)
         let failure = ZipError.Reason.system(SystemError("write to", "disk", code: 28))
         var written = 0
@@ -127,7 +128,7 @@ import Testing
 
     @Test func aFailureOfAWorkerReachesTheCaller() throws {
         var deflater = try Deflater(level: 1)
-        // Too little room for a block of noise.
+        // The buffer is too small for a block of noise.
         let parallel = ParallelDeflater(level: 1, threads: 4, outputSize: 1_000)
         let block = noise(blockSize)
         let error = #expect(throws: ZipError.Reason.self) {
@@ -139,7 +140,7 @@ import Testing
         #expect(error == .system(SystemError("compress", "", code: 12)))
     }
 
-    @Test func theConsumerMayHaveEnough() throws {
+    @Test func theConsumerCanStop() throws {
         var deflater = try Deflater(level: 1)
         var count = 0
         let summary = try ParallelDeflater(level: 1, threads: 4).compress(
@@ -180,8 +181,8 @@ import Testing
         }
     }
 
-    /// Nobody compresses a gigabyte of photos to learn that it does not shrink.
-    @Test func whatDoesNotShrinkIsTriedOnly() throws {
+    /// A gigabyte of photos need not be compressed completely to find out that it doesn't shrink.
+    @Test func incompressibleContentIsOnlySampled() throws {
         let block = noise(blockSize)
         var read: UInt64 = 0
         let trial = CompressionTrial(level: 1, size: 1 << 30)
@@ -189,14 +190,15 @@ import Testing
             read += UInt64(buffer.count)
             block.withUnsafeBytes { buffer.copyMemory(from: $0) }
         }
-        #expect(try !trial.goesOn(at: CompressionTrial.size, with: CompressionTrial.size, source))
+        #expect(
+            try !trial.shouldContinue(at: CompressionTrial.size, with: CompressionTrial.size, source))
         #expect(read <= 1 << 22)
-        #expect(try trial.goesOn(at: 1 << 29, with: 1 << 29, source))
-        #expect(try !trial.goesOn(at: 1 << 30, with: 1 << 30, source))
+        #expect(try trial.shouldContinue(at: 1 << 29, with: 1 << 29, source))
+        #expect(try !trial.shouldContinue(at: 1 << 30, with: 1 << 30, source))
     }
 }
 
-/// Bytes of which a part shrinks: noise, and between its pieces runs of one byte.
+/// Partly compressible bytes: noise, with runs of one byte in between.
 private func mixture(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + longNoise.count)
@@ -210,7 +212,7 @@ private func mixture(_ count: Int) -> [UInt8] {
     return Array(bytes.prefix(count))
 }
 
-/// Bytes that don't shrink: what comes again does so far beyond the 32 KiB that deflate looks back.
+/// Incompressible bytes: repetitions are much further apart than deflate's window of 32 KiB.
 private func incompressible(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count { bytes += longNoise }

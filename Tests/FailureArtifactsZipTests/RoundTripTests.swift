@@ -41,7 +41,9 @@ import Testing
         }
     }
 
-    /// Deflate makes noise longer; none of that may be left behind the archive's end.
+    /// Deflate makes noise longer.
+    ///
+    /// The excess must not stay behind the archive's end.
     @Test func nothingFollowsStoredContent() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
@@ -129,7 +131,7 @@ import Testing
             -1, 0, 315_532_799, 315_532_800, 951_782_399, 951_782_400, 4_107_542_399, 4_107_542_400,
             4_354_819_199, 9_999_999_999,
         ] as [Int64])
-    func timesFarAwayAreHeldToWhatFits(seconds: Int64) throws {
+    func timesOutOfRangeAreClamped(seconds: Int64) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
             var writer = try ZipWriter(creating: path)
@@ -150,7 +152,7 @@ import Testing
             return DOSTime(time).timestamp != time
         }
         #expect(wrong == [])
-        // 2024-02-29 23:58:58, and 2107-12-31 23:59:58, the last there is.
+        // 2024-02-29 23:58:58, and 2107-12-31 23:59:58, the last representable time.
         #expect(DOSTime(Timestamp(seconds: 1_709_251_138)) == DOSTime(time: 0xbf5d, date: 0x585d))
         #expect(DOSTime(Timestamp(seconds: .max)) == DOSTime(time: 0xbf7d, date: 0xff9f))
     }

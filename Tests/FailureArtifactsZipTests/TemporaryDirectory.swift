@@ -3,7 +3,7 @@ import FailureArtifactsTestPrograms
 import FailureArtifactsZip
 import Foundation
 
-/// Runs `body` with a new directory, which is removed afterwards.
+/// Runs `body` with a new directory, and removes it afterwards.
 func withTemporaryDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
     let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
     let directory = try FileSystem.createUniqueDirectory(in: parent, prefix: "zip-tests-")
@@ -11,7 +11,7 @@ func withTemporaryDirectory<Result>(_ body: (String) throws -> Result) throws ->
     return try body(directory)
 }
 
-/// What a child process left.
+/// The result of a child process.
 struct Finished {
     let status: Int32
     /// Standard output and standard error.
@@ -22,9 +22,9 @@ struct Finished {
 ///
 /// - Parameters:
 ///   - arguments: The program, looked up in `PATH`, and its arguments.
-///   - directory: Its working directory.
-/// - Returns: How it ended.
-/// - Throws: Where it cannot be started.
+///   - directory: The working directory.
+/// - Returns: The program's status and output.
+/// - Throws: An error if the program can't be started.
 func run(_ arguments: [String], in directory: String = "/") throws -> Finished {
     try requirePrograms(of: arguments)
     let process = Process()
@@ -45,7 +45,7 @@ func run(_ arguments: [String], in directory: String = "/") throws -> Finished {
         status: process.terminationStatus, output: String(decoding: data, as: UTF8.self))
 }
 
-/// Bytes that deflate cannot shrink; the same for the same seed.
+/// Incompressible bytes; the same for the same seed.
 func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
     return (0..<count).map { _ in
@@ -56,7 +56,9 @@ func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     }
 }
 
-/// The time the tests give to entries, with an odd second, which MS-DOS time cannot hold.
+/// The time of all entries in tests.
+///
+/// It has an odd second, which MS-DOS time can't represent.
 let someTime = Timestamp(seconds: 1_795_244_889)
 
 /// Writes an archive of the given files.
@@ -70,7 +72,7 @@ func writeArchive(
     try writer.finish()
 }
 
-/// The content of all files of an archive by name.
+/// Returns the content of all files in an archive, by name.
 func readArchive(_ path: String) throws -> [String: [UInt8]] {
     let archive = try ZipArchive(path: path)
     var files: [String: [UInt8]] = [:]

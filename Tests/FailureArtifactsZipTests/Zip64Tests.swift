@@ -3,11 +3,11 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// Archives beyond the sizes and counts of the original format.
+/// Archives beyond the limits of the original format.
 ///
-/// That content of more than 4 GiB is written and read is for the integration tests, with a real store.
+/// Integration tests check content of more than 4 GiB with a real store.
 @Suite struct Zip64Tests {
-    /// 0xFFFF entries need no ZIP64 record for other readers, but the writer adds one from there on.
+    /// Readers need no ZIP64 record for 0xFFFF entries, but the writer adds one from there on.
     @Test(arguments: [65_534, 65_535, 70_000]) func manyEntries(count: Int) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Offsets of more than 32 bits, at no cost: the archive starts behind a hole.
+    /// Creates offsets of more than 32 bits cheaply: the archive starts after a hole in the file.
     @Test(arguments: [4_294_967_294, 4_294_967_295, 5_000_000_000] as [UInt64])
     func offsetsOverFourGiB(start: UInt64) throws {
         try withTemporaryDirectory { directory in
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// Both records around the sentinel, where off-by-one errors live.
+    /// Checks header fields around the sentinel, where off-by-one errors occur.
     @Test(arguments: [0, 1, 0xffff_fffe, 0xffff_ffff, 0x1_0000_0000, UInt64.max] as [UInt64])
     func headersKeepEveryValue(value: UInt64) throws {
         let header = CentralDirectoryHeader(
@@ -76,7 +76,7 @@ import Testing
     }
 }
 
-/// Some bytes of a file.
+/// Reads some bytes of a file.
 func bytes(of path: String, at offset: Int, count: Int) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     let file = try File(reading: path)

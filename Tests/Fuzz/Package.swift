@@ -9,9 +9,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// The program that `Scripts/fuzz` runs: libFuzzer with the reading side of the product. The sources are the
-// product's own, by symbolic links, so that they are compiled with the fuzzer's instrumentation and are of one
-// package with the targets.
+// The program that `Scripts/fuzz` runs: libFuzzer with the reading side of the product. Its sources are
+// symbolic links to the product's. So they are compiled with the fuzzer's instrumentation, in the same
+// package as the targets.
 let package = Package(
     name: "fuzz",
     platforms: [.macOS(.v13)],

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// The books of a shared flat, and tests of them. One test fails: see what it leaves with Scripts/demo.
+// The bookkeeping of a shared flat, with tests. One test fails: Scripts/demo shows the bundle that it leaves.
 let package = Package(
     name: "ledger",
     platforms: [.macOS(.v13)],

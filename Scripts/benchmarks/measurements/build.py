@@ -1,4 +1,4 @@
-"""A clean debug build of the product in a package of a user's, and one of GRDB."""
+"""A clean debug build of the product in a user's package, compared with one of GRDB."""
 
 import shutil
 
@@ -8,14 +8,14 @@ from places import GRDB, ROOT
 
 
 def measure(bench):
-    # It takes minutes, and that both build is checked by the integration tests.
+    # This takes minutes, and the integration tests check that both build.
     if bench.mode == "smoke":
         return
     grdb.prepare(GRDB)
     with scratch() as directory:
         user = directory / "user"
         write(user)
-        # The first of both reads the compiler from the disk.
+        # The warm-up round reads the compiler from the disk.
         found = bench.interleave(
             1, ours=lambda: clean_build(user, directory / "ours", "User"),
             grdb=lambda: clean_build(GRDB, directory / "grdb", "GRDB"))

@@ -1,4 +1,4 @@
-"""GRDB's own test suite, all of which passes, with the product and without it."""
+"""GRDB's own tests, which all pass, with the product and without it."""
 
 import sys
 
@@ -8,21 +8,21 @@ from places import GRDB_TESTS, KEPT
 
 
 def measure(bench):
-    # It takes minutes, most of them to build the tests; that they give the same results is checked by `Scripts/soak`.
+    # This takes minutes, mostly for building. `Scripts/soak` checks that the results are the same.
     if bench.mode != "full":
         return
-    # With its long loops, which have nothing of ours in them, the ratio would be nearer to one.
+    # The suite's long loops don't run the product's code and would bring the ratio closer to one.
     programs = grdb.build_both(GRDB_TESTS, KEPT / "grdb-tests-build", KEPT / "grdb-tests-build", shortened=True)
-    # One run of each takes a minute; to warm up a part of it is enough.
+    # One run takes a minute, so only a part of the tests runs to warm up.
     for program in programs.values():
         seconds(program, ["DatabasePoolTests", "RecordPrimaryKeySingleTests"])
     found = bench.interleave(
         0, without=lambda: seconds(programs["without"]), with_us=lambda: seconds(programs["with"]))
-    bench.compare("GRDB's own tests", found["with_us"], "without us", found["without"], goal=1.02)
+    bench.compare("GRDB's own tests", found["with_us"], "without the product", found["without"], goal=1.02)
 
 
 def seconds(program, tests=None):
-    # What the suite leaves is removed before the next is timed.
+    # The cleanup after a run is not part of the measured time.
     with scratch() as directory:
         temporary = directory / "tmp"
         temporary.mkdir()
@@ -30,7 +30,7 @@ def seconds(program, tests=None):
             status, taken = grdb.run(
                 program, GRDB_TESTS, log, tests, TMPDIR=temporary,
                 FAILURE_ARTIFACTS_DIR=directory / "artifacts")
-    # Some of its tests are decided by a race; one that fails takes no longer.
+    # Races decide some of the tests, and a failing test takes no longer.
     if status not in (0, 1):
         sys.exit(f"GRDB's tests ended with status {status}: {log.name}")
     return taken

@@ -1,4 +1,4 @@
-"""How long a failing test with a store in WAL mode is held up."""
+"""The delay of a failing test with a store in WAL mode."""
 
 from bench import MEBIBYTE, scratch, timed
 from capture import capture

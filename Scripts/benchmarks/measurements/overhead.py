@@ -1,11 +1,11 @@
-"""What tests that pass pay: the statement log, and a test that opens one store."""
+"""The cost for passing tests: the statement log, and a test that opens one store."""
 
 from bench import run, scratch
 from places import SUITE
 
 
 def thread_time(test, count, mode):
-    """Seconds of the processor that a test's own thread took."""
+    """The processor time of a test's own thread, in seconds."""
     with scratch() as directory:
         report = directory / "report.txt"
         ended = run(
@@ -25,7 +25,7 @@ def measure(bench):
             with_us=lambda: thread_time(f"StatementTests/{test}", count, "first-failure"))
         bench.compare(
             f"{count:,} small inserts and as many selects {where}, with the statement log", times["with_us"],
-            "without us", times["without"], goal=1.03)
+            "without the product", times["without"], goal=1.03)
 
     count = bench.pick(20, 1_000, 3_000)
     times = bench.interleave(
@@ -33,5 +33,5 @@ def measure(bench):
         without=lambda: thread_time("PassingTests/testNothing", count, "off"),
         with_us=lambda: thread_time("PassingTests/testNothing", count, "first-failure"))
     bench.absolute(
-        "a passing test that opens one store: more than without us",
+        "a passing test that opens one store: added by the product",
         (times["with_us"] - times["without"]) / count, goal=0.00005)

@@ -1,4 +1,4 @@
-"""From a store to a finished zip, the copy included."""
+"""The time from a store to a finished zip, including the copy."""
 
 from bench import GIBIBYTE, MEBIBYTE, scratch, timed
 from capture import capture
@@ -27,9 +27,9 @@ def pack(bench, size, rounds):
         zip_6 = peer("zip", "-q", "-j", "-6", zipped, copy)
         found = bench.interleave(
             rounds, ours=lambda: capture(store).total,
-            # Leaves copy.sqlite as it is, but for the name.
+            # This leaves copy.sqlite unchanged.
             pigz=peer("pigz", "-1", "--keep", "--force", copy))
-        # It takes long, and four times as long: a round or two tell.
+        # This takes several times as long, so one or two rounds are enough.
         slow = bench.interleave(bench.pick(0, 1) if size < GIBIBYTE else 0, zip_6=zip_6)
     bench.compare(label, found["ours"], ".backup + zip -6", slow["zip_6"], goal=0.25)
     bench.compare(label, found["ours"], ".backup + pigz -1", found["pigz"], goal=0.9)

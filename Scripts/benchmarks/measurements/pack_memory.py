@@ -1,4 +1,4 @@
-"""How much memory a capture adds to that of a tiny one."""
+"""The memory that capturing a large store takes beyond capturing a tiny one."""
 
 from bench import GIBIBYTE, MEBIBYTE
 from capture import capture

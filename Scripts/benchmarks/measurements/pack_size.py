@@ -1,4 +1,4 @@
-"""How large a bundle is."""
+"""The size of a bundle."""
 
 from bench import GIBIBYTE, MEBIBYTE, scratch, timed
 from capture import capture

@@ -1,4 +1,4 @@
-"""From the failure to the finished zip of a small store, by a process that has made others before."""
+"""The time from the failure to the finished zip of a small store, in a process with earlier failures."""
 
 import json
 import statistics

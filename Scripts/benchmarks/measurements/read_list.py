@@ -16,7 +16,7 @@ def measure(bench):
 
 
 def make(count):
-    """A directory of bundles that are one bundle under many names, each with its own metadata."""
+    """A directory of copies of one bundle under different names, each with its own metadata."""
     directory = KEPT / f"bundles-{count}"
     if directory.exists():
         return directory

@@ -38,7 +38,7 @@ def timed_run(command, times):
 
 
 def make(count):
-    """A directory of bundles with a whole store each, of as many tests."""
+    """A directory of `count` bundles of different tests, each with a complete store."""
     directory = KEPT / f"whole-bundles-{count}"
     if directory.exists():
         return directory

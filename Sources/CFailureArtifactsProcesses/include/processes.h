@@ -3,35 +3,37 @@
 
 #include <stddef.h>
 
-// What Swift cannot call: functions with variable arguments, and structures whose members are macros.
+// Functions that Swift can't call: those with variable arguments, and those whose structures have macros for
+// members.
 
-/// Whether this process was told to ignore a signal.
+/// Returns 1 if this process ignores a signal.
 int failure_artifacts_ignores(int number);
 
-/// Waits for one of the signals, a sigset_t, which this thread has blocked.
+/// Waits for one of the signals in `signals`, a sigset_t that this thread has blocked.
 ///
-/// Returns its number, or 0 where the wait was interrupted; `from_terminal` becomes 1 where it was a key
-/// such as Ctrl-C, which all of the terminal's foreground processes have got.
+/// Returns the signal's number, or 0 if the wait was interrupted. `from_terminal` becomes 1 if a key such as
+/// Ctrl-C sent the signal, which the terminal's whole foreground process group receives.
 int failure_artifacts_wait_for_signal(const void *signals, int *from_terminal);
 
-/// Has what this process's descendants leave behind become children of this process rather than of init.
-/// Returns 0 where the system knows no such thing.
+/// Makes this process, rather than init, the parent of its descendants' orphans. Returns 0 if the system
+/// doesn't support that.
 int failure_artifacts_adopt_orphans(void);
 
-/// A child that has ended, which is left as it is, so that its number stays its own until waitpid().
+/// Returns the process ID of an ended child. The child stays a zombie until waitpid(), so that its ID isn't
+/// reused.
 ///
-/// Returns 0 where there is none and `waits` is 0, and -1, with errno, where there are no children at all.
+/// Returns 0 if no child has ended and `waits` is 0. Returns -1 and sets errno if there are no children.
 int failure_artifacts_ended_child(int waits);
 
-/// How many bytes are in a pipe, by its reading end.
+/// Returns the number of bytes in a pipe, given its reading end.
 int failure_artifacts_available_bytes(int descriptor);
 
-//// A pseudo-terminal with the settings and the size of another one, but for what a terminal does with output.
+/// Opens a pseudo-terminal with another terminal's settings and size, but without output processing.
 ///
-/// The first end is for whoever reads what is written to the second. Returns 0, or -1 with errno.
+/// ends[0] reads the data that is written to ends[1]. Returns 0, or -1 and sets errno.
 int failure_artifacts_open_terminal(int like, int ends[2]);
 
-/// Gives a terminal the size of another one, where that has one.
+/// Copies a terminal's size to another terminal. Does nothing if `from` isn't a terminal.
 void failure_artifacts_copy_size(int from, int to);
 
 #endif

@@ -30,7 +30,7 @@ extension BundleMetadata.Store {
     }
 
     private func inspection(ofCopyAt path: String) throws(SQLiteError) -> StoreInspection {
-        try Forks.heldOff { () throws(SQLiteError) in
+        try ForkGuard.withForksDelayed { () throws(SQLiteError) in
             try StoreInspection(
                 ofFile: path, timeLimit: Self.inspectionTimeLimit, checksConstraints: redactions == nil)
         }

@@ -62,7 +62,7 @@ struct SalvagedCopies: Sendable {
             if rules.leavesOutContent {
                 snapshot.reason = RedactionRules.reasonForNoContent
             } else {
-                snapshot = Forks.heldOff {
+                snapshot = ForkGuard.withForksDelayed {
                     snapshotter.capture(StoreSource(path: path.path), to: targets)
                 }
                 removed.add(snapshot.redaction?.removed ?? RemovedValues())

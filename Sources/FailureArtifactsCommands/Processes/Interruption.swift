@@ -20,7 +20,7 @@ package final class Interruption: Sendable {
 
     private let state = Lock(State())
     /// The number of marks that the thread has got.
-    private let marks = Monitor(0)
+    private let marks = ConditionLock(0)
 
     package init() {}
 

@@ -2,11 +2,11 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// Where a bundle is: a file, or an entry of a zip of bundles.
+/// The location of a bundle: a file, or an entry of a zip of bundles.
 package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
-    /// The file.
+    /// The path of the file.
     package let path: String
-    /// The entry of the file that is the bundle; nil where the file is the bundle itself.
+    /// The name of the bundle's entry in the file; nil if the file itself is the bundle.
     package let inner: String?
 
     package init(path: String, inner: String? = nil) {
@@ -14,7 +14,8 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
         self.inner = inner
     }
 
-    /// A path that the tool takes: `failure-artifacts/A.b-01234567.zip`, `download.zip/A.b-01234567.zip`.
+    /// The path that the command-line tool accepts: `failure-artifacts/A.b-01234567.zip`,
+    /// `download.zip/A.b-01234567.zip`.
     package var description: String { inner.map { path + "/" + $0 } ?? path }
 
     /// The bundle's file name.
@@ -23,10 +24,11 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
     /// Opens the bundle's archive.
     ///
     /// - Parameters:
-    ///   - scratchDirectory: An existing directory that holds a copy of an inner zip for as long as it is read.
-    ///   - limits: How much content is read.
-    /// - Returns: The archive; what is in it is not looked at yet.
-    /// - Throws: That it is not there or no zip, or a failure to read it.
+    ///   - scratchDirectory: An existing directory for a copy of a nested zip. The copy exists as long as it
+    ///     is read.
+    ///   - limits: The limits for content.
+    /// - Returns: The archive. Its content is not checked yet.
+    /// - Throws: An error if the file doesn't exist, is not a zip or can't be read.
     package func openArchive(
         scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) -> ZipArchive {
@@ -39,7 +41,7 @@ package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The bundle's size in bytes, packed as it is.
+    /// The size of the packed bundle, in bytes.
     package func size() throws(BundleError) -> UInt64 {
         guard let inner else {
             do {

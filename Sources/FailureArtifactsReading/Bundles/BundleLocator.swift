@@ -1,26 +1,28 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Finds the bundles that a path stands for: one bundle, a directory of them, or a zip of them.
+/// Finds the bundles at a path: one bundle, a directory of bundles, or a zip of bundles.
 package enum BundleLocator {
-    /// A zip that is a bundle, or that cannot be one.
+    /// A zip that is, or should be, a bundle.
     package struct Finding: Equatable, Sendable {
         package let location: BundleLocation
-        /// Why it is no bundle; nil where it is one.
+        /// The reason why the zip is not a bundle; nil if it is one.
         package let problem: BundleError?
     }
 
-    /// How deep directories are searched; bundles are in a folder for each shard at most.
+    /// The maximum depth of a directory search.
+    ///
+    /// Bundles are at most in one folder per shard.
     private static let depthLimit = 8
 
-    /// Everything at `path` that is a bundle or a zip that should be one, sorted by path.
+    /// Finds all bundles at `path`, and all zips that should be bundles, sorted by path.
     ///
-    /// Directories are searched with the folders in them, except hidden ones. A zip in a directory may be a
-    /// zip of bundles too; what is in a zip of bundles must be bundles.
+    /// Directories are searched recursively, except hidden ones. A zip in a directory may be a bundle or a
+    /// zip of bundles. The zips in a zip of bundles have to be bundles.
     ///
     /// - Parameter path: A bundle, a directory, a zip of bundles, or `OUTER.zip/INNER.zip`.
-    /// - Returns: At least one finding. A single file that is no bundle is an error instead.
-    /// - Throws: That there is nothing at `path`, no bundle in it, or that it is something else.
+    /// - Returns: At least one finding. A single file that is not a bundle is an error instead.
+    /// - Throws: An error if `path` doesn't exist or has no bundles.
     package static func findings(at path: String) throws(BundleError) -> [Finding] {
         switch try candidates(at: path) {
         case .bundle(let location): return [Finding(location: location, problem: nil)]
@@ -38,21 +40,21 @@ package enum BundleLocator {
         }
     }
 
-    /// What a path stands for, before any file is opened.
+    /// The possible bundles at a path, before any file is opened.
     package enum Candidates: Equatable, Sendable {
-        /// One bundle, which is named but may be something else.
+        /// One bundle, by its name. It may turn out to be something else.
         case bundle(BundleLocation)
-        /// The path is that of a file.
+        /// The path itself, which is a file.
         case file
-        /// The zips of a directory, sorted by path; at least one.
+        /// The zips in a directory, sorted by path. There is at least one.
         case files([String])
     }
 
-    /// Looks for what may be bundles.
+    /// Finds the files that may be bundles.
     ///
-    /// - Parameter path: As in ``findings(at:)``.
-    /// - Returns: What there is to be opened.
-    /// - Throws: That there is nothing at `path`, or no zip in it.
+    /// - Parameter path: A path as in ``findings(at:)``.
+    /// - Returns: The files to open.
+    /// - Throws: An error if `path` doesn't exist or has no zips.
     package static func candidates(at path: String) throws(BundleError) -> Candidates {
         guard let status = try status(of: path) else { return .bundle(try resolve(path)) }
         guard status.kind == .directory else { return .file }
@@ -67,12 +69,12 @@ package enum BundleLocator {
         try BundleSource(path: path).locations.map { Finding(location: $0, problem: nil) }
     }
 
-    /// The one bundle that `path` stands for.
+    /// Finds the one bundle at `path`.
     ///
-    /// - Parameter path: A bundle, or a directory or zip with exactly one, or `OUTER.zip/INNER.zip`. In
-    ///   place of the last name a part of it does, where no other bundle has that part.
-    /// - Returns: Where it is.
-    /// - Throws: That there is none, or several.
+    /// - Parameter path: A bundle, a directory or zip with exactly one, or `OUTER.zip/INNER.zip`. The last
+    ///   name may be abbreviated to a part that no other bundle's name contains.
+    /// - Returns: The bundle's location.
+    /// - Throws: An error if there are no bundles or several.
     package static func single(at path: String) throws(BundleError) -> BundleLocation {
         let findings = try findings(at: path)
         let bundles = findings.filter { $0.problem == nil }.map(\.location)
@@ -82,7 +84,7 @@ package enum BundleLocator {
         throw BundleError(path, .ambiguous(bundles.map(\.description)))
     }
 
-    /// The paths of the `.zip` files in a directory and its folders.
+    /// Collects the paths of the `.zip` files in a directory and its subdirectories.
     private static func collect(
         from directory: String, depth: Int, visited: inout Set<FileStatus.Identity>,
         into files: inout [String]
@@ -98,7 +100,7 @@ package enum BundleLocator {
         }
         for name in names where !name.hasPrefix(".") {
             let path = Path.join(directory, name)
-            // What has gone since is of no interest any more.
+            // Skip a file that was removed in the meantime.
             guard let status = try Self.status(of: path) else { continue }
             if status.kind == .directory {
                 try collect(from: path, depth: depth + 1, visited: &visited, into: &files)
@@ -108,7 +110,7 @@ package enum BundleLocator {
         }
     }
 
-    /// A path that names no file: an entry of a zip, or a part of a name.
+    /// Resolves a path that doesn't exist: an entry of a zip, or a part of a name.
     private static func resolve(_ path: String) throws(BundleError) -> BundleLocation {
         var outer = Path.directory(of: path)
         while outer != ".", outer != "/", try status(of: outer) == nil {
@@ -134,12 +136,12 @@ package enum BundleLocator {
         return try choose(name, among: candidates, path: path)
     }
 
-    /// The candidate of that name, or else the only one whose name has it as a part.
+    /// Returns the candidate with that name; otherwise, the only one whose name contains it.
     private static func choose(
         _ name: String, among candidates: [BundleLocation], path: String
     ) throws(BundleError) -> BundleLocation {
         if let exact = candidates.first(where: { $0.inner == name }) { return exact }
-        // Shorter parts are rather typing errors than parts.
+        // A shorter text is more likely a typing error than an abbreviation.
         guard name.count >= 4 else { throw BundleError(path, .notFound) }
         let named = candidates.filter { $0.name == name }
         let found = named.isEmpty ? candidates.filter { $0.name.contains(name) } : named
@@ -160,7 +162,7 @@ package enum BundleLocator {
         name.utf8.suffix(4).elementsEqual(".zip".utf8) || name.utf8.suffix(4).elementsEqual(".ZIP".utf8)
     }
 
-    /// Whether the system made it for itself: `.in-flight/x.zip`, or `__MACOSX/._x.zip`.
+    /// True for files that the system creates for itself: `.in-flight/x.zip`, or `__MACOSX/._x.zip`.
     static func isHidden(_ name: String) -> Bool {
         name.split(separator: "/").contains { $0.hasPrefix(".") || $0 == "__MACOSX" }
     }

@@ -3,12 +3,12 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// A store's history, taken out of its bundle with the copy that goes with it.
+/// A store's history, extracted from its bundle together with the matching copy.
 package struct ExtractedHistory: ~Copyable, Sendable {
-    /// The history's name in the archive.
+    /// The name of the history's entry.
     package let entry: String
     package let reader: HistoryReader
-    /// The file of the last state.
+    /// The path of the copy with the last state.
     package let copy: String
     private let directory: String
     private let bundle: String
@@ -26,27 +26,27 @@ package struct ExtractedHistory: ~Copyable, Sendable {
     /// Rebuilds a state.
     ///
     /// - Parameters:
-    ///   - state: From 0 to the number of transactions.
-    ///   - path: A file that does not exist; nil for one that is named after the state.
+    ///   - state: The state, from 0 to the number of transactions.
+    ///   - path: The path of the new file, which must not exist; nil for a name that contains the state.
     /// - Returns: The file's path.
-    /// - Throws: Why it cannot be rebuilt.
+    /// - Throws: An error if the state can't be rebuilt.
     package func rebuild(_ state: Int, to path: String? = nil) throws(BundleError) -> String {
         let path = path ?? Path.join(directory, "\(name(of: state)).sqlite")
         try wrapping { () throws(HistoryError) in try reader.rebuild(at: state, from: copy, to: path) }
         return path
     }
 
-    /// Takes a rebuilt file to the next state.
+    /// Changes a rebuilt file to the next state.
     package func advance(_ path: String, from state: Int) throws(BundleError) {
         try wrapping { () throws(HistoryError) in try reader.advance(path, from: state) }
     }
 
-    /// The state that a reference means.
+    /// Returns the state that a reference refers to.
     package func state(of commit: CommitReference) throws(BundleError) -> Int {
         try wrapping { () throws(HistoryError) in try reader.state(of: commit) }
     }
 
-    /// The stem of a file with a state: `ledger.at-2`.
+    /// Returns the stem of the file name for a state: `ledger.at-2`.
     package func name(of state: Int) -> String { "\(Path.stem(of: Path.name(of: entry))).at-\(state)" }
 
     private func wrapping<Result>(
@@ -61,13 +61,13 @@ package struct ExtractedHistory: ~Copyable, Sendable {
 }
 
 extension BundleReader {
-    /// Takes a store's history out.
+    /// Extracts a store's history.
     ///
     /// - Parameters:
-    ///   - choice: One of the store's copies; the history goes with the committed one.
-    ///   - directory: An existing directory; the files are in a new one below it.
+    ///   - choice: One of the store's copies. The history always belongs to the committed one.
+    ///   - directory: An existing directory. The files go to a new directory in it.
     /// - Returns: The history, open.
-    /// - Throws: That there is none, that it is damaged, or a failure to read or write.
+    /// - Throws: An error if there is no history, if it is damaged, or if a file can't be read or written.
     package func extractHistory(
         of choice: StoreChoice, below directory: String
     ) throws(BundleError) -> ExtractedHistory {
@@ -81,7 +81,7 @@ extension BundleReader {
                 location.description,
                 .noHistory(
                     store.name,
-                    "It has a history of what was committed, and no copy that this could be applied to.")
+                    "It has a history of committed transactions, but no committed copy to apply it to.")
             )
         }
         let folder: String
@@ -105,7 +105,9 @@ extension BundleReader {
 }
 
 extension BundleMetadata.Store {
-    /// Whether the only copy has what a transaction had not committed: the history's pages do not fit to it.
+    /// True if the only copy contains uncommitted changes.
+    ///
+    /// The history's pages don't match it then.
     fileprivate var isCopyUncommitted: Bool {
         guard committedEntry == nil else { return false }
         return switch Snapshot.Method(rawValue: capture.method) {

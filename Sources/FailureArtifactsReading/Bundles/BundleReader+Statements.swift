@@ -2,14 +2,14 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsZip
 
 extension BundleReader {
-    /// More of a log is not read, in bytes.
+    /// The maximum size of a statement log, in bytes.
     private static let statementsLimit = 64 << 20
 
-    /// The last statements of a store's connections.
+    /// Returns the last statements of a store's connections.
     ///
-    /// - Parameter store: One of the bundle's.
-    /// - Returns: The oldest first; none where the store has no log.
-    /// - Throws: That the log is missing or damaged.
+    /// - Parameter store: A store of this bundle.
+    /// - Returns: The statements, oldest first; empty if the store has no log.
+    /// - Throws: An error if the log is missing or damaged.
     package func statements(
         of store: BundleMetadata.Store
     ) throws(BundleError) -> [StatementRecord] {

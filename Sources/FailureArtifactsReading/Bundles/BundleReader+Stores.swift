@@ -1,11 +1,12 @@
 package import FailureArtifactsBundle
 
 extension BundleReader {
-    /// The copy of that name.
+    /// Returns the copy with a name.
     ///
     /// - Parameter name: A store's name, `NAME.committed`, or the name of an entry; nil for the first copy.
-    /// - Returns: The copy, which may yet be missing from the archive.
-    /// - Throws: That there is no such store, with the names there are, or no copy of it.
+    /// - Returns: The copy, whose entry may be missing from the archive.
+    /// - Throws: An error that lists the existing names if there is no such store, or an error if it has no
+    ///   copy.
     package func store(named name: String?) throws(BundleError) -> StoreChoice {
         let choices = metadata.storeChoices
         let path = location.description

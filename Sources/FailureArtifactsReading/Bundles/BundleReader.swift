@@ -11,10 +11,10 @@ package struct BundleReader: Sendable {
     /// Opens a bundle and reads its metadata.
     ///
     /// - Parameters:
-    ///   - location: Where the bundle is.
-    ///   - scratchDirectory: An existing directory, used where the bundle is inside another zip.
-    ///   - limits: How much content is read.
-    /// - Throws: That there is no such bundle, or what is wrong with it.
+    ///   - location: The bundle's location.
+    ///   - scratchDirectory: An existing directory, used if the bundle is inside another zip.
+    ///   - limits: The limits for content.
+    /// - Throws: An error if the bundle doesn't exist or is invalid.
     package init(
         _ location: BundleLocation, scratchDirectory: String, limits: ZipLimits = .standard
     ) throws(BundleError) {
@@ -23,7 +23,7 @@ package struct BundleReader: Sendable {
             archive: try location.openArchive(scratchDirectory: scratchDirectory, limits: limits))
     }
 
-    /// Reads the metadata of a bundle that is open already.
+    /// Reads the metadata of an archive that is already open.
     package init(
         _ location: BundleLocation, archive: ZipArchive
     ) throws(BundleError) {
@@ -50,9 +50,9 @@ package struct BundleReader: Sendable {
     /// Copies an entry to a new file.
     ///
     /// - Parameters:
-    ///   - name: The entry's name, as the metadata gives it.
-    ///   - path: A file that does not exist.
-    /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
+    ///   - name: The entry's name in the metadata.
+    ///   - path: The path of the new file, which must not exist.
+    /// - Throws: An error if the entry doesn't exist or is damaged, or if writing fails.
     package func extract(entryNamed name: String, toNewFile path: String) throws(BundleError) {
         let entry = try entry(named: name)
         do {
@@ -66,10 +66,10 @@ package struct BundleReader: Sendable {
     ///
     /// - Parameters:
     ///   - store: The copy in the bundle.
-    ///   - directory: An existing directory. The file is in a new one below it: copies of one store at
-    ///     several failures have the same name.
-    /// - Returns: The file's path; its name is the one it has in the bundle.
-    /// - Throws: That there is no such entry, that it is damaged, or a failure to write.
+    ///   - directory: An existing directory. The file goes to a new directory in it, because copies of one
+    ///     store at several failures have the same name.
+    /// - Returns: The file's path. Its name is the one in the bundle.
+    /// - Throws: An error if the entry doesn't exist or is damaged, or if writing fails.
     package func extract(
         _ store: StoreChoice, below directory: String
     ) throws(BundleError) -> String {

@@ -2,18 +2,20 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// A zip, open, that is a bundle or holds bundles.
+/// An open zip that is a bundle or contains bundles.
 package struct BundleSource: Sendable {
     private let archive: ZipArchive
-    /// The bundle that it is, or those in it by their names; never empty.
+    /// The location of the bundle, or those of the contained bundles, sorted by name.
+    ///
+    /// It is never empty.
     package let locations: [BundleLocation]
 
     /// Opens a zip.
     ///
     /// - Parameters:
-    ///   - path: The file.
-    ///   - limits: How much content is read.
-    /// - Throws: That it cannot be opened, is no zip, or has no bundle in it.
+    ///   - path: The path of the zip.
+    ///   - limits: The limits for content.
+    /// - Throws: An error if the file can't be opened, is not a zip or has no bundle.
     package init(path: String, limits: ZipLimits = .standard) throws(BundleError) {
         let location = BundleLocation(path: path)
         archive = try location.openArchive(scratchDirectory: "", limits: limits)
@@ -28,13 +30,13 @@ package struct BundleSource: Sendable {
         locations = inner.map(\.name).sorted().map { BundleLocation(path: path, inner: $0) }
     }
 
-    /// The archive of one of its bundles, as ``BundleLocation/openArchive(scratchDirectory:)`` opens it.
+    /// Opens one of the bundles; see ``BundleLocation/openArchive(scratchDirectory:limits:)``.
     ///
     /// - Parameters:
     ///   - location: One of ``locations``.
-    ///   - scratchDirectory: An existing directory for a copy of an inner zip.
-    /// - Returns: The archive; what is in it is not looked at yet.
-    /// - Throws: A failure to read it.
+    ///   - scratchDirectory: An existing directory for a copy of a nested zip.
+    /// - Returns: The archive. Its content is not checked yet.
+    /// - Throws: An error if reading fails.
     package func open(
         _ location: BundleLocation, scratchDirectory: String
     ) throws(BundleError) -> ZipArchive {
@@ -47,22 +49,22 @@ package struct BundleSource: Sendable {
         }
     }
 
-    /// The size in bytes of one of its bundles, packed as it is.
+    /// Returns the size of one of the packed bundles, in bytes.
     package func size(of location: BundleLocation) throws(BundleError) -> UInt64 {
         if let inner = location.inner, let entry = archive.entry(named: inner) { return entry.size }
         return try location.size()
     }
 
-    /// Copies one of its bundles, byte for byte, to a new file.
+    /// Copies one of the bundles, byte for byte, to a new file.
     ///
     /// - Parameters:
     ///   - location: One of ``locations``.
-    ///   - path: A file that does not exist; nothing is left of it where this fails.
-    /// - Throws: A failure to read or write.
+    ///   - path: The path of the new file, which must not exist. The file is removed if copying fails.
+    /// - Throws: An error if reading or writing fails.
     package func copy(_ location: BundleLocation, toNewFile path: String) throws(BundleError) {
         guard let inner = location.inner else {
             do throws(SystemError) {
-                // Not by a descriptor that another thread has: that may close it at any time.
+                // Don't borrow another thread's descriptor, because that thread may close it at any time.
                 try FileSystem.copy(File(reading: location.path), toNewFile: path)
             } catch {
                 try? FileSystem.remove(path)

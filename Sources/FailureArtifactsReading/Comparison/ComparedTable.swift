@@ -1,32 +1,33 @@
 internal import FailureArtifactsSQLite
 
-/// A table of one store, of the other, or of both.
+/// A table that is in one or both stores.
 package struct ComparedTable: Sendable {
-    /// What its rows are recognised by in both stores.
+    /// The key that identifies a row in both stores.
     package enum Key: Equatable, Sendable {
-        /// The rowid, where there is no primary key, or one that holds NULL.
+        /// The rowid, if the table has no primary key or one with NULL values.
         case rowid
         /// The columns of the primary key.
         case columns([String])
     }
 
-    /// Where the table is.
+    /// The stores that have the table.
     package enum Presence: Equatable, Sendable {
         case both, onlyInA, onlyInB
-        /// It is in both, but the rows of one cannot be found in the other: the key is another one. All rows
-        /// of A count as deleted, and all rows of B as inserted.
+        /// Both stores have the table, but with different keys, so that rows can't be matched.
+        ///
+        /// All rows of A count as deleted, and all rows of B as inserted.
         case replaced
     }
 
     package let name: String
     package let presence: Presence
     package let key: Key
-    /// Whether a virtual table keeps its content here.
+    /// True if the table holds the content of a virtual table.
     package let isShadow: Bool
-    /// Why the rows are not compared, as a clause; nil where they are.
+    /// The reason why the rows are not compared, as a clause; nil if they are compared.
     package let problem: String?
 
-    /// The columns of A, of B, and those of both; all that can be read.
+    /// The readable columns of A, of B, and of both.
     package let columnsOfA: [String]
     package let columnsOfB: [String]
     package let commonColumns: [String]
@@ -35,25 +36,25 @@ package struct ComparedTable: Sendable {
     let b: TableShape?
     let match: RowMatch
 
-    /// The names of the columns that a row's key has; none where it is the rowid.
+    /// The names of the key's columns; empty if the key is the rowid.
     package var keyColumns: [String] {
         if case .columns(let names) = key { return names }
         return []
     }
 }
 
-/// How a row is found in the other store.
+/// The method of finding a row in the other store.
 enum RowMatch: Equatable, Sendable {
-    /// By rowid; the names of it in A and in B, of which one may be missing with its table.
+    /// By rowid, with its names in A and B. A name is nil if that store doesn't have the table.
     case rowid(a: String?, b: String?)
-    /// By a primary key that is no rowid.
+    /// By a primary key other than the rowid.
     case key([TableShape.KeyColumn])
-    /// Not at all.
+    /// Rows can't be matched.
     case none
 }
 
 extension TableShape {
-    /// How its rows are told apart where nothing else is known; nil where they cannot be.
+    /// Returns the method of identifying this table's rows on its own; nil if there is no method.
     func match(rowidIsKey: Bool) -> RowMatch? {
         if let integerKey { return .rowid(a: integerKey, b: integerKey) }
         if !primaryKey.isEmpty, !rowidIsKey { return .key(primaryKey) }

@@ -1,6 +1,6 @@
 internal import FailureArtifactsSQLite
 
-/// One row that is not the same in both stores.
+/// A row that differs between the stores.
 package struct RowChange: Sendable {
     package enum Kind: Equatable, Sendable {
         case inserted, updated, deleted
@@ -9,9 +9,9 @@ package struct RowChange: Sendable {
     /// A column's value before and after.
     package struct Cell: Equatable, Sendable {
         package let column: String
-        /// Nil in an inserted row.
+        /// The value in A; nil in an inserted row.
         package let old: StoredValue?
-        /// Nil in a deleted row.
+        /// The value in B; nil in a deleted row.
         package let new: StoredValue?
 
         package init(column: String, old: StoredValue?, new: StoredValue?) {
@@ -22,9 +22,11 @@ package struct RowChange: Sendable {
     }
 
     package let kind: Kind
-    /// The values of the table's ``ComparedTable/keyColumns``, or the rowid; those of A in an updated row.
+    /// The values of the table's ``ComparedTable/keyColumns``, or the rowid.
+    ///
+    /// For an updated row, they come from A.
     package let key: [StoredValue]
-    /// All columns of an inserted or deleted row, the changed columns of an updated one.
+    /// All columns of an inserted or deleted row; the changed columns of an updated row.
     package let cells: [Cell]
 
     package init(kind: Kind, key: [StoredValue], cells: [Cell]) {
@@ -34,7 +36,7 @@ package struct RowChange: Sendable {
     }
 }
 
-/// How many rows are not the same.
+/// The numbers of rows that differ.
 package struct RowCounts: Equatable, Sendable {
     package var inserted: Int64 = 0
     package var updated: Int64 = 0

@@ -1,9 +1,9 @@
 internal import FailureArtifactsSQLite
 
-/// The SQL that finds the rows of one table which differ.
+/// The SQL that finds the differing rows of one table.
 ///
-/// `a` and `b` are the table in both stores. Each query reads one side once, in the order in which its rows
-/// are stored, and looks each row up in the other by its key; so nothing is sorted, and nothing kept.
+/// `a` and `b` are the table in both stores. Each query reads one side once, in storage order, and looks up
+/// each row in the other by its key. So nothing has to be sorted or kept in memory.
 struct RowQueries: Sendable {
     private let table: ComparedTable
     private let pairsPerCall: Int
@@ -15,10 +15,10 @@ struct RowQueries: Sendable {
 
     // MARK: - Queries
 
-    /// The rows of A that are changed or missing in B.
+    /// The query for rows of A that are changed or missing in B.
     ///
-    /// Columns: whether the row is missing; the rowid, if that is the key; the columns of A; and for each
-    /// common column whether it differs, and its value in B.
+    /// The first column is true if the row is missing. The rowid, if it is the key, and the columns of A
+    /// follow. For each common column there is a Boolean, true if it differs, and the value in B.
     var changedRows: String {
         var columns = [isMissing("b")] + rowidColumn("a") + values(table.columnsOfA, of: "a")
         for column in table.commonColumns {
@@ -27,22 +27,25 @@ struct RowQueries: Sendable {
         return select(columns, .a, where: changedCondition, twinHas: table.commonColumns)
     }
 
-    /// How many rows of A are changed or missing in B, and how many of them are missing.
+    /// The query for the number of A's rows that are changed or missing in B, and the number of the missing
+    /// ones.
     var changedCounts: String {
         select(
             ["count(*)", "count(CASE WHEN \(isMissing("b")) THEN 1 END)"], .a, where: changedCondition,
             twinHas: table.commonColumns)
     }
 
-    /// The rows of B that A does not have; columns: the rowid, if that is the key; the columns of B.
+    /// The query for rows of B that A doesn't have.
+    ///
+    /// Its columns are the rowid, if it is the key, and B's columns.
     var insertedRows: String {
         select(
             rowidColumn("b") + values(table.columnsOfB, of: "b"), .b, where: isMissing("a"),
             twinHas: table.keyColumns)
     }
 
-    /// The same rows, where all of them have rowids above those of A, and how many have; nil where rows are
-    /// not found by rowid.
+    /// Queries for the number of B's rows whose rowids are above all of A's, and for these rows; nil without
+    /// rowids.
     var appendedRows: (count: String, rows: String)? {
         guard case .rowid(let a, let b) = table.match else { return nil }
         let condition =
@@ -51,14 +54,16 @@ struct RowQueries: Sendable {
         return (count(of: .b) + condition, allRows(of: .b) + condition)
     }
 
-    /// The rows of B that A does not have, or has with other values.
+    /// The query for rows of B that are missing in A or have different values there.
     var changedRowsOfB: String {
         select(
             rowidColumn("b") + values(table.columnsOfB, of: "b"), .b,
             where: "\(isMissing("a")) OR \(differ(table.commonColumns))", twinHas: table.commonColumns)
     }
 
-    /// All rows of one side; columns: the rowid, if that is the key; the columns of the side.
+    /// The query for all rows of one side.
+    ///
+    /// Its columns are the rowid, if it is the key, and the side's columns.
     func allRows(of side: Side) -> String {
         let rowid = side == .a ? table.a?.rowidName : table.b?.rowidName
         let names = (side == .a ? table.columnsOfA : table.columnsOfB).map(quotedIdentifier)
@@ -66,9 +71,9 @@ struct RowQueries: Sendable {
         return "SELECT \(columns.joined(separator: ", ")) FROM \(side.name(table)) NOT INDEXED"
     }
 
-    /// How many rows one side has.
+    /// The query for the number of rows of one side.
     ///
-    /// The rows themselves are counted: a damaged index has another number.
+    /// It counts the rows themselves, because a damaged index may have a different number.
     func count(of side: Side) -> String { "SELECT count(*) FROM \(side.name(table)) NOT INDEXED" }
 
     // MARK: - Parts
@@ -87,11 +92,11 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Reads `side` and looks each row up in the other.
+    /// Builds a query that reads `side` and looks up each row in the other.
     ///
-    /// Stores with a common past mostly have a row at the same rowid, and in a table with another key rowids
-    /// are found much faster. Where that row has the same `columns`, its key, which is among them, need not
-    /// be looked up.
+    /// Stores with a common past mostly have a row at the same rowid. In a table with another key, looking up
+    /// rowids is much faster. If the row at the same rowid has equal `columns`, which include the key, no
+    /// lookup by key is needed.
     private func select(
         _ result: [String], _ side: Side, where condition: String, twinHas columns: [String]
     ) -> String {
@@ -114,7 +119,9 @@ struct RowQueries: Sendable {
 
     private var changedCondition: String { "\(isMissing("b")) OR \(differ(table.commonColumns))" }
 
-    /// Statistics in the file, which the planner believes, must not make it read the whole table per row.
+    /// Returns the hint that makes the planner look up rows.
+    ///
+    /// Statistics in the file could mislead it to scan the table for each row.
     private func lookUpHint(_ side: Side) -> String {
         switch table.match {
         case .rowid: return "NOT INDEXED"
@@ -137,7 +144,9 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Whether the outer join found no row: what is looked up by is never NULL.
+    /// Returns SQL that is true if the outer join found no row.
+    ///
+    /// The columns used for the lookup are never NULL.
     private func isMissing(_ alias: String) -> String {
         switch table.match {
         case .rowid(let a, let b): return "\(alias).\(Self.quoted(alias == "a" ? a : b)) IS NULL"
@@ -146,7 +155,7 @@ struct RowQueries: Sendable {
         }
     }
 
-    /// Whether one of the columns differs.
+    /// Returns SQL that is true if one of the columns differs.
     private func differ(
         _ columns: [String], _ first: String = "a", _ second: String = "b"
     ) -> String {

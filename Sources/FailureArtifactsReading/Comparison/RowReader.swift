@@ -1,15 +1,15 @@
 internal import FailureArtifactsSQLite
 
-/// Makes rows of what the queries of ``RowQueries`` give.
+/// Creates row changes from the results of ``RowQueries``.
 struct RowReader: Sendable {
     private let table: ComparedTable
     private let valueLimit: Int
-    /// Whether the rowid precedes the columns.
+    /// True if the rowid precedes the columns.
     private let hasRowid: Bool
-    /// Where the columns of the key are among those of A and of B.
+    /// The positions of the key's columns among the columns of A and of B.
     private let keyInA: [Int]
     private let keyInB: [Int]
-    /// Where the common columns are among those of A.
+    /// The positions of the common columns among the columns of A.
     private let commonInA: [Int]
 
     init(_ table: ComparedTable, valueLimit: Int) {
@@ -28,7 +28,7 @@ struct RowReader: Sendable {
         commonInA = table.commonColumns.compactMap { placesInA[$0] }
     }
 
-    /// A row that only one store has.
+    /// Returns a row that only one store has.
     func wholeRow(
         _ kind: RowChange.Kind, _ statement: borrowing Statement, skipping skipped: Int = 0
     ) -> RowChange {
@@ -47,7 +47,7 @@ struct RowReader: Sendable {
             cells: cells)
     }
 
-    /// A row of ``RowQueries/changedRows`` that both stores have.
+    /// Returns a row of ``RowQueries/changedRows`` that both stores have.
     func updatedRow(_ statement: borrowing Statement) -> RowChange {
         let first = 1 + (hasRowid ? 1 : 0)
         let pairs = first + table.columnsOfA.count

@@ -1,21 +1,23 @@
 internal import FailureArtifactsSQLite
 
-/// `INSERT`, `UPDATE` and `DELETE` for the rows of one table.
+/// The `INSERT`, `UPDATE` and `DELETE` statements for the rows of one table.
 struct RowStatements: ~Copyable {
     /// The table's name in SQL.
     let table: String
-    /// Whether changed rows are deleted and inserted again: two rows may have to swap values that no two
-    /// rows may share.
+    /// True if changed rows are deleted and inserted again.
+    ///
+    /// This is necessary with further unique columns, because two rows may swap values that no two rows may
+    /// share.
     let isRewritten: Bool
 
     private let literals: SQLLiterals
-    /// All of an `INSERT` up to its values.
+    /// The start of an `INSERT`, up to its values.
     private let insertion: String
-    /// Where the written values are among the columns of ``RowQueries/allRows(of:)``.
+    /// The positions of the written values among the columns of ``RowQueries/allRows(of:)``.
     private let writtenPlaces: [Int]
-    /// By folded name.
+    /// The folded names of generated columns.
     private let generated: Set<String>
-    /// The key's columns as SQL, and what follows the value of a text in a comparison.
+    /// The key's columns in SQL, and the collation to append to a text value in a comparison.
     private let keyColumns: [(name: String, collation: String)]
 
     init(_ table: ComparedTable, _ comparison: borrowing StoreComparison) throws(SQLiteError) {
@@ -60,7 +62,7 @@ struct RowStatements: ~Copyable {
         (table.a?.hasFurtherUniqueness ?? false) || (table.b?.hasFurtherUniqueness ?? false)
     }
 
-    /// Inserts the current row of a query that gives the columns of B.
+    /// Returns the statement that inserts the current row of a query with the columns of B.
     borrowing func insert(_ row: borrowing Statement) throws(SQLiteError) -> String {
         var values: [String] = []
         for place in writtenPlaces {
@@ -73,7 +75,7 @@ struct RowStatements: ~Copyable {
         "DELETE FROM \(table) WHERE \(try condition(row.key));\n"
     }
 
-    /// - Returns: Nil where only generated columns differ.
+    /// Returns the statement that updates a row; nil if only generated columns differ.
     borrowing func update(_ row: RowChange) throws(SQLiteError) -> String? {
         var assignments: [String] = []
         for cell in row.cells where !generated.contains(folded(cell.column)) {

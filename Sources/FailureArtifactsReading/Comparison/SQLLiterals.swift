@@ -1,20 +1,24 @@
 internal import FailureArtifactsSQLite
 
-/// Writes values as SQL that gives exactly these values again.
+/// Formats values as SQL literals that reproduce them exactly.
 struct SQLLiterals: ~Copyable {
     private let reading: Statement
     private let encoding: String
 
+    /// Creates a formatter.
+    ///
     /// - Parameters:
-    ///   - connection: Tells how SQLite reads a number; must outlive this.
-    ///   - encoding: That of the database that the SQL is for, as `PRAGMA encoding` says it.
-    /// - Throws: The failure of SQLite to compile a statement.
+    ///   - connection: A connection that shows how SQLite parses a number. It must outlive this value.
+    ///   - encoding: The encoding of the target database, as `PRAGMA encoding` returns it.
+    /// - Throws: An error if SQLite can't compile a statement.
     init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
         reading = try connection.prepare("SELECT CAST(? AS REAL)")
         self.encoding = encoding
     }
 
-    /// An expression without line ends other than those inside of a text, and without control characters.
+    /// Returns an expression without control characters.
+    ///
+    /// Line ends occur only inside a text.
     borrowing func literal(_ value: StoredValue) throws(SQLiteError) -> String {
         switch value.content {
         case .null: return "NULL"
@@ -29,16 +33,16 @@ struct SQLLiterals: ~Copyable {
         guard number.isFinite else { return number < 0 ? "-9e999" : "9e999" }
         let shortest = number.description
         if number == number.rounded(), number.magnitude < 9_007_199_254_740_992 { return shortest }
-        // Some versions of SQLite are off by one in the last bit, and so is what they read.
+        // Some versions of SQLite parse a number with a wrong last bit.
         reading.reset()
         try reading.bind([.text(shortest)])
         if try reading.step(), reading.value(at: 0) == .real(number) { return shortest }
         return Self.product(number)
     }
 
-    /// A product of numbers that are read exactly whatever the reader does: a whole number and powers of two.
+    /// Returns a product of numbers that every parser reads exactly: an integer and powers of two.
     static func product(_ number: Double) -> String {
-        // |number| = significand · 2^exponent, where the significand is a whole number.
+        // The number is ±significand · 2^exponent, and the significand is an integer.
         var significand = number.magnitude.significand
         var exponent = Int(number.magnitude.exponent)
         while significand != significand.rounded() {
@@ -61,7 +65,7 @@ struct SQLLiterals: ~Copyable {
             isValid && !bytes.contains(0x0D) && !DefinitionText.hasControlCharacters(text)
         if isPlain {
             guard bytes.contains(UInt8(ascii: "'")) else { return "'\(text)'" }
-            // By bytes: to a String, a quote with a combining mark is another character.
+            // Compare bytes, because in a String a quote with a combining mark is a different character.
             var doubled: [UInt8] = []
             for byte in bytes {
                 if byte == UInt8(ascii: "'") { doubled.append(byte) }
@@ -73,7 +77,7 @@ struct SQLLiterals: ~Copyable {
         return "CAST(X'\(hexadecimalText(encoded(text, bytes)))' AS TEXT)"
     }
 
-    /// The text as the database stores it.
+    /// Returns the text in the database's encoding.
     private borrowing func encoded(_ text: String, _ bytes: [UInt8]) -> [UInt8] {
         switch encoding {
         case "UTF-16le": text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
@@ -83,7 +87,7 @@ struct SQLLiterals: ~Copyable {
     }
 }
 
-/// Two digits a byte, in upper case.
+/// Returns two uppercase digits per byte.
 private func hexadecimalText(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []

@@ -6,40 +6,40 @@ package struct SchemaChange: Equatable, Sendable {
         case added, removed, changed
     }
 
-    /// What it is that differs.
+    /// The kind of schema element that differs.
     package enum Subject: String, Equatable, Sendable {
         case table, index, view, trigger
         case userVersion = "user_version"
         case applicationID = "application_id"
     }
 
-    /// A column that only one of two tables has, or that is declared otherwise.
+    /// A column that only one of the tables has, or whose declarations differ.
     package struct Column: Equatable, Sendable {
         package let kind: Kind
         package let name: String
-        /// Such as `TEXT NOT NULL DEFAULT 'x'`; nil where there is no such column.
+        /// The declaration in A, such as `TEXT NOT NULL DEFAULT 'x'`; nil if A doesn't have the column.
         package let old: String?
         package let new: String?
     }
 
     package let kind: Kind
     package let subject: Subject
-    /// Empty for the numbers in the header.
+    /// The element's name; empty for a number in the file header.
     package let name: String
     /// The table of an index or a trigger.
     package let table: String?
-    /// The statement that made it, or the number; nil where there is none.
+    /// The `CREATE` statement or the number in A; nil if A doesn't have the element.
     package let old: String?
     package let new: String?
-    /// Of a changed table.
+    /// The changed columns of a changed table.
     package let columns: [Column]
 }
 
 extension StoreComparison {
-    /// What differs in the schemas: tables, indexes, views and triggers by name, and the numbers in the
-    /// header that are an application's own.
+    /// Returns the differences between the schemas: tables, indexes, views and triggers by name, and the
+    /// application's numbers in the file header.
     ///
-    /// The shadow tables of a virtual table are part of it, and what SQLite makes for itself is left out.
+    /// It leaves out the shadow tables of virtual tables and the objects that SQLite creates for itself.
     package borrowing func schemaChanges() -> [SchemaChange] {
         let parts: [SchemaChange.Subject] = [.table, .index, .view, .trigger]
         return parts.flatMap { changes(of: $0) }
@@ -108,7 +108,7 @@ extension StoreComparison {
 }
 
 extension DatabaseSchema {
-    /// The objects of a type that are somebody's own, by folded name.
+    /// Returns the application's objects of a type, by folded name.
     fileprivate func described(_ subject: SchemaChange.Subject) -> [String: Object] {
         var result: [String: Object] = [:]
         for object in objects where object.type == subject.rawValue {
@@ -122,7 +122,7 @@ extension DatabaseSchema {
 }
 
 extension TableShape.Column {
-    /// What follows the column's name in a definition, as far as it is known.
+    /// The part of the column's definition after its name, as far as it is known.
     fileprivate var declaration: String {
         var parts = type.isEmpty ? [] : [type]
         if keyPosition > 0 { parts.append("PRIMARY KEY") }

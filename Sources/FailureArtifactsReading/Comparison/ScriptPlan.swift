@@ -1,26 +1,29 @@
 internal import FailureArtifactsSQLite
 
-/// Which parts of the schema a script that turns A into B drops and creates.
+/// The plan of a script that turns A into B: the schema objects to drop and to create.
 struct ScriptPlan: Sendable {
     let a: DatabaseSchema
     let b: DatabaseSchema
-    /// What is dropped, in this order.
+    /// The objects to drop, in this order.
     let dropped: [DatabaseSchema.Object]
-    /// The tables that are created before the rows are written.
+    /// The tables to create before the rows are written.
     let createdTables: [DatabaseSchema.Object]
-    /// What is created after the rows were written; triggers that only rest meanwhile are not in here.
+    /// The objects to create after the rows are written.
+    ///
+    /// Suspended triggers are not included.
     let createdLater: [DatabaseSchema.Object]
-    /// The tables that have no rows of A when rows are written, by folded name.
+    /// The tables without rows of A when rows are written, by folded name.
     private(set) var newTables: Set<String> = []
-    /// Those of them that are filled by the module of a new virtual table.
+    /// The new tables that the module of a new virtual table fills.
     private(set) var filledTables: Set<String> = []
-    /// What the script leaves out, as clauses.
+    /// Descriptions of the omitted parts, as clauses.
     private(set) var omissions: [String] = []
-    /// The tables that are left out, by folded name.
+    /// The omitted tables, by folded name.
     private(set) var omittedTables: Set<String> = []
 
-    /// The modules whose tables a script may create: those that SQLite itself brings, and that only read and
-    /// write the database they are in.
+    /// The modules of the virtual tables that a script may create.
+    ///
+    /// They are part of SQLite, and read and write only the database that they are in.
     private static let modules: Set<String> = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly"]
 
     init(_ a: DatabaseSchema, _ b: DatabaseSchema) {
@@ -71,14 +74,14 @@ struct ScriptPlan: Sendable {
         }
     }
 
-    /// Whether it was created by a statement of its own.
+    /// True if a separate statement created the object.
     private static func isOwn(_ object: DatabaseSchema.Object, _ side: DatabaseSchema) -> Bool {
         let name = folded(object.name)
         return !name.hasPrefix("sqlite_")
             && !(object.type == "table" && side.tables[name]?.isShadow == true)
     }
 
-    /// Why a definition cannot be written, if so.
+    /// Returns the reason why a definition can't be written; nil if it can.
     private static func problem(_ object: DatabaseSchema.Object) -> String? {
         guard DefinitionText.statement(object.sql) != nil else {
             return "its definition is not one plain statement"
@@ -88,7 +91,7 @@ struct ScriptPlan: Sendable {
         return modules.contains(module) ? nil : "the module '\(module)' is not one of SQLite's own"
     }
 
-    /// The virtual table whose content a shadow table keeps.
+    /// Returns the virtual table whose content a shadow table holds.
     private static func owner(of shadow: String, in side: DatabaseSchema) -> String? {
         side.tables.filter { $1.kind == .virtual && shadow.hasPrefix($0 + "_") }
             .max { $0.key.utf8.count < $1.key.utf8.count }?.key

@@ -1,17 +1,17 @@
 internal import FailureArtifactsSQLite
 
-/// Writes the statements for the rows of one table after the other.
+/// Writes the statements for rows, one table after the other.
 struct ScriptRows {
     private let plan: ScriptPlan
-    /// The triggers that were dropped because a table of theirs is written to, and are in B as they were.
-    private(set) var restingTriggers: [DatabaseSchema.Object] = []
+    /// The unchanged triggers that were dropped because their tables are written to.
+    private(set) var suspendedTriggers: [DatabaseSchema.Object] = []
     private var hasInserted = false
 
     init(plan: ScriptPlan) {
         self.plan = plan
     }
 
-    /// Writes what turns the rows of A into those of B.
+    /// Writes the statements that turn the rows of A into those of B.
     mutating func write(
         _ table: ComparedTable, _ comparison: borrowing StoreComparison,
         _ write: (String) throws -> Void
@@ -28,11 +28,11 @@ struct ScriptRows {
             }
             return
         }
-        // A table of the same definition: it has the same columns and the same key.
+        // Both tables have the same definition here, so columns and keys match.
         guard table.presence == .both else { return }
         var isFirst = true
         func begin() throws {
-            if isFirst { try restTriggers(of: name, write) }
+            if isFirst { try suspendTriggers(of: name, write) }
             isFirst = false
         }
         var deleted: Int64 = 0
@@ -65,7 +65,7 @@ struct ScriptRows {
         }
     }
 
-    /// Writes what `AUTOINCREMENT` has handed out, which the rows before have changed.
+    /// Restores the counters of `AUTOINCREMENT`, which the preceding statements have changed.
     func writeSequence(
         _ comparison: borrowing StoreComparison, _ write: (String) throws -> Void
     ) throws {
@@ -76,7 +76,7 @@ struct ScriptRows {
             let table = try comparison.tables().first { folded($0.name) == name }
             guard let table, try comparison.countRowChanges(in: table).total > 0 else { return }
         }
-        // A table that has AUTOINCREMENT brings it along.
+        // Creating a table with AUTOINCREMENT creates the counters' table.
         let exists =
             plan.a.tables[name] != nil
             || plan.createdTables.contains { folded($0.sql).contains("autoincrement") }
@@ -96,16 +96,16 @@ struct ScriptRows {
         }
     }
 
-    /// Drops the triggers of a table that would run with every row.
-    private mutating func restTriggers(of table: String, _ write: (String) throws -> Void) throws {
+    /// Drops a table's triggers, which would run for every row.
+    private mutating func suspendTriggers(of table: String, _ write: (String) throws -> Void) throws {
         for trigger in plan.a.objects
         where trigger.type == "trigger" && folded(trigger.table) == table {
-            // What B has otherwise or not at all has been dropped already.
+            // Skip triggers that are changed or missing in B, because they are already dropped.
             guard plan.b.object("trigger", named: trigger.name)?.sql == trigger.sql,
                 DefinitionText.statement(trigger.sql) != nil
             else { continue }
             try write("DROP TRIGGER \(quotedIdentifier(trigger.name));\n")
-            restingTriggers.append(trigger)
+            suspendedTriggers.append(trigger)
         }
     }
 }

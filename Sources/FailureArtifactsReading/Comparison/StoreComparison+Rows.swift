@@ -1,18 +1,18 @@
 package import FailureArtifactsSQLite
 
 extension StoreComparison {
-    /// Visits the rows of a table that are not the same in both stores, and counts them.
+    /// Visits the rows of a table that differ between the stores, and counts them.
     ///
-    /// Changed and deleted rows come first, in the order in which A stores them, and then the inserted ones
-    /// in B's order.
+    /// Changed and deleted rows come first, in A's storage order. Inserted rows follow in B's order.
     ///
     /// - Parameters:
-    ///   - table: One of ``tables()``; one that has a problem has no changes.
-    ///   - limit: How many rows are visited at most; the others are only counted. Nil for all.
-    ///   - valueLimit: How many bytes of a text or a blob are copied at most.
-    ///   - body: Takes a row.
-    /// - Returns: How many rows there are, visited or not.
-    /// - Throws: Why the rows cannot be read, a passed deadline included, or what `body` throws.
+    ///   - table: One of ``tables()``. A table with a problem has no changes.
+    ///   - limit: The maximum number of rows to visit; nil for all. The other rows are only counted.
+    ///   - valueLimit: The maximum number of bytes to copy of a text or a blob.
+    ///   - body: A closure that receives a row.
+    /// - Returns: The numbers of all differing rows, visited or not.
+    /// - Throws: An error if the rows can't be read or the deadline has passed, or the error that `body`
+    ///   throws.
     @discardableResult
     package borrowing func forEachRowChange(
         in table: ComparedTable, limit: Int64? = nil, valueLimit: Int = .max,
@@ -61,23 +61,23 @@ extension StoreComparison {
     /// Visits rows that only B has.
     ///
     /// - Parameters:
-    ///   - queries: Those of the table.
-    ///   - count: How many are visited.
-    ///   - total: How many there are.
-    ///   - body: Takes a row of the columns of B.
-    /// - Throws: Why the rows cannot be read, or what `body` throws.
+    ///   - queries: The queries for the table.
+    ///   - count: The number of rows to visit.
+    ///   - total: The total number of such rows.
+    ///   - body: A closure that receives a row with the columns of B.
+    /// - Throws: An error if the rows can't be read, or the error that `body` throws.
     borrowing func forEachInsertedRow(
         _ queries: RowQueries, count: Int64, of total: Int64,
         _ body: (borrowing Statement) throws -> Void
     ) throws {
         guard count > 0 else { return }
-        // Mostly new rows follow the old ones, and then none of these needs to be looked at.
+        // New rows usually follow the old ones. Then the old ones need not be read.
         var sql = queries.insertedRows
         if let appended = queries.appendedRows, try connection.integer(of: appended.count) == total {
             sql = appended.rows
         }
         let inserted = try connection.prepare(sql)
-        // The last one ends the search: what follows it in B is known to be in A.
+        // Stop after the last one, because all further rows of B are in A.
         var left = count
         while left > 0, try inserted.step() {
             left -= 1
@@ -85,7 +85,7 @@ extension StoreComparison {
         }
     }
 
-    /// Counts the rows of a table that are not the same in both stores, all inside SQLite.
+    /// Counts the rows of a table that differ between the stores, within SQLite.
     package borrowing func countRowChanges(in table: ComparedTable) throws(SQLiteError) -> RowCounts {
         guard table.problem == nil else { return RowCounts() }
         let queries = RowQueries(table, pairsPerCall: pairsPerCall)
@@ -103,7 +103,9 @@ extension StoreComparison {
         return counts
     }
 
-    /// How many rows only B has: no key is twice in a table, so this is known without looking for them.
+    /// Returns the number of rows that only B has.
+    ///
+    /// It needs no search, because keys are unique in a table.
     borrowing func insertedCount(
         _ queries: RowQueries, deleted: Int64
     ) throws(SQLiteError) -> Int64 {
@@ -111,7 +113,7 @@ extension StoreComparison {
         return max(0, try connection.integer(of: queries.count(of: .b)) - kept)
     }
 
-    /// Visits the first rows of one side; all are counted.
+    /// Visits the first rows of one side, and returns the number of all its rows.
     private borrowing func forEachRow(
         of side: RowQueries.Side, _ queries: RowQueries, upTo limit: Int64,
         _ body: (borrowing Statement) throws -> Void

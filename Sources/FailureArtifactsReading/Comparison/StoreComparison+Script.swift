@@ -1,25 +1,26 @@
 internal import FailureArtifactsSQLite
 
-/// What a script that turns A into B is like.
+/// The result of writing a script that turns A into B.
 package struct ScriptSummary: Equatable, Sendable {
-    /// Whether it changes nothing.
+    /// True if the script changes nothing.
     package let isEmpty: Bool
-    /// What is left out, as clauses.
+    /// Descriptions of the omitted parts, as clauses.
     package let omissions: [String]
 }
 
 extension StoreComparison {
-    /// Writes SQL that turns A into B, for SQLite's own shell.
+    /// Writes SQL for the `sqlite3` shell that turns A into B.
     ///
-    /// The script is one transaction. A table whose definition differs is created anew with all rows of B;
-    /// of others only the rows that differ are touched, with no trigger of the table in place.
+    /// The script is one transaction. A table with a different definition is created anew, with all rows of
+    /// B. Other tables change only in the rows that differ, with their triggers dropped in the meantime.
     ///
-    /// The definitions come from B. What a script should not run unseen is left out: text that is not exactly
-    /// one statement, and virtual tables of modules that are not SQLite's own. So is what cannot be compared.
+    /// The definitions come from B. The script omits what is unsafe to run unseen: text that is not exactly
+    /// one statement, and virtual tables of modules that are not part of SQLite. It also omits everything
+    /// that can't be compared.
     ///
-    /// - Parameter write: Takes a piece of the script, at most a few rows long.
-    /// - Returns: Whether there was anything to write, and what is left out.
-    /// - Throws: Why the rows cannot be read, or what `write` throws.
+    /// - Parameter write: A closure that receives the script in pieces of at most a few rows.
+    /// - Returns: A summary of the script.
+    /// - Throws: An error if the rows can't be read, or the error that `write` throws.
     package borrowing func writeScript(_ write: (String) throws -> Void) throws -> ScriptSummary {
         var isEmpty = true
         let omissions = try writeStatements(
@@ -38,7 +39,7 @@ extension StoreComparison {
         var omissions = plan.omissions
         try frame(
             """
-            -- Foreign keys are not looked after: no row may go because another one goes for a while.
+            -- Foreign keys are not enforced, because rows may be missing for a while.
             PRAGMA foreign_keys = OFF;
             BEGIN;
 
@@ -70,7 +71,7 @@ extension StoreComparison {
         }
         try rows.writeSequence(self, write)
         for object in plan.createdLater { try Self.writeDefinition(object, write) }
-        for object in rows.restingTriggers { try Self.writeDefinition(object, write) }
+        for object in rows.suspendedTriggers { try Self.writeDefinition(object, write) }
         if a.userVersion != b.userVersion { try write("PRAGMA user_version = \(b.userVersion);\n") }
         if a.applicationID != b.applicationID {
             try write("PRAGMA application_id = \(b.applicationID);\n")

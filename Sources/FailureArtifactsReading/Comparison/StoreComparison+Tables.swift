@@ -2,9 +2,11 @@ package import FailureArtifactsSQLite
 internal import CFailureArtifactsSQLite
 
 extension StoreComparison {
-    /// The tables of both stores, by name; without virtual ones, whose content is in shadow tables.
+    /// Returns the tables of both stores, by name.
     ///
-    /// - Throws: That the time was up, or that a file is damaged.
+    /// Virtual tables are omitted; their content is in shadow tables.
+    ///
+    /// - Throws: An error if the deadline has passed or a file is damaged.
     package borrowing func tables() throws(SQLiteError) -> [ComparedTable] {
         let names = Set(a.objects.filter(Self.holdsRows).map { folded($0.name) })
             .union(b.objects.filter(Self.holdsRows).map { folded($0.name) })
@@ -15,14 +17,14 @@ extension StoreComparison {
                 result.append(Self.uncomparable(named: name, shapes, problem))
                 continue
             }
-            // A table may have become a virtual one.
+            // One store's table may be a virtual table in the other.
             let first = shapes.0?.kind == .virtual ? nil : shapes.0
             let second = shapes.1?.kind == .virtual ? nil : shapes.1
             guard first != nil || second != nil else { continue }
             do throws(SQLiteError) {
                 let table = try pair(first, second)
                 if table.presence == .both {
-                    // That SQLite cannot run the queries is found out here, before a row was given out.
+                    // Compile the queries now, so that an error comes before any row.
                     let queries = RowQueries(table, pairsPerCall: pairsPerCall)
                     for sql in [queries.changedRows, queries.insertedRows] {
                         _ = try connection.prepare(sql)
@@ -37,7 +39,7 @@ extension StoreComparison {
         return result
     }
 
-    /// Whether the object is a table whose rows are somebody's data.
+    /// True if the object is a table with application data.
     private static func holdsRows(_ object: DatabaseSchema.Object) -> Bool {
         object.type == "table" && !folded(object.name).hasPrefix("sqlite_stat")
     }
@@ -73,7 +75,7 @@ extension StoreComparison {
             match = RowMatch.none
         }
         if presence != .both { common = [] }
-        // What a row is called, also where it is not looked up.
+        // Choose the key, even if rows aren't matched.
         let shape = second ?? first
         let own: RowMatch?
         if case .some(.none) = match {
@@ -101,7 +103,7 @@ extension StoreComparison {
         }
     }
 
-    /// How the rows of one are found in the other; nil where the keys are different ones.
+    /// Returns the method of matching rows of the tables; nil if their keys differ.
     private borrowing func match(
         _ a: TableShape, _ b: TableShape
     ) throws(SQLiteError) -> RowMatch? {
@@ -135,15 +137,15 @@ extension StoreComparison {
     }
 
     private static let noKey =
-        "its rows cannot be told apart: it has no usable primary key, and no name is left for its rowid"
+        "its rows cannot be identified: it has no usable primary key, and its columns take all names of the rowid"
 
-    /// Whether a row of the table has no complete primary key, which only tables with rowids allow.
+    /// Returns true if a row has NULL in its primary key, which only tables with rowids allow.
     private borrowing func holdsNullKey(
         _ table: TableShape, in database: String
     ) throws(SQLiteError) -> Bool {
         let nullable = table.primaryKey.filter { !$0.isNotNull }
         guard !nullable.isEmpty else { return false }
-        // One query a column: each can use an index that begins with it.
+        // Use one query per column, so that each can use an index that begins with the column.
         for column in nullable {
             let found = try connection.integer(
                 of: "SELECT EXISTS (SELECT 1 FROM \(database).\(quotedIdentifier(table.name)) "
@@ -153,12 +155,14 @@ extension StoreComparison {
         return false
     }
 
-    /// Whether SQLite has the collations itself, and not the application that made the store.
+    /// Returns true if all collations are part of SQLite, rather than defined by the application.
     private func knowsCollations(of columns: [TableShape.KeyColumn]) -> Bool {
         columns.allSatisfy { ["binary", "nocase", "rtrim"].contains(folded($0.collation)) }
     }
 
-    /// The names of the columns that can be read: a computed one may need a function of the application.
+    /// Returns the names of the readable columns.
+    ///
+    /// A generated column may need a function of the application.
     private borrowing func readable(
         _ table: TableShape, in database: String
     ) throws(SQLiteError) -> [String] {
@@ -174,7 +178,7 @@ extension StoreComparison {
 }
 
 extension SQLiteError {
-    /// Whether the rest of the stores may be all right: SQLite cannot compile a query about this table.
+    /// True if the error may concern only this table, because SQLite can't compile a query about it.
     var mayConcernOneTable: Bool {
         switch primaryCode {
         case SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_AUTH, SQLITE_TOOBIG: true

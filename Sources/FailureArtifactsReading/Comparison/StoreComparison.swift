@@ -3,18 +3,20 @@ internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// Two stores side by side: what was changed, so that A became B.
+/// A comparison of two stores: the changes that turned A into B.
 ///
-/// Rows are compared inside SQLite, which has both files open in one connection; only those that differ get
-/// out of it, one after the other. Memory does not depend on the number of rows, only on their size.
+/// SQLite compares the rows, with both files open in one connection. Only differing rows leave it, one after
+/// the other. So the required memory depends on the size of a row, not on the number of rows.
 ///
-/// Values are the same where type and bytes are: 1, 1.0 and '1' are three values, and no collation makes two
-/// texts one. -0.0 and 0.0 are the same. What `ANALYZE` left (`sqlite_stat1` and the like) is not compared.
+/// Values are equal if their types and bytes are. 1, 1.0 and '1' are three values, and collations don't
+/// matter. -0.0 and 0.0 are equal. The tables of `ANALYZE` (`sqlite_stat1` and the like) are not compared.
 package struct StoreComparison: ~Copyable {
     /// A database file.
     package struct Side: Equatable, Sendable {
         package let path: String
-        /// Whether nobody else uses the file, and it needs no journal: it is read without locks.
+        /// True if no other connection uses the file and it needs no journal.
+        ///
+        /// It is read without locks then.
         package let isPrivate: Bool
 
         package init(path: String, isPrivate: Bool) {
@@ -22,10 +24,10 @@ package struct StoreComparison: ~Copyable {
             self.isPrivate = isPrivate
         }
 
-        /// A file that others may have open.
+        /// Describes a file that other connections may have open.
         ///
-        /// - Returns: Nil where the file does not begin as every SQLite database does.
-        /// - Throws: Why the file cannot be read.
+        /// - Returns: Nil if the file doesn't start like an SQLite database.
+        /// - Throws: An error if the file can't be read.
         package init?(ofFile path: String) throws(SystemError) {
             let file = try File(sharing: path)
             var header = [UInt8](repeating: 0, count: 20)
@@ -36,7 +38,8 @@ package struct StoreComparison: ~Copyable {
                 return nil
             }
             // Byte 19 is 2 in WAL mode (https://www.sqlite.org/fileformat.html#the_database_header). Without
-            // a WAL beside it nobody has such a file open, and a reader with locks would leave one there.
+            // a WAL file, no connection has the database open. A reader with locks would create a WAL file
+            // and leave it there.
             let hasWAL = try FileSystem.status(of: path + "-wal") != nil
             self.init(path: path, isPrivate: header[19] == 2 && !hasWAL)
         }
@@ -45,22 +48,22 @@ package struct StoreComparison: ~Copyable {
     let connection: Connection
     let a: DatabaseSchema
     let b: DatabaseSchema
-    /// How many pairs of values one call of the comparing function takes.
+    /// The maximum number of value pairs for one call of the comparison function.
     let pairsPerCall: Int
 
     /// Opens both files for reading and reads their schemas.
     ///
-    /// They may come from anywhere: nothing that they bring along is run, but for the expressions of
-    /// generated columns, with SQLite's own functions.
+    /// The files are untrusted. Nothing in them is run except the expressions of generated columns, with
+    /// SQLite's built-in functions.
     ///
     /// - Parameters:
-    ///   - a: What there was.
-    ///   - b: What it became.
-    ///   - deadline: When everything that is asked of this comparison ends with an error that
-    ///     ``SQLiteError/isInterrupted``; nil for as long as the limits allow.
-    ///   - limits: How much the stores can ask for.
-    /// - Throws: Why SQLite does not read a file, or that the files have different text encodings, which
-    ///   SQLite cannot compare.
+    ///   - a: The old store.
+    ///   - b: The new store.
+    ///   - deadline: The point in time after which all operations fail with an error that
+    ///     ``SQLiteError/isInterrupted``; nil for no deadline besides the limits.
+    ///   - limits: The limits for untrusted stores.
+    /// - Throws: An error if SQLite can't read a file, or if the text encodings differ, which SQLite can't
+    ///   compare.
     package init(
         a: Side, b: Side, deadline: Instant? = nil, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) {
@@ -80,7 +83,7 @@ package struct StoreComparison: ~Copyable {
     ) throws(SQLiteError) -> Connection {
         let connection = try Connection.untrusted(a.path, isPrivate: a.isPrivate, limits: limits)
         if let deadline { connection.setDeadline(deadline) }
-        // A file that is no database is named by the first statement that reads it.
+        // Read each file separately, so that the error names the one that isn't a database.
         do throws(SQLiteError) {
             try connection.execute("PRAGMA main.schema_version")
         } catch {
@@ -95,12 +98,12 @@ package struct StoreComparison: ~Copyable {
         } catch {
             throw SQLiteError("read '\(b.path)'", code: error.code, message: error.message)
         }
-        // An index that SQLite makes for one query would have the size of the table.
+        // An automatic index would be as large as the table.
         try connection.execute("PRAGMA automatic_index = 0")
         guard failure_artifacts_add_differ(connection.handle) == SQLITE_OK else {
             throw SQLiteError("add a function", handle: connection.handle)
         }
-        // One state of each file, from the first read on.
+        // Keep one state of each file, from the first read on.
         try connection.execute("BEGIN")
         return connection
     }

@@ -1,23 +1,25 @@
 package import FailureArtifactsSQLite
 internal import CFailureArtifactsSQLite
 
-/// A value of a row, byte for byte, of which a long one may be only the beginning.
+/// A column's value, byte for byte.
+///
+/// A long one may be cut.
 package struct StoredValue: Hashable, Sendable {
-    /// What SQLite stores (<https://www.sqlite.org/datatype3.html>).
+    /// The content in SQLite's storage classes (<https://www.sqlite.org/datatype3.html>).
     package enum Content: Hashable, Sendable {
         case null
         case integer(Int64)
         case real(Double)
-        /// UTF-8, if what the database has is valid.
+        /// The bytes of a text; UTF-8 if the database's text is valid.
         case text([UInt8])
         case blob([UInt8])
     }
 
     package let content: Content
-    /// The whole size of a text (in UTF-8) or a blob, in bytes; 0 for others.
+    /// The full size of a text (in UTF-8) or a blob, in bytes; 0 for other types.
     package let byteCount: Int
 
-    /// A whole value.
+    /// Creates an uncut value.
     package init(_ content: Content) {
         self.content = content
         switch content {
@@ -31,13 +33,13 @@ package struct StoredValue: Hashable, Sendable {
         self.byteCount = byteCount
     }
 
-    /// The same, of which a blob has no more than so many bytes.
+    /// Returns the value with a blob cut to at most `limit` bytes.
     package func shortened(blob limit: Int) -> StoredValue {
         guard case .blob(let bytes) = content, bytes.count > limit else { return self }
         return StoredValue(.blob(Array(bytes.prefix(limit))), byteCount: byteCount)
     }
 
-    /// Whether ``content`` is only the beginning.
+    /// True if ``content`` is only the beginning of the value.
     package var isCut: Bool {
         switch content {
         case .text(let bytes), .blob(let bytes): bytes.count < byteCount
@@ -47,11 +49,11 @@ package struct StoredValue: Hashable, Sendable {
 }
 
 extension Statement {
-    /// The value in a column of the current row.
+    /// Returns the value in a column of the current row.
     ///
     /// - Parameters:
     ///   - index: The column, from 0.
-    ///   - limit: How many bytes of a text or a blob are copied at most.
+    ///   - limit: The maximum number of bytes to copy of a text or a blob.
     /// - Returns: A copy that outlives the row.
     package borrowing func storedValue(at index: Int, limit: Int) -> StoredValue {
         let column = CInt(index)

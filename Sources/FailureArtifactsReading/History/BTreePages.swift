@@ -1,14 +1,14 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The B-trees of a stand-alone file, as far as it takes to tell which pages belong to which
+/// The B-trees of a stand-alone file, read as far as necessary to assign pages to them
 /// (<https://www.sqlite.org/fileformat2.html#b_tree_pages>).
 ///
-/// Interior pages are read, leaves are not: of a large store that is one page in some hundred.
+/// Only interior pages are read, not leaves. In a large store, one page in several hundred is interior.
 struct BTreePages: ~Copyable {
     /// The pages of one B-tree.
     struct Tree {
-        /// Whether the rows are by rowid; otherwise it is an index, or a table WITHOUT ROWID.
+        /// True for a table with rowids; false for an index or a table WITHOUT ROWID.
         var isTable = true
         var leaves: Set<UInt32> = []
         var interior: Set<UInt32> = []
@@ -22,7 +22,7 @@ struct BTreePages: ~Copyable {
 
     /// Opens a file.
     ///
-    /// - Throws: The failure to read; of a file without a header too.
+    /// - Throws: An error if the file can't be read or has no valid header.
     init(path: String) throws(SystemError) {
         let file = try File(sharing: path)
         let bytes = try file.size()
@@ -42,7 +42,7 @@ struct BTreePages: ~Copyable {
         isAutoVacuum = header[52..<56].contains { $0 > 0 }
     }
 
-    /// A page with the offset of its B-tree header; nil where there is none.
+    /// Returns a page and the offset of its B-tree header; nil if the page doesn't exist.
     private func page(_ number: UInt32) -> (bytes: [UInt8], header: Int)? {
         guard number > 0, number <= pageCount else { return nil }
         var bytes = [UInt8](repeating: 0, count: pageSize)
@@ -52,7 +52,7 @@ struct BTreePages: ~Copyable {
         return count == pageSize ? (bytes, number == 1 ? 100 : 0) : nil
     }
 
-    /// The pages of the B-tree with that root; nil where it is not what it should be.
+    /// Returns the pages of the B-tree with a root page; nil if its structure is invalid.
     func tree(root: UInt32) -> Tree? {
         guard let (bytes, header) = page(root) else { return nil }
         var tree = Tree()
@@ -61,7 +61,7 @@ struct BTreePages: ~Copyable {
         case 0x0A, 0x02: tree.isTable = false
         default: return nil
         }
-        // All pages at one depth are of one kind.
+        // All pages at one depth have the same type.
         var level: Set<UInt32> = [root]
         while let first = level.first {
             guard let (bytes, header) = page(first) else { return nil }
@@ -90,7 +90,7 @@ struct BTreePages: ~Copyable {
         }
     }
 
-    /// Where the cells of a page start; nil where one is not inside.
+    /// Returns the offsets of a page's cells; nil if one is out of bounds.
     private func cells(_ bytes: [UInt8], at header: Int, pointers: Int) -> [Int]? {
         bytes.withBytes { bytes in
             let count = Int(bytes.bigEndianUInt16(at: header + 3))
@@ -100,7 +100,7 @@ struct BTreePages: ~Copyable {
         }
     }
 
-    /// The rowids in a leaf of a table; nil where it is not what it should be.
+    /// Returns the rowids in a table's leaf; nil if its structure is invalid.
     func rowids(inLeaf number: UInt32) -> [Int64]? {
         guard let (bytes, header) = page(number), bytes[header] == 0x0D,
             let cells = cells(bytes, at: header, pointers: header + 8)
@@ -116,7 +116,7 @@ struct BTreePages: ~Copyable {
         return rowids
     }
 
-    /// A number of 1 to 9 bytes (<https://www.sqlite.org/fileformat2.html#varint>).
+    /// Reads a variable-length integer of 1 to 9 bytes (<https://www.sqlite.org/fileformat2.html#varint>).
     private static func varint(_ bytes: [UInt8], _ position: inout Int) -> Int64? {
         var value: UInt64 = 0
         for index in 0..<9 {
@@ -130,7 +130,7 @@ struct BTreePages: ~Copyable {
         return Int64(bitPattern: value)
     }
 
-    /// The pages of the freelist, and, in a database that is vacuumed by itself, those of the pointer map
+    /// Returns the pages of the freelist and, in an auto-vacuum database, of the pointer map
     /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
     func otherPages() -> Set<UInt32> {
         var pages: Set<UInt32> = []

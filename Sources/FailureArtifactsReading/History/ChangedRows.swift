@@ -1,14 +1,14 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Which rows can be different in two states of a store, given which pages can.
+/// The rows that may differ between two states of a store, derived from the pages that may differ.
 ///
-/// It saves a comparison of whole tables where a transaction wrote a few pages.
+/// If a transaction wrote only a few pages, this saves comparing whole tables.
 package struct ChangedRows: Sendable {
-    /// Rows of a table.
+    /// A set of a table's rows.
     package enum Extent: Equatable, Sendable {
         case all
-        /// Those with these rowids, in either state; of a table without any change, none.
+        /// The rows with these rowids, in either state; empty for a table without changes.
         case rows([Int64])
     }
 
@@ -16,14 +16,16 @@ package struct ChangedRows: Sendable {
     package typealias Roots = [String: UInt32]
 
     private var extents: [String: Extent] = [:]
-    /// More rows are not told one by one.
+    /// The maximum number of rowids to list for a table.
     private static let limit = 5000
 
-    /// Looks at two states; where something in them is not understood, all rows can be different.
+    /// Compares the B-trees of two states.
+    ///
+    /// If a structure is unknown, all rows may differ.
     ///
     /// - Parameters:
-    ///   - old: The file of one state, with its root pages.
-    ///   - new: That of the other.
+    ///   - old: The file of one state, and its root pages.
+    ///   - new: The file of the other state, and its root pages.
     ///   - pages: A superset of the pages that differ.
     package init(
         from old: (path: String, roots: Roots), to new: (path: String, roots: Roots), pages: Set<UInt32>
@@ -44,14 +46,14 @@ package struct ChangedRows: Sendable {
             }
             return trees
         }
-        // What is left are overflow pages: whose they are only the leaves know, of which not all are read.
+        // The remaining pages are overflow pages. Only leaves refer to them, and not all leaves are read.
         guard let oldTrees = trees(oldFile, old.roots), let newTrees = trees(newFile, new.roots),
             unknown.isEmpty
         else { return }
         for (name, tree) in oldTrees {
             guard let other = newTrees[name], tree.isTable == other.isTable else { continue }
             guard tree.isTable else {
-                // Interior pages have rows too.
+                // Interior pages of an index contain rows too.
                 let all = tree.leaves.union(tree.interior)
                 if all.isDisjoint(with: pages), all == other.leaves.union(other.interior) {
                     extents[name] = .rows([])
@@ -66,9 +68,9 @@ package struct ChangedRows: Sendable {
         }
     }
 
-    /// Adds the rows of the leaves that changed, or that only one of the states has in the table.
+    /// Adds the rows of leaves that changed, or that only one state's table contains.
     ///
-    /// - Returns: Whether all could be added.
+    /// - Returns: False if the rows can't be listed.
     private static func collect(
         _ rowids: inout Set<Int64>, from file: borrowing BTreePages, _ tree: BTreePages.Tree,
         beside other: BTreePages.Tree, _ pages: Set<UInt32>
@@ -81,6 +83,6 @@ package struct ChangedRows: Sendable {
         return true
     }
 
-    /// The rows of a table that both states have.
+    /// Returns the rows to compare in a table that both states have.
     package func extent(of table: String) -> Extent { extents[table] ?? .all }
 }

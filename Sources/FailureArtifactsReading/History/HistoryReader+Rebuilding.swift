@@ -5,11 +5,11 @@ extension HistoryReader {
     /// Rebuilds a state of the store.
     ///
     /// - Parameters:
-    ///   - state: From 0, before the first transaction, to the number of transactions.
-    ///   - copy: The stand-alone copy of the last state: the committed one, where there are two.
-    ///   - path: The new file, which must not exist. It opens with nothing beside it.
-    /// - Throws: That the history is damaged or not that of the copy, or a failure to read or write; then
-    ///   there is no new file.
+    ///   - state: The state, from 0 (before the first transaction) to the number of transactions.
+    ///   - copy: The stand-alone copy of the last state. If there are two copies, it is the committed one.
+    ///   - path: The path of the new file, which must not exist. The file needs no other file beside it.
+    /// - Throws: An error if the history is damaged or doesn't match the copy, or if reading or writing
+    ///   fails. There is no new file then.
     package func rebuild(
         at state: Int, from copy: String, to path: String
     ) throws(HistoryError) {
@@ -30,12 +30,14 @@ extension HistoryReader {
         }
     }
 
-    /// Takes a rebuilt state to the next one, for less than it costs to rebuild that.
+    /// Changes a rebuilt file to the next state.
+    ///
+    /// This is cheaper than rebuilding that state.
     ///
     /// - Parameters:
-    ///   - path: A file that is as ``rebuild(at:from:to:)`` made it.
-    ///   - state: The state it has, which is not the last one.
-    /// - Throws: A failure to read or write, after which the file is of no use.
+    ///   - path: A file in the state that ``rebuild(at:from:to:)`` gave it.
+    ///   - state: The file's state, which must not be the last one.
+    /// - Throws: An error if reading or writing fails. The file is unusable then.
     package func advance(_ path: String, from state: Int) throws(HistoryError) {
         let transaction = transactions[state]
         var images: [UInt32: Int] = [:]
@@ -45,7 +47,7 @@ extension HistoryReader {
         try write(images, databaseSize: transaction.databaseSize, to: path)
     }
 
-    /// Makes sure that the copy is the last state: its size and its pages' size are.
+    /// Checks that the copy can be the last state, by its size.
     private func checkCopy(_ copy: String) throws(HistoryError) {
         let size = UInt64(pageSize) * UInt64(databaseSize(of: transactions.count))
         let found = try HistoryError.wrapping { () throws(SystemError) in
@@ -57,12 +59,12 @@ extension HistoryReader {
         }
     }
 
-    /// Makes sure that every page of a state has an image or is in the copy.
+    /// Checks that every page of a state has an image or is in the copy.
     private func checkPages(_ images: [UInt32: Int], in state: Int) throws(HistoryError) {
         let copied = databaseSize(of: transactions.count)
         let size = databaseSize(of: state)
         guard size > copied else { return }
-        // SQLite never writes the page that has the lock bytes
+        // SQLite never writes the lock-byte page
         // (https://www.sqlite.org/fileformat2.html#the_lock_byte_page).
         let lockBytePage = UInt32((1 << 30) / pageSize) + 1
         let hasLockBytes = (copied + 1...size).contains(lockBytePage) && images[lockBytePage] == nil
@@ -87,7 +89,7 @@ extension HistoryReader {
                 }
             }
             try file.resize(to: UInt64(databaseSize) * UInt64(pageSize))
-            // The write and read version: as the file stands alone, it has no WAL
+            // Set the write and read versions to those of a file without WAL, because it stands alone
             // (https://www.sqlite.org/fileformat2.html#file_format_version_numbers).
             if databaseSize > 0 {
                 try [1, 1].withBytes { (buffer) throws(SystemError) in try file.write(buffer, at: 18) }

@@ -1,34 +1,36 @@
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// An open history file, of which nothing is believed.
+/// An open history file.
 ///
-/// Its index is in memory (at most 1/129 of its size), its pages are read when they are needed.
+/// Its content is untrusted.
+///
+/// The index is in memory and takes at most 1/129 of the file's size. Pages are read on demand.
 package struct HistoryReader: ~Copyable, Sendable {
     /// A transaction of the history.
     package struct Transaction: Sendable, Equatable {
-        /// In pages, after it.
+        /// The size of the database after the transaction, in pages.
         package let databaseSize: UInt32
-        /// The pages it wrote.
+        /// The numbers of the pages that it wrote.
         package let pages: [UInt32]
-        /// Where the images of these pages start, counted in images.
+        /// The index of the first image of these pages.
         let firstImage: Int
     }
 
     private let file: File
     private let layout: HistoryLayout
-    /// The pages of state 0 that there are images of.
+    /// The pages of state 0 that have images.
     private let initialPages: [UInt32]
-    /// Oldest first.
+    /// The transactions, oldest first.
     package let transactions: [Transaction]
 
-    /// In bytes.
+    /// The page size, in bytes.
     package var pageSize: Int { layout.pageSize }
     package var path: String { file.path }
 
     /// Opens a history file and reads its index.
     ///
-    /// - Throws: That there is no such file, or what is wrong with it.
+    /// - Throws: An error if the file doesn't exist, can't be read or is damaged.
     package init(path: String) throws(HistoryError) {
         let file = try HistoryError.wrapping { () throws(SystemError) in try File(reading: path) }
         let size = try HistoryError.wrapping { () throws(SystemError) in try file.size() }
@@ -46,17 +48,19 @@ package struct HistoryReader: ~Copyable, Sendable {
         var seen: Set<UInt32> = []
         for page in initialPages {
             guard page > 0, page <= layout.initialSize, seen.insert(page).inserted else {
-                throw HistoryError(path, .damaged("page \(page) of state 0 is one too many"))
+                throw HistoryError(
+                    path, .damaged("page \(page) of state 0 is out of range or listed twice"))
             }
         }
-        // What a state has beyond the last one is in images. Without this, a few bytes make a file of 256 TiB.
+        // The pages of a state beyond the last state's size need images. Without this check, a file of a few
+        // bytes could rebuild to 256 TiB.
         let images = UInt64(layout.initialPageCount) + UInt64(layout.changedPageCount)
-        // The page that has the lock bytes has no image.
+        // The lock-byte page has no image.
         let largest = UInt64(transactions.last?.databaseSize ?? 0) + images + 1
         for (state, size) in ([layout.initialSize] + transactions.map(\.databaseSize)).enumerated()
         where UInt64(size) > largest {
             throw HistoryError(
-                path, .damaged("state \(state) has \(size) pages, of which most have no image"))
+                path, .damaged("state \(state) has \(size) pages, and most of them have no image"))
         }
         self.file = file
         self.layout = layout
@@ -78,22 +82,22 @@ package struct HistoryReader: ~Copyable, Sendable {
             throw HistoryError(path, .newerVersion(numbers[2]))
         }
         guard isPageSize(numbers[3]) else {
-            throw HistoryError(path, .damaged("\(numbers[3]) bytes are no page size"))
+            throw HistoryError(path, .damaged("\(numbers[3]) is not a page size"))
         }
         let initialPages = UInt64(numbers[6]) | UInt64(numbers[7]) << 32
         let changedPages = UInt64(numbers[8]) | UInt64(numbers[9]) << 32
-        // No count can be larger than the file: nothing overflows, and nothing is allocated in vain.
+        // A count can't exceed the file's size. This check prevents overflows and useless allocations.
         guard numbers[5] > 0, UInt64(numbers[5]) <= fileSize, initialPages <= fileSize,
             changedPages <= fileSize, fileSize < 1 << 48
         else {
-            throw HistoryError(path, .damaged("its counts and its size do not fit together"))
+            throw HistoryError(path, .damaged("its counts contradict its size"))
         }
         let layout = HistoryLayout(
             pageSize: Int(numbers[3]), initialSize: numbers[4], transactionCount: Int(numbers[5]),
             initialPageCount: Int(initialPages), changedPageCount: Int(changedPages))
         guard layout.fileSize == fileSize else {
             throw HistoryError(
-                path, .damaged("it has \(fileSize) bytes, and its counts make \(layout.fileSize)"))
+                path, .damaged("it has \(fileSize) bytes, but its counts require \(layout.fileSize)"))
         }
         return layout
     }
@@ -118,7 +122,7 @@ package struct HistoryReader: ~Copyable, Sendable {
             start += count
         }
         guard start == pages.count else {
-            throw HistoryError(path, .damaged("\(pages.count - start) pages are of no transaction"))
+            throw HistoryError(path, .damaged("\(pages.count - start) pages belong to no transaction"))
         }
         return transactions
     }
@@ -152,14 +156,14 @@ package struct HistoryReader: ~Copyable, Sendable {
         guard count == buffer.count else { throw HistoryError(path, .damaged("it ends too early")) }
     }
 
-    /// The size of a state in pages.
+    /// Returns the size of a state, in pages.
     package func databaseSize(of state: Int) -> UInt32 {
         state == 0 ? layout.initialSize : transactions[state - 1].databaseSize
     }
 
-    /// The state that a reference means.
+    /// Returns the state that a reference refers to.
     ///
-    /// - Throws: That the history has none of that number.
+    /// - Throws: An error if the history has no such state.
     package func state(of commit: CommitReference) throws(HistoryError) -> Int {
         guard let state = commit.state(of: transactions.count) else {
             throw HistoryError(path, .noSuchCommit(commit, transactions.count))
@@ -167,9 +171,9 @@ package struct HistoryReader: ~Copyable, Sendable {
         return state
     }
 
-    /// For each page that differs from the last state's, or may, which image it has in a state.
+    /// Returns a state's image for each page that may differ from the last state.
     ///
-    /// - Throws: That a page has none.
+    /// - Throws: An error if a required image is missing.
     func images(of state: Int) throws(HistoryError) -> [UInt32: Int] {
         var images: [UInt32: Int] = [:]
         for (index, page) in initialPages.enumerated() { images[page] = index }

@@ -18,7 +18,7 @@ extension Snapshotter {
     ) -> Snapshot {
         guard let redactor else { return copy(self, targets) }
         do {
-            return redacting(path, to: targets, by: redactor, in: try PrivateDirectory(), copy)
+            return redacting(path, to: targets, by: redactor, in: try PrivateDirectory.create(), copy)
         } catch {
             var snapshot = Snapshot(storage: storage)
             snapshot.reason =

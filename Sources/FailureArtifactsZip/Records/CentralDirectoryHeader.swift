@@ -1,31 +1,31 @@
 internal import FailureArtifactsSystem
 
-/// What the central directory says of one entry (APPNOTE 4.3.12), with ZIP64 values resolved.
+/// The central directory's description of an entry (APPNOTE 4.3.12), with ZIP64 values resolved.
 struct CentralDirectoryHeader {
     static let signature: UInt32 = 0x0201_4b50
-    /// In bytes, without name, extra field and comment.
+    /// The header's length in bytes, without name, extra field and comment.
     static let length = 46
 
     let flags: UInt16
     let method: UInt16
     let modified: DOSTime
-    /// Seconds since 1970; from the extended timestamp where there is one.
+    /// The modification time in seconds since 1970, from the extended timestamp if present.
     let modifiedSeconds: Int64
     let crc32: UInt32
-    /// In bytes.
+    /// The size of the compressed data, in bytes.
     let compressedSize: UInt64
-    /// In bytes.
+    /// The size of the content, in bytes.
     let size: UInt64
-    /// As in the header, in whatever encoding that is.
+    /// The undecoded bytes of the name, in any encoding.
     let name: [UInt8]
-    /// The name in the Unicode path extra field, where there is one.
+    /// The name in the Unicode path extra field, if present.
     let unicodeName: [UInt8]?
     let disk: UInt16
     let externalAttributes: UInt32
-    /// From the start of the archive.
+    /// The offset of the local header from the start of the archive, in bytes.
     let localHeaderOffset: UInt64
 
-    /// The header of a file that is written.
+    /// Creates the header of a file to write.
     init(
         name: [UInt8], modified: Timestamp, method: ZipEntry.Method, crc32: UInt32,
         compressedSize: UInt64,

@@ -3,22 +3,26 @@ internal import FailureArtifactsSystem
 /// The end of central directory record (APPNOTE 4.3.16), the last thing in an archive.
 struct EndOfCentralDirectory: Equatable {
     static let signature: UInt32 = 0x0605_4b50
-    /// In bytes, without the comment.
+    /// The record's length in bytes, without the comment.
     static let length = 22
-    /// How far from the end of the file a record may start: with the longest comment.
+    /// The maximum distance of the record's start from the end of the file, with the longest comment.
     static let searchLength = length + Int(UInt16.max)
 
     let disk: UInt16
     let directoryDisk: UInt16
     let entriesOnDisk: UInt16
     let entries: UInt16
-    /// In bytes.
+    /// The directory's size, in bytes.
     let directorySize: UInt32
     let directoryOffset: UInt32
-    /// In bytes; the comment itself is not read.
+    /// The length of the comment, in bytes.
+    ///
+    /// The comment itself is ignored.
     let commentLength: UInt16
 
-    /// The record for an archive without a comment; values that do not fit become sentinels.
+    /// Creates the record for an archive without a comment.
+    ///
+    /// Values that don't fit become sentinels.
     init(entries: UInt64, directorySize: UInt64, directoryOffset: UInt64) {
         disk = 0
         directoryDisk = 0
@@ -29,7 +33,9 @@ struct EndOfCentralDirectory: Equatable {
         commentLength = 0
     }
 
-    /// Reads a record whose signature is known to be right.
+    /// Reads a record.
+    ///
+    /// The caller has checked its signature.
     init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
         try reader.skip(4)
         disk = try reader.readUInt16()
@@ -52,13 +58,13 @@ struct EndOfCentralDirectory: Equatable {
         writer.append(commentLength)
     }
 
-    /// Whether a ZIP64 end record has to say what this one cannot.
+    /// True if a value didn't fit, so that a ZIP64 end record has to hold it.
     var needsZip64: Bool {
         entries == Zip64.sentinel16 || directorySize == Zip64.sentinel32
             || directoryOffset == Zip64.sentinel32
     }
 
-    /// Whether the fields that are not sentinels say what the ZIP64 record says.
+    /// Returns true if all fields that aren't sentinels match the ZIP64 record.
     func agrees(with zip64: Zip64EndRecord) -> Bool {
         (entries == Zip64.sentinel16 || UInt64(entries) == zip64.entries)
             && (directorySize == Zip64.sentinel32 || UInt64(directorySize) == zip64.directorySize)

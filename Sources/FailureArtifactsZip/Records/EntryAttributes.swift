@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// The numbers in headers that say how an entry is stored and what it is.
+/// The flags and version numbers in headers.
 enum EntryAttributes {
     /// "Version made by", upper byte: file attributes are unix modes (APPNOTE 4.4.2.2).
     static let unix: UInt16 = 3
@@ -19,17 +19,17 @@ enum EntryAttributes {
     /// External attributes (APPNOTE 4.4.15) of a file that only its owner reads and writes.
     static let ownersFile: UInt32 = 0o100_600 << 16
 
-    /// Whether external attributes are of a symbolic link.
+    /// Returns true if external attributes mark a symbolic link.
     ///
-    /// The file type is in the uppermost four bits, which systems other than unix leave zero. Other types are
-    /// no reason to refuse an entry: Info-ZIP records that standard input was a pipe.
+    /// The upper four bits hold the file type; systems other than Unix leave them zero. Other types are
+    /// acceptable: Info-ZIP records that standard input was a pipe.
     static func isLink(_ attributes: UInt32) -> Bool {
         attributes >> 28 == 0o12
     }
 }
 
 extension ZipEntry.Method {
-    /// The number for a method (APPNOTE 4.4.5).
+    /// The method's number (APPNOTE 4.4.5).
     var number: UInt16 {
         switch self {
         case .stored: 0

@@ -1,10 +1,10 @@
-internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
 
-/// The extra field of a header: blocks of a two-byte identifier, a two-byte length and that many bytes
-/// (APPNOTE 4.5.1).
+/// The extra field of a header.
+///
+/// It is a sequence of blocks: a two-byte identifier, a two-byte length and that many bytes (APPNOTE 4.5.1).
 struct ExtraFields {
-    /// The identifiers this module knows.
+    /// The block identifiers that this module knows.
     private enum Identifier {
         /// ZIP64 extended information (APPNOTE 4.5.3).
         static let zip64: UInt16 = 0x0001
@@ -16,14 +16,14 @@ struct ExtraFields {
 
     /// The content of the ZIP64 block.
     private(set) var zip64: LittleEndianReader?
-    /// Time of the last change, in seconds since 1970.
+    /// The modification time, in seconds since 1970.
     private(set) var modified: Int32?
-    /// The name in UTF-8, and the CRC-32 of the header's name that it stands for.
+    /// The name in UTF-8, and the CRC-32 of the header's name that it replaces.
     private var unicodePath: (checksum: UInt32, name: [UInt8])?
 
-    /// Reads all of `reader`; blocks of unknown identifiers are passed over.
+    /// Reads all of `reader`, skipping blocks with unknown identifiers.
     ///
-    /// - Throws: `truncated` where a block is longer than the field.
+    /// - Throws: `truncated` if a block is longer than the field.
     init(_ reader: LittleEndianReader) throws(ZipError.Reason) {
         var reader = reader
         while reader.remaining > 0 {
@@ -34,11 +34,11 @@ struct ExtraFields {
                 guard zip64 == nil else { throw .inconsistent("it holds two ZIP64 blocks") }
                 zip64 = block
             case Identifier.timestamp:
-                // Bit 0 of the first byte says that the modification time is there.
+                // Bit 0 of the first byte is set if the modification time is present.
                 guard block.remaining >= 5, try block.readByte() & 1 != 0 else { continue }
                 modified = Int32(bitPattern: try block.readUInt32())
             case Identifier.unicodePath:
-                // The first byte is the version, of which there is only 1.
+                // The first byte is the version, and 1 is the only one.
                 guard block.remaining > 5, try block.readByte() == 1 else { continue }
                 let checksum = try block.readUInt32()
                 unicodePath = (checksum, try block.readBytes(block.remaining))
@@ -48,7 +48,7 @@ struct ExtraFields {
         }
     }
 
-    /// The UTF-8 name recorded for a header's `name`; nil where there is none, or one for another name.
+    /// Returns the UTF-8 name for a header's `name`; nil if absent or recorded for a different name.
     func unicodeName(for name: [UInt8]) -> [UInt8]? {
         guard let unicodePath else { return nil }
         var checksum = Checksum()
@@ -56,7 +56,7 @@ struct ExtraFields {
         return checksum.value == unicodePath.checksum ? unicodePath.name : nil
     }
 
-    /// The block that records a time to the second; empty where it does not fit.
+    /// Returns a block with a time in seconds since 1970; empty if it doesn't fit.
     static func timestampBlock(seconds: Int64) -> [UInt8] {
         guard let seconds = Int32(exactly: seconds) else { return [] }
         var writer = LittleEndianWriter()
@@ -67,7 +67,7 @@ struct ExtraFields {
         return writer.bytes
     }
 
-    /// The ZIP64 block with the given values, in the order of the format.
+    /// Returns a ZIP64 block with the given values, in the order that the format requires.
     static func zip64Block(_ values: [UInt64]) -> [UInt8] {
         guard !values.isEmpty else { return [] }
         var writer = LittleEndianWriter()
@@ -75,19 +75,5 @@ struct ExtraFields {
         writer.append(UInt16(values.count * 8))
         for value in values { writer.append(value) }
         return writer.bytes
-    }
-}
-
-/// A running CRC-32 (APPNOTE 4.4.7).
-package struct Checksum {
-    package private(set) var value: UInt32 = 0
-
-    package init() {}
-
-    /// Adds bytes, at most 4 GiB of them.
-    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        // zlib takes a null pointer as the wish for the initial value.
-        guard let base = bytes.bindMemory(to: UInt8.self).baseAddress, !bytes.isEmpty else { return }
-        value = UInt32(truncatingIfNeeded: crc32(CUnsignedLong(value), base, CUnsignedInt(bytes.count)))
     }
 }

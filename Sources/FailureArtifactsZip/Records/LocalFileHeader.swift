@@ -1,7 +1,7 @@
 /// The header in front of an entry's content (APPNOTE 4.3.7).
 struct LocalFileHeader {
     static let signature: UInt32 = 0x0403_4b50
-    /// In bytes, without name and extra field.
+    /// The header's length in bytes, without name and extra field.
     static let length = 30
 
     let versionNeeded: UInt16
@@ -11,9 +11,9 @@ struct LocalFileHeader {
     let crc32: UInt32
     let compressedSize: UInt32
     let size: UInt32
-    /// In bytes.
+    /// The length of the name, in bytes.
     let nameLength: UInt16
-    /// In bytes.
+    /// The length of the extra field, in bytes.
     let extraLength: UInt16
 
     /// Reads the fixed part of a header.
@@ -35,11 +35,11 @@ struct LocalFileHeader {
     /// Appends the whole header of an entry, with name and extra field.
     ///
     /// - Parameters:
-    ///   - entry: What the central directory will say of the entry.
-    ///   - writer: Where the bytes go.
+    ///   - entry: The entry's header in the central directory.
+    ///   - writer: The writer to append to.
     static func append(_ entry: CentralDirectoryHeader, to writer: inout LittleEndianWriter) {
         let isZip64 = usesZip64(size: entry.size)
-        // Here the ZIP64 block has to hold both sizes, whichever of them needs it (APPNOTE 4.5.3).
+        // The ZIP64 block has to hold both sizes here, even if only one needs it (APPNOTE 4.5.3).
         let zip64 = isZip64 ? ExtraFields.zip64Block([entry.size, entry.compressedSize]) : []
         let timestamp = ExtraFields.timestampBlock(seconds: entry.modifiedSeconds)
         writer.append(signature)
@@ -58,13 +58,17 @@ struct LocalFileHeader {
         writer.append(timestamp)
     }
 
-    /// The length in bytes of what ``append(_:to:)`` writes; known before the content is compressed.
+    /// The length, in bytes, of the header that ``append(_:to:)`` writes.
+    ///
+    /// It doesn't depend on the content.
     static func length(nameLength: Int, size: UInt64, modifiedSeconds: Int64) -> Int {
         let zip64Length = usesZip64(size: size) ? 4 + 2 * 8 : 0
         return length + nameLength + zip64Length
             + ExtraFields.timestampBlock(seconds: modifiedSeconds).count
     }
 
-    /// Content is stored where deflate does not shrink it, so its size bounds the compressed size as well.
+    /// Returns true if the header needs a ZIP64 block.
+    ///
+    /// The content's size bounds the compressed size too, because incompressible content is stored.
     static func usesZip64(size: UInt64) -> Bool { Zip64.isNeeded(for: size) }
 }

@@ -1,33 +1,35 @@
 internal import FailureArtifactsSystem
 
-/// What the 16- and 32-bit fields of the original format hold when the value is in a ZIP64 record
-/// (APPNOTE 4.4.1.4).
+/// The ZIP64 extension: 16- and 32-bit fields hold a sentinel if the value is in a ZIP64 record (APPNOTE
+/// 4.4.1.4).
 enum Zip64 {
     static let sentinel16 = UInt16.max
     static let sentinel32 = UInt32.max
     /// "Version needed to extract" 4.5 (APPNOTE 4.4.3.2).
     static let versionNeeded: UInt16 = 45
 
-    /// What goes into a 32-bit field: the value, or the mark that it is in the ZIP64 record.
+    /// The content of a 32-bit field: the value, or the sentinel if it doesn't fit.
     static func field(_ value: UInt64) -> UInt32 {
         value < UInt64(sentinel32) ? UInt32(value) : sentinel32
     }
 
-    /// Whether a value needs a ZIP64 record: the sentinel itself cannot be told from a mark, so it does.
+    /// Returns true if a value needs a ZIP64 record.
+    ///
+    /// The sentinel's own value does, too.
     static func isNeeded(for value: UInt64) -> Bool {
         value >= UInt64(sentinel32)
     }
 
-    /// The value of a 32-bit field, from the ZIP64 block where the field is the sentinel.
+    /// Returns the value of a 32-bit field, from the ZIP64 block if the field is the sentinel.
     ///
-    /// The block has values only for such fields, in a fixed order, so fields have to be asked for in that
-    /// order: size, compressed size, offset (APPNOTE 4.5.3). Zero is a value like any other.
+    /// The block has values only for such fields, so the caller has to ask in the fixed order: size,
+    /// compressed size, offset (APPNOTE 4.5.3). Zero is an ordinary value.
     ///
     /// - Parameters:
     ///   - field: The 32-bit field.
-    ///   - block: The ZIP64 block, which is read from.
-    /// - Returns: The value in bytes.
-    /// - Throws: `inconsistent` where the block or the value in it is missing.
+    ///   - block: The ZIP64 block; its cursor advances.
+    /// - Returns: The value.
+    /// - Throws: `inconsistent` if the block or the value is missing.
     static func value(
         _ field: UInt32, _ block: inout LittleEndianReader?
     ) throws(ZipError.Reason) -> UInt64 {
@@ -42,11 +44,11 @@ enum Zip64 {
 /// The ZIP64 end of central directory locator (APPNOTE 4.3.15), just before the end record.
 struct Zip64Locator: Equatable {
     static let signature: UInt32 = 0x0706_4b50
-    /// In bytes.
+    /// The locator's length, in bytes.
     static let length = 20
 
     let disk: UInt32
-    /// Where the ZIP64 end record starts, from the start of the archive.
+    /// The offset of the ZIP64 end record from the start of the archive, in bytes.
     let endRecordOffset: UInt64
     let diskCount: UInt32
 
@@ -56,7 +58,7 @@ struct Zip64Locator: Equatable {
         diskCount = 1
     }
 
-    /// Reads a locator; nil where the signature is another.
+    /// Reads a locator; nil if the signature differs.
     init?(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
         guard try reader.readUInt32() == Self.signature else { return nil }
         disk = try reader.readUInt32()
@@ -75,18 +77,18 @@ struct Zip64Locator: Equatable {
 /// The ZIP64 end of central directory record, version 1 (APPNOTE 4.3.14).
 struct Zip64EndRecord: Equatable {
     static let signature: UInt32 = 0x0606_4b50
-    /// In bytes, without an extensible data sector.
+    /// The record's length in bytes, without an extensible data sector.
     static let length = 56
-    /// The bytes before the ones that the record's own length counts.
+    /// The number of bytes at the start that the record's length field doesn't count.
     static let uncountedLength = 12
 
-    /// The length of the whole record in bytes, as it says itself.
+    /// The length of the whole record in bytes, from its length field.
     let recordLength: UInt64
     let disk: UInt32
     let directoryDisk: UInt32
     let entriesOnDisk: UInt64
     let entries: UInt64
-    /// In bytes.
+    /// The directory's size, in bytes.
     let directorySize: UInt64
     let directoryOffset: UInt64
 

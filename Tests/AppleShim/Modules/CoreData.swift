@@ -1,7 +1,9 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// The part of Core Data that the sources use, as https://developer.apple.com/documentation/coredata declares it.
+// The declarations of Core Data that the sources use, as in
+// https://developer.apple.com/documentation/coredata.
 //
-// Classes are not Sendable here, although Apple says of some that they are: what compiles here does so there.
+// No class is Sendable here, although Apple marks some as Sendable. Code that compiles here compiles there
+// too.
 
 @_exported public import Foundation
 

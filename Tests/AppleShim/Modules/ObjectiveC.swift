@@ -1,5 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// What the sources take from Apple's ObjectiveC module. Its existence alone makes `canImport(ObjectiveC)` true.
+// The declarations of Apple's ObjectiveC module that the sources use. Its existence makes
+// `canImport(ObjectiveC)` true.
 
 @_exported public import Foundation
 

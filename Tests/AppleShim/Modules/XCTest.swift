@@ -1,7 +1,9 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// The part of Apple's XCTest that the sources use, as https://developer.apple.com/documentation/xctest declares it.
+// The declarations of Apple's XCTest that the sources use, as in
+// https://developer.apple.com/documentation/xctest.
 //
-// The observer's methods, which are optional there, are required here, so that a misspelt one is noticed.
+// The observer's methods are required here, unlike in Apple's protocol, so that the compiler reports a
+// misspelt one.
 
 @_exported public import Foundation
 @_exported public import ObjectiveC

@@ -299,7 +299,7 @@ import Testing
             fixture, "CREATE TABLE t(rowid, oid, _rowid_)", "CREATE TABLE t(rowid, oid, _rowid_)")
         let outcome = run("diff", a, b)
         #expect(outcome.status == 1)
-        #expect(outcome.output.contains("\nt: the rows are not compared, its rows cannot be told apart"))
+        #expect(outcome.output.contains("\nt: the rows are not compared, its rows cannot be identified"))
         #expect(run("diff", a, b, "--json").output.contains("\"problem\":\"its rows cannot"))
         #expect(run("diff", a, b, "--sql").error.contains("the rows of t are left out"))
     }

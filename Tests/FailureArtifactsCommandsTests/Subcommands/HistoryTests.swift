@@ -155,7 +155,7 @@ import Testing
                     status: 65, output: "",
                     error:
                         "error: The history 'history/ledger.wal-history' of '\(damaged)' is damaged: it has "
-                        + "\(size) bytes, and its counts make \(size + 1).\n"))
+                        + "\(size) bytes, but its counts require \(size + 1).\n"))
         let verified = run("verify", damaged)
         #expect(verified.status == 1)
         #expect(verified.output.contains("is damaged: it has \(size) bytes"))

@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
 extension FuzzTarget {
-    /// An archive, as every command reads it.
+    /// Reads an archive with every command.
     static let bundle = FuzzTarget("bundle", seeds: Seeds.bundles) { bytes, scratch in
         let path = try scratch.write(bytes, to: "a.zip")
         guard (try? ZipArchive(path: path)) != nil else {
@@ -21,16 +21,16 @@ extension FuzzTarget {
         Tool.runAll(locations[locations.count - 1].description, scratch)
     }
 
-    /// A `metadata.json`, of a bundle whose other entries are good.
+    /// Reads the `metadata.json` of a bundle whose other entries are valid.
     static let metadata = FuzzTarget("metadata", seeds: Seeds.descriptions) { bytes, scratch in
         let metadata = try BundleMetadata(json: bytes, of: "a.zip")
         let again = try BundleMetadata(json: metadata.json(), of: "a.zip")
-        require(again == metadata, "What was read is not what is written.")
+        require(again == metadata, "The metadata differs after writing and reading it again.")
         let entries = try Seeds.entries(described: bytes)
         Tool.runAll(try Seeds.write(entries, to: scratch.path("a.zip")), scratch)
     }
 
-    /// A log of statements, of a bundle with a history.
+    /// Reads a statement log of a bundle with a history.
     static let statements = FuzzTarget("statements", seeds: Seeds.statements) { bytes, scratch in
         guard StatementRecord.records(in: bytes) != nil else { return }
         var entries = try Seeds.entries()
@@ -43,7 +43,7 @@ extension FuzzTarget {
     }
 }
 
-/// The commands, inside of this process.
+/// Runs the commands in this process.
 enum Tool {
     @discardableResult static func run(_ arguments: [String]) -> ExitCode {
         var errors: [UInt8] = []
@@ -80,7 +80,7 @@ enum Tool {
         run(["summary", path, "-o", "-", "--annotations"])
         let merged = scratch.path("out/merged")
         if run(["merge", path, "-o", merged]) == .done, isGood {
-            require(run(["verify", merged]) == .done, "A good bundle is none after 'merge'.")
+            require(run(["verify", merged]) == .done, "'merge' makes a good bundle unreadable.")
         }
         for name in (try? FileSystem.contents(ofDirectory: scratch.directory)) ?? [] {
             require(

@@ -1,8 +1,8 @@
 internal import FailureArtifactsSystem
 
-/// Something that reads bytes which may come from anybody.
+/// Code that reads untrusted bytes.
 package struct FuzzTarget: Sendable {
-    /// What `Scripts/fuzz` calls it.
+    /// The target's name in `Scripts/fuzz`.
     package let name: String
     private let makeSeeds: @Sendable () throws -> [[UInt8]]
     private let body: @Sendable ([UInt8], Scratch) throws -> Void
@@ -20,7 +20,7 @@ package struct FuzzTarget: Sendable {
         .zip, .bundle, .metadata, .statements, .history, .log, .store, .schema,
     ]
 
-    /// Inputs that are what they should be, and small.
+    /// Valid, small inputs.
     package var seeds: [[UInt8]] {
         do {
             return try makeSeeds()
@@ -31,32 +31,31 @@ package struct FuzzTarget: Sendable {
 
     /// Reads an input.
     ///
-    /// Any error is fine; a trap, a hang or memory without bounds is not, nor is an answer
-    /// that cannot be.
+    /// Any error is fine. A trap, a hang, unbounded memory or an impossible result is a failure.
     package func run(_ bytes: [UInt8]) {
         Scratch.current.clear()
         try? body(bytes, .current)
     }
 }
 
-/// A directory of this process for the files of one input.
+/// A directory of this process for one input's files.
 struct Scratch: Sendable {
     static let current = Scratch()
 
     let directory: String
 
     private init() {
-        // In memory, where that is to be had: an input takes less than a millisecond.
+        // Use memory if possible, because an input takes less than a millisecond.
         let parent = FileSystem.isDirectory("/dev/shm") ? "/dev/shm" : "/tmp"
         do {
             directory = try FileSystem.createUniqueDirectory(in: parent, prefix: "fa-fuzz-")
         } catch {
-            fatalError("There is no room for scratch files: \(error)")
+            fatalError("The directory for scratch files could not be created: \(error)")
         }
         atexit { try? FileSystem.remove(Scratch.current.directory) }
     }
 
-    /// Removes what an input has left.
+    /// Removes the files of the last input.
     func clear() {
         for name in (try? FileSystem.contents(ofDirectory: directory)) ?? [] {
             try? FileSystem.remove(path(name))
@@ -80,7 +79,9 @@ extension FileSystem {
     }
 }
 
-/// Ends the process where something that was read contradicts itself: for libFuzzer, as for a test, a crash.
+/// Ends the process if the result of reading contradicts itself.
+///
+/// Both libFuzzer and a test see a crash.
 func require(_ condition: Bool, _ what: @autoclosure () -> String) {
     if !condition { fatalError(what()) }
 }

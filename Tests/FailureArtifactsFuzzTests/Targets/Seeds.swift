@@ -3,12 +3,12 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// Small inputs that are good, made by the product's own writers.
+/// Small valid inputs, written by the product itself.
 enum Seeds {
-    /// A store in WAL mode, with all that a capture takes of it.
+    /// A store in WAL mode, with everything that a capture reads of it.
     struct Store: Sendable {
         var database: [UInt8]
-        /// With a byte before it; see ``FuzzTarget/log``.
+        /// The WAL, preceded by one byte; see ``FuzzTarget/log``.
         var log: [UInt8]
         var history: [UInt8]
         var committed: [UInt8]
@@ -50,7 +50,7 @@ enum Seeds {
         return result
     }
 
-    /// Makes the checksums of a WAL right, up to where it is no WAL any more.
+    /// Corrects the checksums of a WAL, as far as it has valid frames.
     static func repairLog(_ bytes: inout [UInt8]) {
         func number(_ offset: Int) -> UInt32 {
             (0..<4).reduce(0) { $0 << 8 | UInt32(bytes[1 + offset + $1]) }
@@ -138,7 +138,7 @@ enum Seeds {
         var bytes: [UInt8]
     }
 
-    /// The entries of a bundle, the metadata first.
+    /// The entries of a bundle, starting with the metadata.
     static func entries(described description: [UInt8]? = nil) throws -> [Entry] {
         let store = try store()
         return [
@@ -151,7 +151,7 @@ enum Seeds {
         ]
     }
 
-    /// Writes an archive, over one that is there.
+    /// Writes an archive, replacing an existing one.
     static func write(_ entries: [Entry], to path: String, level: Int = 1) throws -> String {
         try? FileSystem.remove(path)
         var writer = try ZipWriter(creating: path, level: level)

@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension FuzzTarget {
-    /// A history file, with the copy that it belongs to.
+    /// Reads a history file, together with its copy.
     static let history = FuzzTarget("history", seeds: { [try Seeds.store().history] }) {
         bytes, scratch in
         let copy = try scratch.write(try Seeds.store().committed, to: "copy")
@@ -35,16 +35,18 @@ extension FuzzTarget {
         }
     }
 
-    /// However few bytes a file takes on disk, SQLite and others count its size.
+    /// SQLite and other readers go by a file's size, however few bytes it occupies on disk.
     private static func requireSize(_ path: String) {
         let size = FileSystem.regularFile(path)?.size ?? 0
         require(size <= 64 << 20, "A state of a small history has \(size) bytes.")
     }
 
-    /// A WAL, whose checksums are made right: without that, little of it would be read.
+    /// Reads a WAL.
+    ///
+    /// Its checksums are corrected first, because little of it would be read otherwise.
     static let log = FuzzTarget("wal", seeds: { [try Seeds.store().log] }) { bytes, scratch in
         var bytes = bytes
-        // The first byte is the seed's own: an odd one leaves the checksums as they are.
+        // The first byte belongs to the seed only. If it is odd, the checksums stay as they are.
         if bytes.first.map({ $0 & 1 == 0 }) ?? false { Seeds.repairLog(&bytes) }
         bytes = Array(bytes.dropFirst())
         let wal = try scratch.write(bytes, to: "database-wal")
@@ -64,14 +66,14 @@ extension FuzzTarget {
             to: scratch.path("state"))
     }
 
-    /// A database file, beside a good one.
+    /// Reads a database file, beside a valid one.
     static let store = FuzzTarget("store", seeds: { try Seeds.databases() }) { bytes, scratch in
         try look(
             at: try scratch.write(bytes, to: "b.sqlite"),
             beside: try scratch.write(try Seeds.databases()[0], to: "a.sqlite"), scratch)
     }
 
-    /// The SQL that makes a store, beside one that has made it without.
+    /// Runs SQL that creates a store, and reads the store, beside a valid one.
     static let schema = FuzzTarget("schema", seeds: { Seeds.schemas }) { bytes, scratch in
         let sql = String(decoding: bytes, as: UTF8.self)
         let forbidden = ["attach", "vacuum", "load_ext", "temp_store", "fts3_tok"]
@@ -83,7 +85,7 @@ extension FuzzTarget {
             connection.setDeadline(Instant.now.advanced(bySeconds: 0.2))
             try connection.execute(sql)
         } catch {
-            // What came before the mistake is there.
+            // The statements before the error have taken effect.
         }
         try look(at: path, beside: try scratch.write(try Seeds.databases()[0], to: "a.sqlite"), scratch)
     }

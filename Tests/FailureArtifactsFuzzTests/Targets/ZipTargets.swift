@@ -2,7 +2,7 @@ internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
 extension FuzzTarget {
-    /// An archive: its directory, and the content of all entries.
+    /// Reads an archive: its directory and the content of all entries.
     static let zip = FuzzTarget("zip", seeds: Seeds.archives) { bytes, scratch in
         let archive = try ZipArchive(path: try scratch.write(bytes, to: "a.zip"))
         for entry in archive.entries {
@@ -15,7 +15,7 @@ extension FuzzTarget {
                 }
                 require(size == entry.size, "There is less content than the entry has.")
             } catch {
-                // Its content is bad; that of others may be good.
+                // This entry's content is invalid. Others may be valid.
             }
             if entry.name.hasSuffix(".zip") {
                 _ = try? archive.nested(entry, scratchDirectory: scratch.directory)

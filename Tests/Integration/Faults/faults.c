@@ -1,19 +1,19 @@
-// System calls that fail on demand: a library to be preloaded into a process (LD_PRELOAD, Linux).
+// Makes system calls fail on demand: a library to preload into a process (LD_PRELOAD, Linux).
 //
-// FAULTS_PATHS         Path prefixes, with colons between them: calls on files below them count.
-// FAULTS_WINDOW_PATHS  Likewise, but only calls of a thread between faults_window(1) and faults_window(0), which
-//                      the process calls itself where it finds them.
+// FAULTS_PATHS         Path prefixes, separated by colons: calls on files below them count.
+// FAULTS_WINDOW_PATHS  The same, but only for calls of a thread between faults_window(1) and faults_window(0). The
+//                      process calls these functions itself if it finds them.
 // FAULTS_AT            CALL:NUMBER:WHAT, or CALL:NUMBER:WHAT:on. The NUMBERth counted call of that name does WHAT:
-//                      it fails with an errno (a number), or writes or reads half of what it should (`short`), or
-//                      nothing (`zero`), or the process is killed before it (`kill`). With `on` all later ones do so
-//                      too. Besides the functions' names a CALL may be `any`, or one of the groups below: what needs
-//                      room on a disk, what needs a descriptor, what a read-only file system refuses.
+//                      it fails with an errno (a number), writes or reads half of its bytes (`short`) or none
+//                      (`zero`), or the process is killed before it (`kill`). With `on`, all later calls do the same.
+//                      CALL is a function's name, `any`, or one of the groups below: calls that need disk space,
+//                      calls that need a descriptor, calls that a read-only file system refuses.
 // FAULTS_LOG           A file to which a line is appended for each counted call, `CALL PATH`, and for each fault,
 //                      `! CALL PATH`.
-// FAULTS_CLOCK         START:STEP: the calendar's time in seconds when the program itself first asks for it, and what
-//                      it goes on by with each further question; START may be `now`.
-// FAULTS_LATE_SIGNALS  Seconds by which a thread that waits for signals gets each of them late. The process ends later
-//                      too, by twice as much, so that such a signal is not lost with it.
+// FAULTS_CLOCK         START:STEP: the calendar time, in seconds, when the program itself first reads the clock, and
+//                      the seconds that each further reading adds. START may be `now`.
+// FAULTS_LATE_SIGNALS  The delay, in seconds, of signals to a thread that waits for them. The end of the process is
+//                      delayed by twice as much, so that it doesn't lose such a signal.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ __attribute__((constructor)) static void start(void) {
     window_paths = getenv("FAULTS_WINDOW_PATHS");
     const char *log = getenv("FAULTS_LOG"), *at = getenv("FAULTS_AT"), *clock = getenv("FAULTS_CLOCK");
     if (log) log_descriptor = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    // Out of the way of those who expect the lowest number.
+    // Leave the lowest numbers to code that expects them.
     if (log_descriptor >= 0) {
         int high = (int)syscall(SYS_fcntl, log_descriptor, F_DUPFD_CLOEXEC, 200);
         syscall(SYS_close, log_descriptor);
@@ -103,12 +103,12 @@ static void note(const char *mark, const char *call, const char *path) {
     if (length > 0) syscall(SYS_write, log_descriptor, line, (size_t)length < sizeof line ? (size_t)length : sizeof line);
 }
 
-// What a call on a file is to do; where it is to fail, errno is set.
+// Returns the fault for a call on a path. Sets errno if the call is to fail.
 static enum fault at_path(const char *call, int groups, const char *path) {
     char target[4096];
     if (!path) return proceed;
     if (!paths && !window_paths) return proceed;
-    // Names of descriptors are names of files.
+    // Resolve the paths of descriptors to those of files.
     if (strncmp(path, "/proc/self/fd/", 14) == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
         long length = syscall(SYS_readlink, path, target, sizeof target - 1);
         if (length > 0) {
@@ -191,7 +191,7 @@ DIR *opendir(const char *path) {
 READDIR(readdir, dirent)
 READDIR(readdir64, dirent64)
 
-// What it reports has happened all the same.
+// A failing close has closed the descriptor all the same.
 int close(int descriptor) {
     REAL(int, close, int);
     if (!at_descriptor("close", none, descriptor)) return real(descriptor);
@@ -260,14 +260,14 @@ ON_DESCRIPTOR_WITH(ftruncate64, "ftruncate", changes, off64_t)
 ON_DESCRIPTOR_WITH(fchmod, "chmod", changes, mode_t)
 ON_DESCRIPTOR_WITH(flock, "lock", none, int)
 
-// Not those of SQLite, which closes a file that it has just opened where this fails, and says of itself that it drops
-// the process's locks then (`fillInUnixFile` in os_unix.c).
+// Calls by SQLite never fail here. If one failed, SQLite would close a file that it has just opened. A comment in
+// its source says that this drops the process's locks (`fillInUnixFile` in os_unix.c).
 int fstat(int descriptor, struct stat *result) {
     REAL(int, fstat, int, struct stat *);
     return at_descriptor("fstat", none, descriptor) ? -1 : real(descriptor, result);
 }
 
-// Only taking a lock, as SQLite and the line before the account do it; giving one back fails nowhere.
+// Only taking a lock can fail, by SQLite or by the product. Releasing a lock never fails.
 #define CONTROL(name) \
     int name(int descriptor, int command, ...) { \
         REAL(int, name, int, int, ...); \
@@ -326,14 +326,14 @@ ON_TWO_PATHS(link)
 
 // MARK: - Threads and time
 
-// Whether a call comes from the program itself or from SQLite.
+// Returns true if the program itself or SQLite made the call.
 static bool is_program(void *caller) {
     Dl_info place, program;
     return dladdr(caller, &place) && dladdr((void *)getauxval(AT_ENTRY), &program)
         && (place.dli_fbase == program.dli_fbase || strstr(place.dli_fname, "sqlite"));
 }
 
-// Counts where the program itself calls it: other libraries may wait for a thread for ever.
+// Counts the program's own calls only, because other libraries may wait for a missing thread forever.
 int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
     REAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -356,7 +356,8 @@ __attribute__((destructor)) static void linger(void) {
     if (waits_for_signals && signal_delay > 0) usleep((useconds_t)(2 * signal_delay * 1e6));
 }
 
-// A clock of the program's own: others, such as XCTest, wait for ever for a time that does not come.
+// Changes the clock for the program only, because other code, such as XCTest, may wait forever for a time
+// that doesn't come.
 static bool shifted(double *seconds, void *caller) {
     if (!shifts_clock || !is_program(caller)) return false;
     *seconds = clock_start + clock_step * (double)atomic_fetch_add(&clock_calls, 1);

@@ -4,16 +4,16 @@ import PackageDescription
 
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
-// Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one
-// and reads what they leave. RawSuite and GRDBSuite only list the product, and never import it. TestingSuite has
-// Swift Testing's tests; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which
-// pass, and tests that fail with stores of the kit. CISuite has a test of each kind that a CI tells apart.
-// StatesSuite has one test, which fails with a connection in one of the states of a table.
+// Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one and reads
+// their outputs. RawSuite and GRDBSuite only list the product and never import it. TestingSuite has tests of Swift
+// Testing; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which pass, and tests
+// that fail with stores of the kit. CISuite has one test for each result that a CI service distinguishes. StatesSuite
+// has one test, which fails with a connection in a given state.
 let package = Package(
     name: "integration-suites",
     platforms: [.macOS(.v13)],
     dependencies: [
-        // Named, because the folder of a checkout may be called anything.
+        // The name is explicit because the checkout's folder can have any name.
         .package(name: "failure-artifacts", path: "../../.."),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],

@@ -1,4 +1,4 @@
-"""A headless Chromium that is driven over a pipe, with nothing but the standard library.
+"""A headless Chromium, controlled over a pipe with the standard library only.
 
 The protocol: https://chromedevtools.github.io/devtools-protocol/, messages end with NUL.
 """
@@ -65,7 +65,7 @@ class Page:
             self.receive()
 
     def run(self, expression):
-        """The value of an expression of JavaScript, which may be a promise."""
+        """Returns the value of a JavaScript expression, which may be a promise."""
         result = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
@@ -82,7 +82,7 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", **keys)
 
     def show(self, width, height, scheme):
-        """Sets the size of the window, and whether it is `light` or `dark`."""
+        """Sets the size of the window and the color scheme, `light` or `dark`."""
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
             mobile=width < 600)
@@ -97,13 +97,13 @@ class Page:
 
     @property
     def complaints(self):
-        """What the page said on the console, exceptions and violations of its policy among it."""
+        """The page's messages on the console, including exceptions and violations of its policy."""
         kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
         return [event["params"] for event in self.events if event["method"] in kinds]
 
     @property
     def requested(self):
-        """The addresses of everything that was loaded."""
+        """The addresses of all loaded resources."""
         return [
             event["params"]["request"]["url"] for event in self.events
             if event["method"] == "Network.requestWillBeSent"]
@@ -111,13 +111,13 @@ class Page:
 
 @contextlib.contextmanager
 def page():
-    """Starts a browser, and ends it."""
+    """Starts a browser, and ends it afterwards."""
     with tempfile.TemporaryDirectory(prefix="browser-") as profile:
         to_browser, requests = os.pipe()
         replies, from_browser = os.pipe()
 
         def connect():
-            # Its ends have to be the descriptors 3 and 4, and may be these numbers already, crossed.
+            # The pipe's ends must become descriptors 3 and 4. They may already have these numbers, swapped.
             first, second = os.dup(to_browser), os.dup(from_browser)
             while first in (3, 4):
                 first = os.dup(first)

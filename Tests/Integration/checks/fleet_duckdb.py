@@ -1,4 +1,4 @@
-"""Runs statements in DuckDB: reads `{"directory", "statements": [[sql, parameters]]}`, prints a list of results."""
+"""Runs statements in DuckDB. Reads `{"directory", "statements": [[sql, parameters]]}`, prints a list of results."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ import duckdb_extension_httpfs
 task = json.load(sys.stdin)
 database = duckdb.connect()
 (platform,) = database.execute("PRAGMA platform").fetchone()
-# Where DuckDB has put it when it has installed it from the network.
+# The path of an extension that DuckDB has installed from the network.
 place = pathlib.Path(task["directory"]) / f"v{duckdb.__version__}" / platform
 place.mkdir(parents=True)
 packages = pathlib.Path(duckdb_extension_httpfs.__path__[0])

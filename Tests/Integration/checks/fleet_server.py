@@ -1,4 +1,4 @@
-"""A local S3 for the checks: prints its port, and ends with its standard input."""
+"""A local S3 server for the checks. Prints its port, and ends when its standard input is closed."""
 
 import logging
 import sys

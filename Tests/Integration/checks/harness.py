@@ -1,4 +1,4 @@
-"""Starts failing tests one by one and reads what they leave, with nothing of this project's code."""
+"""Starts failing tests one by one and reads their outputs, without this project's code."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SUITES = ROOT / "Tests" / "Integration" / "Suites"
 BUILD = ROOT / ".build"
-# The sample is built there too: both nested packages then compile their common dependencies once.
+# The sample is built there too, so that both nested packages compile their shared dependencies once.
 SCRATCH = BUILD / "nested"
 EXECUTABLE = SCRATCH / "debug" / "integration-suitesPackageTests.xctest"
 SCHEMA = ROOT / "Sources/FailureArtifacts/Documentation.docc/metadata.schema.json"
@@ -30,12 +30,12 @@ WARNING = OURS + "warning: "
 BUNDLE_NAME = re.compile(r"(?P<stem>.+)-[0-9a-f]{8}\.zip")
 
 
-# The start of the reason for which a test is skipped if something is not installed.
+# The start of the reason for skipping a test if a program is not installed.
 NEEDS = "needs "
 
 
 def needs(is_there, what):
-    """Skips a test, or all tests of a class, if something is not installed.
+    """Skips a test, or all tests of a class, if a program is not installed.
 
     `Tests/Integration/run` counts that as a failure.
     """
@@ -48,7 +48,7 @@ def needs_program(name):
 
 def build():
     """Builds the suites, once for all checks."""
-    # SwiftPM keeps a plan of the build, and does not see that a package beside this one has new files.
+    # SwiftPM caches a build plan and doesn't notice new files in a package beside this one.
     plan_anew = "--disable-build-manifest-caching"
     command = ["swift", "build", plan_anew, "--build-tests", "--scratch-path", str(SCRATCH)]
     result = subprocess.run(command, cwd=SUITES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -57,13 +57,13 @@ def build():
 
 
 def clean_environment(scratch, **variables):
-    """An environment that has nothing of the machine's or the CI's but what a process cannot do without."""
+    """An environment with only the necessary variables of the machine or CI service."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "DEVELOPER_DIR") if name in os.environ}
     return {**kept, "LANG": "C.UTF-8", "TMPDIR": str(scratch), "SWIFT_BACKTRACE": "enable=no", **variables}
 
 
 class Store:
-    """One store of a bundle, taken out of it on its own: there is no WAL beside it."""
+    """One store of a bundle, extracted alone, without a WAL beside it."""
 
     def __init__(self, content):
         self.content = content
@@ -82,7 +82,7 @@ class Store:
             return db.execute(sql).fetchall()
 
     def command(self, sql):
-        """What the command `sqlite3` prints."""
+        """Returns the output of the command `sqlite3`."""
         with self.file() as path:
             return subprocess.run(
                 ["sqlite3", "-readonly", str(path), sql], check=True, capture_output=True, text=True
@@ -92,17 +92,18 @@ class Store:
         return [name for (name,) in self.query(f"SELECT name FROM {table} ORDER BY rowid")]
 
 
-# What actions/upload-artifact refuses in a path, and with it the whole upload: see `invalidArtifactFilePathCharacters`
+# The characters that actions/upload-artifact refuses in a path, and with it the whole upload: see
+# `invalidArtifactFilePathCharacters` in
 # in https://github.com/actions/toolkit/blob/main/packages/artifact/src/internal/upload/path-and-artifact-name-validation.ts
 NOT_UPLOADED = re.compile(r'[":<>|*?\r\n]')
-# In a name, of an artifact or here of a file, these too.
+# In the name of an artifact (or here, of a file), these characters are refused too.
 NOT_IN_A_NAME = re.compile(r"[\\/]")
-# What Windows keeps for itself, and cuts off.
+# The names that Windows reserves, and the endings that it cuts off.
 NOT_ON_WINDOWS = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*[. ]|.*[\x00-\x1f].*", re.DOTALL)
 
 
 def name_problems(name):
-    """What is wrong with the name of a file that is to be uploaded."""
+    """The problems with the name of a file to upload."""
     problems = [what for what, is_so in {
         "refused by upload-artifact": NOT_UPLOADED.search(name),
         "a path": NOT_IN_A_NAME.search(name),
@@ -115,8 +116,8 @@ def name_problems(name):
 
 
 def check_names(bundle, entries):
-    """Every bundle can be uploaded, and what is in it be unpacked anywhere."""
-    # Also where case and the form of Unicode don't tell names apart.
+    """Checks that the bundle can be uploaded, and its entries extracted on every system."""
+    # Names must differ even if the file system ignores case and Unicode normalization.
     folded = [unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold()) for name in entries]
     assert len(set(folded)) == len(folded), f"entries of {bundle!r} collide: {sorted(entries)}"
     for name in [bundle, *(part for entry in entries for part in entry.split("/"))]:
@@ -147,7 +148,7 @@ class Bundle:
         return [failure["message"] for failure in self.metadata["failures"]]
 
     def described(self, name):
-        """The metadata of the store whose file was called `name`, or of the one in memory."""
+        """The metadata of the store with the file name `name`, or of the store in memory."""
         found = [store for store in self.metadata["stores"] if name == label(store)]
         assert len(found) == 1, f"{len(found)} stores are called {name}"
         return found[0]
@@ -157,31 +158,31 @@ class Bundle:
 
 
 def label(store):
-    """How the checks call a store: by its file, or by being in memory."""
+    """The checks' name for a store: its file's name, or `memory`."""
     path = store.get("originalPath")
     return pathlib.PurePath(path).stem if path else store["storage"]
 
 
 def openers(bundle):
-    """Of each store, whether it is shared, and the other test that opened it."""
+    """For each store, its `shared` flag and the other test that opened it."""
     return {label(store): (store.get("shared"), store.get("openedBy")) for store in bundle.metadata["stores"]}
 
 
 @dataclasses.dataclass
 class Run:
-    """A process that ran tests, and what it left."""
+    """A process that ran tests, and its outputs."""
 
     status: int
     output: str
     errors: str
-    left: list  # Everything in the artifacts directory; None where there is no directory.
+    left: list  # The names in the artifacts directory; None if there is no directory.
     in_flight: list
     ignored: str
     bundles: list
 
     @property
     def said(self):
-        """The lines on standard error that are the product's."""
+        """The product's lines on standard error."""
         return [line for line in self.errors.splitlines() if line.startswith(OURS)]
 
     @property
@@ -190,12 +191,12 @@ class Run:
 
     @property
     def others(self):
-        """The lines on standard error that are not."""
+        """The other lines on standard error."""
         return [line for line in self.errors.splitlines() if not line.startswith(OURS)]
 
 
 def launch(selection, directory, variables, wrapper=(), patience=120, **options):
-    """Runs the selected tests in `directory`: those of XCTest that a text names, or what a tuple of options says."""
+    """Runs tests in `directory`: XCTest's by a text with their names, others by a tuple of options."""
     options_of_tests = (selection,) if isinstance(selection, str) else selection
     scratch = directory / "tmp"
     scratch.mkdir(exist_ok=True)
@@ -204,8 +205,8 @@ def launch(selection, directory, variables, wrapper=(), patience=120, **options)
         capture_output=True, text=True, encoding="utf-8", timeout=patience, **options)
 
 
-# The system counts what a process has before it becomes another program, and that is what its parent had: so the
-# parent is a small one.
+# The system counts a process's memory before it executes another program, which is that of its parent. So the parent is
+# a small process.
 MEASURING = """
 import os, sys
 process = os.fork()
@@ -217,7 +218,7 @@ os.write(int(sys.argv[1]), f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrs
 
 
 def measured(command, **options):
-    """Runs a command; gives its status, and the greatest size of its memory in bytes."""
+    """Runs a command. Returns its status and its maximum memory size, in bytes."""
     reader, writer = os.pipe()
     with os.fdopen(reader) as result:
         subprocess.run(
@@ -229,7 +230,7 @@ def measured(command, **options):
 
 
 def run(selection, variables=None, at="failure-artifacts", **options):
-    """Runs the selected tests in a fresh directory, and reads the artifacts directory `at`."""
+    """Runs the selected tests in a new directory, and reads the artifacts directory `at`."""
     with tempfile.TemporaryDirectory(prefix="integration ") as name:
         directory = pathlib.Path(name)
         return read(launch(selection, directory, variables or {}, **options), directory / at)
@@ -250,14 +251,14 @@ def read(process, artifacts):
 
 
 def check_with_tools(bundle):
-    """Every unzip opens it: three that know nothing of each other."""
+    """Three independent unzip programs open the bundle."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     options = {"env": environment, "capture_output": True, "text": True, "encoding": "utf-8"}
     unzip = subprocess.run(["unzip", "-tqq", str(bundle.path)], **options)
     assert unzip.returncode == 0, f"unzip -t: {unzip.stdout}{unzip.stderr}"
     bsdtar = subprocess.run(["bsdtar", "-tf", str(bundle.path)], **options)
     assert bsdtar.returncode == 0, f"bsdtar -t: {bsdtar.stderr}"
-    # It composes letters and marks.
+    # One of them composes letters and marks.
     names = [unicodedata.normalize("NFC", name) for name in bundle.names]
     assert bsdtar.stdout.splitlines() == names, f"bsdtar lists {bsdtar.stdout}"
     assert bundle.damaged is None, f"zipfile finds a damaged entry: {bundle.damaged}"
@@ -265,9 +266,9 @@ def check_with_tools(bundle):
 
 @functools.lru_cache(maxsize=None)
 def without(selection, needs=()):
-    """The same tests with capturing off: status and output are the yardstick.
+    """Runs the same tests with capturing off, for comparing status and output.
 
-    `needs` are the variables, as pairs, without which the tests themselves can't be run.
+    `needs` are the variables, as pairs, that the tests require.
     """
     found = run(selection, {**dict(needs), "FAILURE_ARTIFACTS": "off"})
     assert found.left is None, "a directory although capturing is off"
@@ -275,7 +276,7 @@ def without(selection, needs=()):
 
 
 def timeless(output):
-    """Output with the times taken out."""
+    """Removes the times from an output."""
     return TIMES.sub("T", output)
 
 
@@ -291,19 +292,19 @@ def validator():
 
 
 class SuiteCase(unittest.TestCase):
-    """Checks on what a scenario leaves."""
+    """Checks on the outputs of a scenario."""
 
     maxDiff = None
     framework = "XCTest"
 
-    # Variables, as pairs, that the tests of the class can't be run without.
+    # The variables, as pairs, that the tests of the class require.
     needs = ()
 
     def leaves(self, selection, count=1, warnings=0, variables=None, **options):
-        """Runs a scenario; it must leave `count` bundles and nothing else, and change nothing.
+        """Runs a scenario. It must leave only `count` bundles, and must not change the tests' results.
 
-        Each bundle is announced on standard error, and so is each of the `warnings`; nothing else is said.
-        Returns the bundle where there is one, else the list of them.
+        Standard error must announce each bundle and each of the `warnings`, and contain nothing else.
+        Returns the bundle if there is one, otherwise the list of bundles.
         """
         with_capture = run(selection, {**dict(self.needs), **(variables or {})}, **options)
         self.assertUnchanged(with_capture, selection)
@@ -324,7 +325,7 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(with_capture.others, yardstick.others)
 
     def assertTidy(self, found, count):
-        """Only bundles under names that are theirs, and what keeps git away from them."""
+        """Checks that there are only bundles with valid names, and the file that makes git ignore them."""
         if count == 0:
             self.assertIsNone(found.left)
             return
@@ -341,7 +342,7 @@ class SuiteCase(unittest.TestCase):
             self.assertNotRegex(name, r'[":<>|*?\\/\s]')
 
     def check(self, bundle, outcome="failed"):
-        """What holds for every bundle."""
+        """Checks that apply to every bundle."""
         metadata = bundle.metadata
         errors = [f"{error.json_path}: {error.message}" for error in validator().iter_errors(metadata)]
         self.assertEqual(errors, [])
@@ -366,9 +367,9 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(sorted(mentioned), sorted(copies))
 
     def check_store(self, content):
-        """One file that opens anywhere, with nothing beside it."""
+        """The content is one file that opens without any other file."""
         if not content:
-            return  # SQLite's form of a store without any table.
+            return  # SQLite's form of a store without tables.
         self.assertEqual(content[:16], b"SQLite format 3\0")
         self.assertEqual((content[18], content[19]), (1, 1), "the copy asks for a WAL")
         store = Store(content)
@@ -377,7 +378,7 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(store.command("PRAGMA integrity_check"), "ok\n")
 
     def check_numbers(self, described, content):
-        """The metadata says what the copy holds."""
+        """The metadata matches the copy."""
         store = Store(content)
         self.assertEqual(described["bytes"]["copy"], len(content))
         self.assertEqual(described["integrity"], "ok")
@@ -389,7 +390,7 @@ class SuiteCase(unittest.TestCase):
             self.assertEqual(store.query("PRAGMA user_version"), [(described["userVersion"],)])
 
     def assertTest(self, bundle, suite, name, *messages, kind="assertion", stem=None):
-        """Which test it was and how it failed: nothing but the failures that were planned."""
+        """The bundle has this test and only the planned failures."""
         self.assertEqual(bundle.metadata["test"]["suite"], suite)
         self.assertEqual(bundle.metadata["test"]["name"], name)
         self.assertEqual(bundle.stem, stem or f"{suite}.{name}")
@@ -402,7 +403,7 @@ class SuiteCase(unittest.TestCase):
                 self.assertTrue(failure["file"].endswith(".swift"))
 
     def assertStores(self, bundle, **expected):
-        """Exactly these stores, by their files' names, each with exactly these rows."""
+        """The bundle has exactly these stores, by their files' names, with exactly these rows."""
         stores = bundle.metadata["stores"]
         found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in stores}
         self.assertEqual(found, expected)

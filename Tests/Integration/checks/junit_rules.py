@@ -1,8 +1,8 @@
-"""What readers of JUnit XML ask of it.
+"""The requirements of readers of JUnit XML.
 
-There is no standard. The rules are those of the schema by which Jenkins' xUnit plugin validates, restated here:
-https://github.com/jenkinsci/xunit-plugin, src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd/junit-10.xsd;
-and what GitLab does with it: https://docs.gitlab.com/ci/testing/unit_test_reports/.
+There is no standard. These are the rules of the schema that Jenkins' xUnit plugin validates with,
+https://github.com/jenkinsci/xunit-plugin, src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd/junit-10.xsd,
+and the behavior of GitLab: https://docs.gitlab.com/ci/testing/unit_test_reports/.
 """
 
 import re
@@ -14,7 +14,8 @@ RESULT = {"failure", "error", "skipped"}
 RERUN = {"rerunFailure", "rerunError", "flakyFailure", "flakyError"}
 OUTPUTS = {"system-out", "system-err"}
 
-# Of each element: its attributes with their patterns, those it must have, its children, whether it has text.
+# For each element: its attributes with their patterns, the required ones, its children, and True if it may
+# have text.
 ELEMENTS = {
     "testsuites": (
         {"name": ANY, "time": TIME, "tests": ANY, "failures": ANY, "errors": ANY}, set(), {"testsuite"}, False),
@@ -31,12 +32,12 @@ ELEMENTS = {
     **{name: ({"type": ANY, "message": ANY}, {"type"}, {"stackTrace", *OUTPUTS}, True) for name in RERUN},
     **{name: ({}, set(), set(), True) for name in (*OUTPUTS, "stackTrace")},
 }
-# What is in a sequence comes in this order, and once.
+# The children that must come in this order, each at most once.
 SEQUENCES = {name: ["stackTrace", "system-out", "system-err"] for name in RERUN}
 
 
 def problems(text):
-    """Where a document is not by the rules; none for one that is."""
+    """The violations of the rules; none for a valid document."""
     try:
         root = tree.fromstring(text)
     except tree.ParseError as error:
@@ -89,20 +90,20 @@ def of_readers(root):
                 yield f"{name} of all suites is {root.get(name)}"
     seen = set()
     for case in root.iter("testcase"):
-        # GitLab keeps the first of a name only; and both read but one result.
+        # GitLab keeps only the first case of a name, and both services read only one result.
         name = (case.get("classname"), case.get("name"))
         if name in seen:
             yield f"{name} is there twice"
         seen.add(name)
         if sum(child.tag in RESULT for child in case) > 1:
             yield f"{name} has several results"
-        # Of these a reader takes the first, if any.
+        # A reader takes only the first one.
         if sum(child.tag == "system-out" for child in case) > 1:
             yield f"{name} has several outputs"
 
 
 def attachments(text):
-    """The attachments by tests' names, all of them; GitLab shows the first of a test that failed."""
+    """All attachments, by the tests' names. GitLab shows the first one of a failed test."""
     return {
         case.get("name"): re.findall(r"\[\[ATTACHMENT\|(.+?)\]\]", case.findtext("system-out") or "")
         for case in tree.fromstring(text).iter("testcase")
@@ -110,7 +111,7 @@ def attachments(text):
 
 
 def results(text):
-    """What became of each test: the children of its element but for outputs, or `passed`."""
+    """The result of each test: the children of its element except outputs, or `passed`."""
     found = {}
     for case in tree.fromstring(text).iter("testcase"):
         kinds = [child.tag for child in case if child.tag not in OUTPUTS]

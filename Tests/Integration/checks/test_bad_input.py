@@ -1,4 +1,4 @@
-"""What cannot work is said in one sentence, and the test's own result is what it was."""
+"""Invalid input is reported in one sentence and doesn't change a test's result."""
 
 import contextlib
 import pathlib
@@ -15,10 +15,10 @@ LARGE = "RawSuite.VanishedTests/testLargeStoreInMemory"
 
 
 class Places(SuiteCase):
-    """Where nothing can be written."""
+    """Directories that can't be written to."""
 
     def assertFallsBack(self, found, selection, *words):
-        """One warning, and a bundle in the temporary directory."""
+        """There is one warning, and a bundle in the temporary directory."""
         self.assertUnchanged(found, selection)
         self.assertEqual(len(found.said), 2, found.errors)
         self.assertEqual(len(found.warnings), 1, found.errors)
@@ -46,14 +46,14 @@ class Places(SuiteCase):
             found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
         self.assertFallsBack(found, FAILING, place)
 
-    def test_where_nobody_may_write(self):
-        # Root may write anywhere but in a file system without files.
+    def test_unwritable_place(self):
+        # Root can write anywhere except to a file system without files.
         place = "/proc/artifacts" if pathlib.Path("/proc/self").exists() else "/System/artifacts"
         found = run(FAILING, {"FAILURE_ARTIFACTS_DIR": place})
         self.assertFallsBack(found, FAILING, place)
 
-    def assertNoRoom(self, found, artifacts):
-        """No bundle, or one that says what is not in it; a sentence on the store, and one on the bundle."""
+    def assertDiskFull(self, found, artifacts):
+        """There is no bundle or one that lists the missing parts, one sentence on the store, and one on the bundle."""
         self.assertUnchanged(found, LARGE)
         unwritten = [line for line in found.warnings if "could not be written" in line]
         self.assertEqual(len(found.bundles) + len(unwritten), 1, found.errors)
@@ -68,17 +68,17 @@ class Places(SuiteCase):
             self.assertNothingHalfWritten(artifacts)
 
     def test_full_disk(self):
-        # The largest has room for a bundle without its store, the smallest for one file.
+        # The largest disk has space for a bundle without its store, the smallest for one file.
         for kibibytes in (256, 8, 4):
             with self.subTest(kibibytes=kibibytes), tempfile.TemporaryDirectory() as name, full_disk(
                 pathlib.Path(name), kibibytes
             ) as (artifacts, wrapper):
                 process = launch(
                     LARGE, pathlib.Path(name), {"FAILURE_ARTIFACTS_DIR": str(artifacts)}, wrapper=wrapper)
-                self.assertNoRoom(read(process, artifacts), artifacts)
+                self.assertDiskFull(read(process, artifacts), artifacts)
 
     def test_limited_file_size(self):
-        """The same on any machine: files end at a size that the capture does not fit in."""
+        """A limit on the size of files that is too small for the capture works on any machine."""
 
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -87,14 +87,14 @@ class Places(SuiteCase):
         with tempfile.TemporaryDirectory() as name:
             artifacts = pathlib.Path(name) / "failure-artifacts"
             found = read(launch(LARGE, pathlib.Path(name), {}, preexec_fn=limit), artifacts)
-            self.assertNoRoom(found, artifacts)
+            self.assertDiskFull(found, artifacts)
 
 
 @contextlib.contextmanager
 def full_disk(directory, kibibytes):
-    """A directory on a file system of few bytes, and the command to run a program with to have it.
+    """A directory on a very small file system, and the command prefix that mounts it for a program.
 
-    Where mounting is not allowed there is a file-size limit instead, which is another way to run out of room.
+    If mounting is not allowed, a limit on the size of files takes its place.
     """
     place = directory / "full"
     place.mkdir()
@@ -105,13 +105,13 @@ def full_disk(directory, kibibytes):
         finally:
             subprocess.run(["umount", str(place)], check=True)
         return
-    # In blocks of 512 bytes.
+    # The unit is a block of 512 bytes.
     limit = f'trap "" XFSZ; ulimit -f {2 * kibibytes}; exec "$@"'
     yield place / "artifacts", ["sh", "-c", limit, "sh"]
 
 
 class Variables(SuiteCase):
-    """Values that make no sense: a warning each, with what is used instead."""
+    """Each invalid value gives a warning with the value used instead."""
 
     def assertWarned(self, name, value, fallback):
         found = run(FAILING, {name: value})
@@ -155,7 +155,7 @@ class Variables(SuiteCase):
 
 
 class Limits(SuiteCase):
-    """Budgets are kept, and said to be."""
+    """Limits are kept and reported."""
 
     def test_large_store(self):
         found = run(FAILING, {"FAILURE_ARTIFACTS_MAX_STORE_BYTES": "1000"})

@@ -1,4 +1,4 @@
-"""What a store held when the test began to use it."""
+"""Baselines: the content of a store when the test began to use it."""
 
 import pathlib
 import subprocess
@@ -17,7 +17,7 @@ class Baseline(SuiteCase):
         return bundle
 
     def check_start(self, bundle, before, after, name):
-        # There are others: the one that is shared, and the one that the template was made of.
+        # The other stores are the shared one and the one that created the template.
         (store,) = [store for store in bundle.metadata["stores"] if store["name"] == name]
         self.assertEqual(Store(bundle.contents[store["entry"]]).rows(), after)
         (snapshot,) = bundle.metadata["snapshots"]
@@ -34,7 +34,7 @@ class Baseline(SuiteCase):
 
     def test_template_in_wal_mode(self):
         bundle = self.starts("testTemplateInWALMode", ["apple", "pear"], ["kiwi"])
-        # What the test has changed is one command.
+        # One command shows the test's changes.
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory) / "again.zip"
             with zipfile.ZipFile(path, "w") as archive:

@@ -1,4 +1,4 @@
-"""What the artifacts directory may hold: kept by 8 processes in which 500 tests fail at once."""
+"""The limits of the artifacts directory, with 8 processes in which 500 tests fail at once."""
 
 import collections
 import contextlib
@@ -23,13 +23,13 @@ SELECTION = ("--testing-library", "swift-testing", "--filter", "BudgetTests")
 PROCESSES = 8
 TESTS = 63
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
-# The failures that may be captured and not packed yet, of which any may be packed first: eight wait in each process,
-# one is packed, and one is captured.
+# The failures that may be captured but not packed yet, of which any may be packed first: each process has eight that
+# wait, one that is being packed, and one that is being captured.
 AT_ONCE = 10 * PROCESSES
 
 
 class Seen:
-    """The most that was there at any time, as seen from outside."""
+    """The maximum usage at any time, observed from outside."""
 
     def __init__(self, artifacts, volume=None):
         self.artifacts = artifacts
@@ -102,7 +102,7 @@ class Crowd:
         return processes
 
     def run(self, count=PROCESSES, **options):
-        """The most that was there; nothing hangs."""
+        """Runs the processes to their end, and returns the maximum usage."""
         seen = Seen(self.artifacts, **options)
         with seen.watching():
             for process in self.start(count):
@@ -115,11 +115,11 @@ class Crowd:
 
     @property
     def order(self):
-        """The failures, in the order in which they happened: process and number."""
+        """The failures in the order in which they happened, as process and number."""
         return [tuple(map(int, line.split())) for line in self.log.read_text().splitlines()]
 
     def bundles(self):
-        """By process and number: the metadata, the names of the entries and the size."""
+        """The metadata, the entries' names and the size of each bundle, by process and number."""
         found = {}
         for path in self.artifacts.glob("*.zip"):
             with zipfile.ZipFile(path) as archive:
@@ -145,7 +145,7 @@ class BudgetCase(SuiteCase):
         self.addCleanup(context.__exit__, None, None, None)
 
     def assertSound(self, crowd):
-        """All bundles are whole, and nothing else is left."""
+        """All bundles are complete, and no other files are left."""
         result = crowd.tool("verify", crowd.artifacts)
         self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr[-2000:])
         self.assertEqual(len(result.stdout.splitlines()), len(list(crowd.artifacts.glob("*.zip"))))
@@ -158,7 +158,7 @@ class BudgetCase(SuiteCase):
                 self.assertTrue("entry" not in store or store["entry"] in names)
 
     def assertFirst(self, crowd, kept):
-        """Those that are kept are those that failed first, as far as one can tell."""
+        """The kept bundles are those of the first failures, as far as the order is known."""
         first = set(crowd.order[:len(kept)])
         self.assertLessEqual(len(first - kept), AT_ONCE, f"{len(kept)} of {len(crowd.order)}")
 
@@ -166,7 +166,7 @@ class BudgetCase(SuiteCase):
         return {key for key, (metadata, _, _) in crowd.bundles().items() if "entry" in metadata["stores"][0]}
 
     def assertDescribed(self, crowd, limit):
-        """What was left out says so."""
+        """Omitted parts are reported."""
         count = 0
         for metadata, names, _ in crowd.bundles().values():
             (store,) = metadata["stores"]
@@ -190,7 +190,7 @@ class Limits(BudgetCase):
         self.assertEqual(len(self.kept(crowd)), 100)
         self.assertFirst(crowd, set(crowd.bundles()))
         self.assertSound(crowd)
-        # Once a process at most.
+        # Each process reports it at most once.
         said = [line for line in crowd.errors.splitlines() if "FAILURE_ARTIFACTS_MAX_BUNDLES" in line]
         self.assertLessEqual(1, len(said))
         self.assertLessEqual(len(said), PROCESSES)
@@ -202,10 +202,10 @@ class Limits(BudgetCase):
             BUDGET_BYTES=30_000)
         seen = crowd.run()
         self.assertLessEqual(seen.bytes, limit)
-        # What is being packed is there twice.
+        # A bundle being packed exists twice.
         self.assertLessEqual(seen.all_bytes, 2 * limit)
         kept = self.kept(crowd)
-        # Three quarters are for copies, each of some 36 KB.
+        # Three quarters of the limit are for copies of about 36 KB each.
         self.assertGreater(len(kept), 60)
         self.assertLess(len(kept), 110)
         self.assertFirst(crowd, kept)
@@ -282,7 +282,7 @@ class Limits(BudgetCase):
         self.assertEqual(len(lines), 1, result.stderr[-2000:])
         self.assertIn("3 further failures left no bundle", lines[0])
         self.assertIn("FAILURE_ARTIFACTS_MAX_BUNDLES", lines[0])
-        # And one that leaves none at all.
+        # One run more, which leaves no bundles at all.
         result = crowd.tool("run", "--", EXECUTABLE, *SELECTION)
         lines = [line for line in result.stderr.splitlines() if "left no bundle" in line]
         self.assertEqual(len(lines), 1, result.stderr[-2000:])
@@ -306,7 +306,7 @@ class Locks(BudgetCase):
 
 class Deaths(BudgetCase):
     def test_kills_in_between(self):
-        """Whatever instant a process dies at, the limits hold, and nothing stays taken for good."""
+        """Processes may die at any time: the limits hold, and no space stays reserved."""
         limit, most = 6_000_000, 300
         chance = random.Random(SEED)
         crowd = Crowd(
@@ -315,7 +315,7 @@ class Deaths(BudgetCase):
         seen = Seen(crowd.artifacts)
         with seen.watching():
             processes = crowd.start()
-            # Not before they are at it, and then at instants of their own.
+            # Wait until they are packing, then kill each at a different point in time.
             while len(crowd.order) < 20:
                 time.sleep(0.001)
             for process in processes[:PROCESSES // 2]:
@@ -325,13 +325,13 @@ class Deaths(BudgetCase):
                 process.send_signal(signal.SIGKILL)
             for process in processes:
                 process.wait(timeout=300)
-            # Of those that died, their bundles.
+            # Recover the bundles of dead processes.
             result = crowd.tool("sweep", crowd.artifacts)
             self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLessEqual(seen.bytes, limit, f"seed {SEED}")
         self.assertLessEqual(seen.bundles, most)
         self.assertSound(crowd)
-        # There may be so many more, and no more.
+        # That many more bundles fit, and no more.
         count = len(list(crowd.artifacts.glob("*.zip")))
         for name, value in (("MAX_BUNDLES", count + 5), ("MAX_TOTAL_BYTES", 1 << 30)):
             crowd.environment["FAILURE_ARTIFACTS_" + name] = str(value)

@@ -1,7 +1,7 @@
-"""On CI: results of whole runs as JUnit XML, GitHub's action, GitLab's template, and the recipes of the article.
+"""CI services: JUnit XML of whole runs, GitHub's action, GitLab's template, and the recipes of the article.
 
-The commands are those of the files themselves. `swift` is the real one, told by a wrapper of that name which package
-to work on; what only a CI has, such as `buildkite-agent`, is a stand-in that keeps what it is given.
+The commands come from the files themselves. `swift` is a wrapper that runs the real one on the package to test. Programs
+that only a CI service has, such as `buildkite-agent`, are stand-ins that record their arguments.
 """
 
 import json
@@ -27,13 +27,13 @@ ARTICLE = ROOT / "Sources/FailureArtifacts/Documentation.docc/ContinuousIntegrat
 ACTION = ROOT / "Scripts/github-action/action.yml"
 TEMPLATE = ROOT / "Scripts/gitlab/failure-artifacts.yml"
 
-# The stems of the bundles that CISuite leaves when its tests are run in parallel.
+# The stems of the bundles that CISuite leaves in a parallel run.
 FAILING = [
     "CICrashTests.testCrashes", "CIModernTests.fails", "CIModernTests.isRipe", "CITests.testFails",
     "CITests.testThrows",
 ]
 
-# By the names that the metadata has: the variable that tells a CI, and those that identify a run.
+# The variable that identifies each CI service, and those that identify a run, by their names in the metadata.
 SERVICES = {
     "GitHub Actions": {
         "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "1658821493", "GITHUB_RUN_ATTEMPT": "3", "GITHUB_JOB": "test",
@@ -79,14 +79,14 @@ SERVICES = {
         "CI_WORKFLOW": "Tests", "CI_COMMIT": "83a20ec058e2fb00e7fa4558c4c6e81e2dcf253d",
     },
 }
-# What the recipes install where they may.
+# The packages that the recipes install.
 PREPARATION = ["update", "install -y libsqlite3-dev zlib1g-dev pkg-config"]
-# Those that tell a CI and say nothing of the run.
+# The variables that identify a CI service but not a run.
 MARKERS = ["GITHUB_ACTIONS", "GITLAB_CI", "JENKINS_URL", "BUILDKITE", "CIRCLECI", "TF_BUILD", "BITRISE_IO", "CI_WORKSPACE"]
 
 
 def setUpModule():
-    """The tool is built by the first command that asks for it; what tells that it is, is here."""
+    """Creates the directory for marks. The first command that needs the tool builds it, and a mark records that."""
     Checkout.marks = tempfile.TemporaryDirectory()
 
 
@@ -95,7 +95,7 @@ def tearDownModule():
 
 
 class Checkout:
-    """A directory in which a CI's commands are run, as if the package were in it."""
+    """A directory in which a CI service's commands run as if the package were there."""
 
     marks = None
 
@@ -106,15 +106,15 @@ class Checkout:
             place.mkdir()
         self.tests = tests
         self.stand_in("swift", self.swift())
-        # The machine has what the recipes install first.
+        # The machine already has the packages that the recipes install first.
         self.stand_in("apt-get", f"printf '%s\\n' \"$*\" >>{shlex.quote(str(self.bin))}/apt-get.words\n")
         environment = clean_environment(self.bin / "tmp", **SERVICES.get(service, {}), **variables)
-        # Secrets are about on every CI.
+        # Every CI service has secrets.
         environment["SECRET_TOKEN"] = "hunter2"
         self.environment = {**environment, "PATH": f"{self.bin}:{environment['PATH']}"}
 
     def swift(self):
-        """The real one on the suites, which are built; the tool is built in earnest, once."""
+        """The real one, working on the suites, which are already built. The tool is really built once."""
         real = shutil.which("swift")
         places = f"--package-path {shlex.quote(str(SUITES))} --scratch-path {shlex.quote(str(SCRATCH))}"
         mark = shlex.quote(os.path.join(Checkout.marks.name, "built"))
@@ -145,7 +145,7 @@ class Checkout:
 
     @property
     def installed(self):
-        """What `apt-get` was asked for."""
+        """The arguments of each call of `apt-get`."""
         return (self.bin / "apt-get.words").read_text().splitlines()
 
     @property
@@ -185,20 +185,20 @@ class CICase(SuiteCase):
         page = (place.artifacts / "report.html").read_text()
         for stem in FAILING:
             self.assertIn(stem.split("-")[0], page)
-        # They are downloaded together: no command goes by where they were.
+        # The bundles are downloaded together, so that commands must not use their old paths.
         for path in place.artifacts.glob("*.zip"):
             self.assertIn(f"failure-artifacts open {path.name}\n", page)
         self.assertNotIn(str(place.artifacts), page)
 
     def check_results(self, place, file="junit.xml", base=None):
-        """The results of all tests of a parallel run; each bundle belongs to its test, and is where that says."""
+        """Checks all tests' results of a parallel run. Each bundle belongs to its test and is at the path given there."""
         text = (place.directory / file).read_text()
         self.assertEqual(junit_rules.problems(text), [])
         self.assertEqual(
             junit_rules.results(text), {
                 "CISuite.CITests/testPasses": ["passed"], "CISuite.CITests/testFails": ["failure"],
                 "CISuite.CITests/testThrows": ["failure"], "CISuite.CITests/testIsFlaky": ["passed"],
-                # SwiftPM prints nothing of it, and its report has no word for it.
+                # SwiftPM prints nothing about it, and its report can't express it.
                 "CISuite.CITests/testIsSkipped": ["passed"],
                 "CISuite.CICrashTests/testCrashes": ["error"],
                 "CISuite.CIModernTests/passes()": ["passed"], "CISuite.CIModernTests/fails()": ["failure"],
@@ -223,7 +223,7 @@ class CICase(SuiteCase):
 
 
 class Results(CICase):
-    """`run --junit` around real tests."""
+    """`run --junit` with real tests."""
 
     def results(self, place, *command, status=1, options=()):
         process = place.run(TOOL, "run", *options, "--junit", "junit.xml", "--", *map(str, command))
@@ -246,7 +246,8 @@ class Results(CICase):
             })
         cases = {case.get("name"): case for case in junit_rules.tree.fromstring(text).iter("testcase")}
         failure = cases["testFails"].find("failure")
-        # Whole, as the bundle has it: what follows in the log is none of it. XML has neither of the last three.
+        # The message is complete, like in the bundle, without the lines that follow it in the log. XML can't
+        # represent the last three characters.
         message = (
             'XCTAssertEqual failed: ("1") is not equal to ("2") - <&> ]]> "quoted" ``` 100%\n'
             "::set-output name=stolen::yes\n"
@@ -314,7 +315,7 @@ class Results(CICase):
         self.assertEqual(sum(len(files) for files in junit_rules.attachments(text).values()), 4)
 
     def test_a_zip_of_bundles_as_a_ci_serves_it(self):
-        """`report`, `summary` and `junit` take several of them."""
+        """`report`, `summary` and `junit` accept several of them."""
         place = self.checkout()
         place.run(EXECUTABLE, "CISuite.CITests")
         zips = []
@@ -333,7 +334,7 @@ class Results(CICase):
                 self.assertIn(mark, process.stdout)
 
     def test_the_rules_find_what_is_wrong(self):
-        """Of the check itself: each of these breaks one rule."""
+        """Tests the check itself: each of these documents breaks one rule."""
         good = (
             '<testsuites tests="1" failures="1" errors="0"><testsuite name="s" tests="1" failures="1" errors="0" '
             'time="1.000"><testcase name="a" classname="s"><failure message="m">t</failure><rerunFailure type="x">'
@@ -350,7 +351,7 @@ class Results(CICase):
 
 
 class Names(unittest.TestCase):
-    """The check that every bundle goes through."""
+    """The check of names that every bundle passes."""
 
     def test_what_cannot_be_uploaded(self):
         for name in ['a"', "a:b", "<", "a>", "a|b", "*", "?", "a\rb", "a\nb", "a\\b", "a/b", ".a", "", "nul.zip",
@@ -390,7 +391,7 @@ class GitHub(CICase):
         self.assertEqual(upload["name"], "failure-artifacts-test-0-3")
         self.assertEqual(
             sorted(upload["files"]), sorted([*(bundle.path.name for bundle in place.bundles()), "report.html"]))
-        # The runner has obeyed nothing but what is this tool's: the messages and the log tried.
+        # The runner has obeyed only this tool's commands, although the messages and the log contained others.
         self.assertIn("::set-output name=stolen::yes", action.log)
         self.assertIn("##[error]stolen", action.log)
         self.assertEqual({command for command, _, _ in action.obeyed}, {"error"})
@@ -427,8 +428,8 @@ class GitHub(CICase):
         self.assertEqual(place.step_summary.read_text(), "")
         self.assertEqual(action.obeyed, [])
 
-    def test_what_was_left_behind_is_salvaged(self):
-        """The step was ended: there is nobody who could have tidied up."""
+    def test_bundles_of_a_killed_step_are_recovered(self):
+        """The step was killed, so it could not clean up."""
         place = self.place()
         action = self.action(place, tool=str(TOOL), command=f"'{EXECUTABLE}' CISuite.CICrashTests")
         action.before["tests"] = lambda script: script.replace(
@@ -487,7 +488,7 @@ class GitHub(CICase):
                 self.assertEqual(len(workflow.pin_problems(f"steps:\n  - {line}\n    with:\n")), problems)
 
     def test_a_shell_evaluates_the_command(self):
-        """As the article warns."""
+        """The article warns of this."""
         place = self.place()
         action = self.action(place, tool=str(TOOL), command="printf '%s;' \"$(printf evaluated)\"")
         action.run()
@@ -497,14 +498,14 @@ class GitHub(CICase):
         action = self.action(self.place())
         for step in action.definition["runs"]["steps"]:
             self.assertTrue("uses" in step or step["shell"] == "bash", step["id"])
-            # Nothing that comes from outside is pasted into a script.
+            # No untrusted value is pasted into a script.
             self.assertNotIn("${{", step.get("run", ""))
         ids = [step["id"] for step in action.definition["runs"]["steps"]]
         self.assertEqual(len(set(ids)), len(ids))
 
 
 def section(name, language):
-    """The code of a section of the article."""
+    """The code in a section of the article."""
     article = ARTICLE.read_text()
     found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", article, re.DOTALL | re.MULTILINE)
     (code,) = re.findall(rf"```{language}\n(.*?)```", found[1], re.DOTALL)
@@ -553,9 +554,9 @@ class GitLab(CICase):
 
 
 class Recipes(CICase):
-    """The commands as the article has them."""
+    """The commands in the article."""
 
-    def check_leavings(self, place, service, process, junit="junit.xml", status=1):
+    def check_outputs(self, place, service, process, junit="junit.xml", status=1):
         self.assertEqual(process.returncode, status, process.stdout[-2000:] + process.stderr[-2000:])
         self.check_bundles(place, service)
         self.check_page(place)
@@ -565,10 +566,10 @@ class Recipes(CICase):
         place = self.checkout()
         article = ARTICLE.read_text()
         code, *_ = re.findall(r"```sh\n(.*?)```", article.split("\n## ")[1], re.DOTALL)
-        self.check_leavings(place, None, place.script(code, "sh"))
+        self.check_outputs(place, None, place.script(code, "sh"))
 
     def test_what_passed_on_another_attempt(self):
-        """In one workspace, and where a job that is run again has what the first has uploaded."""
+        """In one workspace, and in a repeated job that has downloaded the first job's uploads."""
         _, *recipes = re.findall(r"```sh\n(.*?)```", ARTICLE.read_text().split("\n## ")[1], re.DOTALL)
         self.assertEqual(len(recipes), 2)
         for code, page, first in zip(recipes, ("failure-artifacts.html", "merged/report.html"), (None, "attempt-1")):
@@ -580,7 +581,7 @@ class Recipes(CICase):
                     attempt = place.run(
                         TOOL, "run", "--", "swift", "test", env={"FAILURE_ARTIFACTS_DIR": first})
                     self.assertEqual(attempt.returncode, 1, attempt.stderr)
-                    # Of the checkout's own selection there is nothing in the second.
+                    # The second directory has no results of the first test selection.
                     place.stand_in("swift", place.swift().replace(place.tests, "CITests/testNothing"))
                 process = place.script(code, "sh", "-e")
                 self.assertEqual(process.returncode, 0, process.stderr)
@@ -591,9 +592,9 @@ class Recipes(CICase):
     def test_jenkins(self):
         place = self.checkout("Jenkins")
         (script,) = re.findall(r"sh '''(.*?)'''", section("Jenkins", "groovy"), re.DOTALL)
-        # Groovy takes a backslash and the line's end away, and Jenkins' shell prints what it does.
+        # Groovy removes a backslash and the end of the line, and Jenkins' shell prints each command.
         process = place.script(script.replace("\\\n", ""), "sh", "-xe")
-        self.check_leavings(place, "Jenkins", process)
+        self.check_outputs(place, "Jenkins", process)
 
     def test_buildkite(self):
         place = self.checkout("Buildkite")
@@ -601,7 +602,7 @@ class Recipes(CICase):
         (step,) = yaml.safe_load(section("Buildkite", "yaml"))["steps"]
         self.assertIsNone(re.search(r"(?<!\$)\$(?![\$?])", step["command"].replace("$$", "")))
         process = place.script(step["command"].replace("$$", "$"), "bash", "-e")
-        self.check_leavings(place, "Buildkite", process)
+        self.check_outputs(place, "Buildkite", process)
         self.assertEqual(
             (place.bin / "words").read_text(), "annotate --style error --context failure-artifacts ")
         self.assertTrue((place.bin / "annotation").read_text().startswith("## 5 failed tests\n"))
@@ -615,7 +616,7 @@ class Recipes(CICase):
             self.assertEqual(place.script(script, "bash", "-eo", "pipefail").returncode, 0)
         process = place.script(scripts[-1], "bash", "-eo", "pipefail")
         (results,) = [step["store_test_results"]["path"] for step in steps if "store_test_results" in step]
-        self.check_leavings(place, "CircleCI", process, junit=f"{results}/swift/junit.xml")
+        self.check_outputs(place, "CircleCI", process, junit=f"{results}/swift/junit.xml")
         self.assertEqual(place.installed, PREPARATION)
         (stored,) = [step["store_artifacts"]["path"] for step in steps if "store_artifacts" in step]
         self.assertEqual(place.directory / stored, place.artifacts)
@@ -624,16 +625,16 @@ class Recipes(CICase):
         place = self.checkout("Azure Pipelines")
         steps = yaml.safe_load(section("Azure Pipelines", "yaml"))["steps"]
         scripts = [step["script"] for step in steps if "script" in step]
-        # Its own variables are written as a shell's commands are.
+        # Azure expands its own variables with the syntax of a shell's commands.
         self.assertNotIn("$(", "".join(scripts))
         for script in scripts:
             process = place.script(script, "bash", "--noprofile", "--norc")
             if process.returncode:
                 break
-        self.check_leavings(place, "Azure Pipelines", process)
+        self.check_outputs(place, "Azure Pipelines", process)
         (summary,) = re.findall(r"^##vso\[task\.uploadsummary\](.+)$", process.stdout, re.MULTILINE)
         self.assertTrue(pathlib.Path(summary).read_text().startswith("## 5 failed tests\n"))
-        # What this tool says of a failure is no command; the log of the tests itself is not its to change.
+        # The tool's own messages contain no commands. The log of the tests must stay unchanged.
         self.assertNotIn("##vso", process.stderr)
         self.assertNotIn("##[", process.stderr)
 
@@ -645,7 +646,7 @@ class Recipes(CICase):
         steps = yaml.safe_load(section("Bitrise", "yaml"))["workflows"]["test"]["steps"]
         (script,) = [step["script"]["inputs"][0]["content"] for step in steps if "script" in step]
         process = place.script(script, "bash")
-        self.check_leavings(place, "Bitrise", process, junit="BITRISE_TEST_RESULT_DIR/swift/junit.xml")
+        self.check_outputs(place, "Bitrise", process, junit="BITRISE_TEST_RESULT_DIR/swift/junit.xml")
         about = place.directory / "BITRISE_TEST_RESULT_DIR/swift/test-info.json"
         self.assertEqual(json.loads(about.read_text()), {"test-name": "swift test"})
         listed = place.run(TOOL, "list", "--json", str(place.directory / "BITRISE_DEPLOY_DIR/failure-artifacts.zip"))
@@ -656,12 +657,12 @@ class Recipes(CICase):
         place = self.checkout("Bitbucket Pipelines")
         step = yaml.safe_load(section("Bitbucket Pipelines", "yaml"))["pipelines"]["default"][0]["step"]
         process = place.script("\n".join(step["script"]), "bash", "-e")
-        self.check_leavings(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
+        self.check_outputs(place, "Bitbucket Pipelines", process, junit="test-results/junit.xml")
         self.assertEqual(place.installed, PREPARATION)
         self.assertEqual(step["artifacts"], ["failure-artifacts/**"])
 
     def test_xcode_cloud(self):
-        """Without `run`: the tests are the CI's own."""
+        """Without `run`, because Xcode Cloud runs the tests."""
         place = self.checkout("Xcode Cloud")
         directory = place.directory / "made"
         tests = place.run("swift", "test", "--parallel", env={"FAILURE_ARTIFACTS_DIR": str(directory)})

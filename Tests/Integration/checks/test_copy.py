@@ -34,7 +34,8 @@ class CopyOfRaw(Copying):
         bundle = self.copied(
             "RawSuite.CopyTests/testJournalInMemoryWithoutAMutex",
             "a journal in memory, without a mutex", **{"memory-journal": []})
-        # As the file says: only a PRAGMA on the test's connection would tell more.
+        # The mode is the file's, because only a PRAGMA on the test's connection would return the
+        # connection's.
         self.assertEqual(bundle.described("memory-journal")["journalMode"], "delete")
 
     def test_in_memory(self):

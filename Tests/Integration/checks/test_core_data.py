@@ -1,4 +1,4 @@
-"""A store in Core Data's layout, from the failing test to what the tool says of it."""
+"""A store in Core Data's layout, from the failing test to the tool's output."""
 
 import contextlib
 import csv
@@ -33,7 +33,7 @@ class CoreDataStores(SuiteCase):
         (self.bundle,) = found.bundles
 
     def tool(self, command, *arguments, status=0):
-        # Not the sample's copy of the tool, which may be older.
+        # The sample's copy of the tool may be older.
         result = subprocess.run(
             [BUILD / "debug" / "failure-artifacts", command, str(self.bundle.path), *arguments], capture_output=True, text=True,
             env=clean_environment(self.directory))

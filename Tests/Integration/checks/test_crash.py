@@ -1,4 +1,4 @@
-"""What is left when the process of a test dies, and what `failure-artifacts sweep` makes of it."""
+"""The outputs of a process that dies during a test, and their recovery by `failure-artifacts sweep`."""
 
 import json
 import os
@@ -14,15 +14,15 @@ import harness
 from harness import EXECUTABLE, SuiteCase, clean_environment
 
 TOOL = harness.BUILD / "debug" / "failure-artifacts"
-# How often a process is killed at a random instant; many more by hand.
+# The number of kills at random points in time. Use many more when running this by hand.
 KILLS = int(os.environ.get("INTEGRATION_KILLS", "20"))
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
 
 
 def killed(process):
-    """What a process had said that was not read yet, and is killed now."""
+    """Kills a process, and returns its output that was not read yet."""
     process.kill()
-    # Not communicate(), which passes over what readline() has buffered.
+    # communicate() would skip the data that readline() has buffered.
     rest = process.stdout.read()
     process.stdout.close()
     process.stderr.close()
@@ -31,7 +31,7 @@ def killed(process):
 
 
 class Place:
-    """A directory in which tests run, and what they leave there."""
+    """A directory in which tests run and leave their outputs."""
 
     def __init__(self, directory, **variables):
         self.directory = pathlib.Path(directory)
@@ -56,7 +56,7 @@ class Place:
         return sorted(entry.name for entry in hidden.iterdir()) if hidden.is_dir() else []
 
     def sweep(self, status=0):
-        """Bundles that are new, as `sweep` names them."""
+        """Returns the new bundles that `sweep` reports."""
         result = subprocess.run(
             [str(TOOL), "sweep", "--json", str(self.artifacts)], capture_output=True, text=True, timeout=120,
             env=self.environment)
@@ -64,7 +64,7 @@ class Place:
         return [pathlib.Path(json.loads(line)["bundle"]) for line in result.stdout.splitlines()]
 
     def killed_sweep(self, wait):
-        """A sweep that is not let finish."""
+        """Starts a sweep and kills it."""
         process = subprocess.Popen(
             [str(TOOL), "sweep", str(self.artifacts)], env=self.environment, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
@@ -86,7 +86,7 @@ class CrashCase(SuiteCase):
         return Place(directory.name, **variables)
 
     def swept(self, place, count=1):
-        """The bundles that a sweep makes; a second one makes none, and nothing is left to do."""
+        """Returns the bundles that a sweep creates. A second sweep creates none and leaves nothing."""
         new = place.sweep()
         self.assertEqual(len(new), count)
         self.assertEqual(place.in_flight, [])
@@ -211,7 +211,7 @@ class Crashes(CrashCase):
 
 
 class OrderlyEnds(CrashCase):
-    """The process ends by itself, and makes the bundle itself."""
+    """The process exits in an orderly way and packs the bundle itself."""
 
     def ends(self, name):
         place = self.place()
@@ -312,7 +312,7 @@ class CrashOfSwiftTesting(CrashCase):
 
 
 class Kills(CrashCase):
-    """Killed at random instants: nothing that was said to be committed is lost."""
+    """Processes killed at random points in time lose no committed data."""
 
     def test_while_rows_are_written(self):
         dice = random.Random(SEED)
@@ -331,7 +331,7 @@ class Kills(CrashCase):
                 rest = killed(process)
                 reported = [int(line) for line in rest.split() if line.isdigit()]
                 last = max(reported, default=last)
-                # Killed before its first store was open, it has nothing to tell.
+                # If it was killed before it opened a store, there is no bundle.
                 new = len([name for name in place.in_flight if name.startswith("journal-")])
                 if last > 0:
                     self.assertEqual(new, 1)
@@ -365,7 +365,7 @@ class Kills(CrashCase):
                 time.sleep(wait)
                 rest = killed(process)
                 said += [line.split() for line in rest.decode().splitlines() if line.startswith("fail")]
-                # So are those who make the bundles that are missing.
+                # The sweeps that create the missing bundles are killed too.
                 for _ in range(dice.randrange(0, 4)):
                     place.killed_sweep(dice.uniform(0, 0.03))
                 place.sweep()

@@ -1,4 +1,4 @@
-"""Stores are found without registration, and nobody's own use of SQLite is disturbed."""
+"""Stores are discovered without registration, and other code's use of SQLite is not disturbed."""
 
 from harness import SuiteCase, label, openers, run
 
@@ -136,7 +136,7 @@ class Explicit(SuiteCase):
         self.assertStores(bundle, installed=["apple"])
 
     def test_installed_while_a_test_runs(self):
-        """The environment turns the product off, and a test's own set-up turns it on."""
+        """The environment turns the product off, and a test's set-up turns it on."""
         for name, message, stores in (
             ("testAFails", "installed in setUp", {"earlier": ["kiwi"], "late": ["apple"], "closed": ["pear"]}),
             ("testDFailsLater", "after a suspension", {"earlier": ["kiwi"]}),
@@ -149,7 +149,7 @@ class Explicit(SuiteCase):
                 self.assertEqual(bundle.metadata["test"]["name"], name)
                 self.assertIn(message, bundle.messages[0])
                 self.assertStores(bundle, **stores)
-                # Only the store of before may be anybody's.
+                # Only stores opened before the installation may belong to any test.
                 self.assertEqual(
                     {store["name"] for store in bundle.metadata["stores"] if store.get("shared")}, {"earlier"})
 
@@ -164,7 +164,7 @@ class Explicit(SuiteCase):
             ["testAFails", "testCFails", "testDFailsLater"])
         _, next_one, _ = found.bundles
         self.assertStores(next_one, earlier=["kiwi"], next=["fig"])
-        # What an earlier test opened and closed is not its.
+        # Stores that an earlier test opened and closed don't count.
         self.assertFalse(any(store.get("shared") for store in next_one.metadata["stores"]))
 
     def late(self, name, status=1):

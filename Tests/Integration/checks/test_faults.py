@@ -1,4 +1,4 @@
-"""System calls that fail while a test's stores are captured: results stay, and what is left is whole or says why."""
+"""System calls fail during a capture. Test results stay, and all outputs are complete or explain what is missing."""
 
 import collections
 import concurrent.futures
@@ -31,12 +31,12 @@ LAST = "test5FailsAtItsEnd"
 FEW = "test7FailsWithFewDescriptors"
 LARGE = "test9FailsInALargeTransaction"
 
-# How many calls fail of each kind, by chance; `all` of them take more than an hour.
+# The number of random failures of each kind; `all` takes more than an hour.
 LIMIT = os.environ.get("INTEGRATION_FAULTS", "30")
 SEED = int(os.environ.get("INTEGRATION_SEED", "20261121"))
 WORKERS = 3
 
-# What a call may come back with, once.
+# The results that a call may have once.
 FAULTS = {
     "open": ("EMFILE", "EIO", "EINTR"),
     "opendir": ("EMFILE",),
@@ -60,7 +60,7 @@ FAULTS = {
     "link": ("EIO", "EPERM", "ENOSPC"),
     "pthread_create": ("EAGAIN",),
 }
-# What stays so once it has begun.
+# The failures that persist.
 LASTING = (
     ("space", "ENOSPC"), ("descriptors", "EMFILE"), ("changes", "EROFS"), ("read", "EIO"), ("write", "EIO"),
     ("fsync", "EIO"), ("rename", "EIO"), ("link", "EIO"), ("unlink", "EIO"), ("fstat", "EIO"), ("pthread_create", "EAGAIN"))
@@ -73,7 +73,7 @@ GROUPS = {
 
 @functools.lru_cache(maxsize=None)
 def library():
-    """The library of faults.c."""
+    """Builds the library of faults.c, and returns its path."""
     place = BUILD / "integration" / "faults"
     place.mkdir(parents=True, exist_ok=True)
     built = place / "libfaults.so"
@@ -84,13 +84,13 @@ def library():
 
 
 def preloaded():
-    """What has a program load it: a path with a space in it would be taken for two."""
+    """The variables that load the library. A path with a space would count as two paths."""
     return {"LD_PRELOAD": library().name, "LD_LIBRARY_PATH": str(library().parent)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """A call, and what it does."""
+    """A call and its fault."""
 
     call: str
     number: int
@@ -118,7 +118,7 @@ class Place:
         self.log = self.directory / "log"
 
     def run(self, command, point=None, watched=None, **variables):
-        """Runs a command; `watched` says which calls count."""
+        """Runs a command. `watched` selects the calls that count."""
         environment = clean_environment(self.scratch, **variables)
         if watched:
             self.log.unlink(missing_ok=True)
@@ -152,20 +152,20 @@ class Place:
 
 
 def content(path):
-    """What a bundle holds, for comparison: entries, apart from what is random or a time."""
+    """A bundle's content for comparison: the entries without random values and times."""
     with zipfile.ZipFile(path) as archive:
         metadata = json.loads(archive.read("metadata.json"))
         return frozenset(archive.namelist()), metadata
 
 
 def has_reasons(metadata):
-    """Whether a bundle says of a store why something of it is missing."""
+    """True if the bundle gives the reason why a part of a store is missing."""
     return any(
         store["capture"].get("reason") or store.get("history", {}).get("reason") for store in metadata["stores"])
 
 
 def points(calls):
-    """Every fault at every call."""
+    """All faults at all calls."""
     numbers = collections.Counter(call for call, _ in calls)
     found = [
         Point(call, number, what)
@@ -180,7 +180,7 @@ def sample(points, share=1):
     if LIMIT == "all":
         return points
     generator = random.Random(SEED)
-    # Of each kind some: there are many more calls of one function than of another.
+    # Take some of each kind, because some functions are called much more often than others.
     kinds = collections.defaultdict(list)
     for point in points:
         kinds[point.call, point.what, point.lasts].append(point)
@@ -200,7 +200,7 @@ class FaultCase(unittest.TestCase):
             raise unittest.SkipTest("Libraries are preloaded on Linux.")
 
     def check_all(self, points, check):
-        """Runs `check`, which gives what is wrong, for all points."""
+        """Runs `check` for all points. It returns the problems."""
         print(f"{len(points)} faults, seed {SEED}", file=sys.stderr)
         wrong = []
         hit = 0
@@ -217,7 +217,7 @@ class FaultCase(unittest.TestCase):
 
 
 def archive_problems(place):
-    """What is wrong with files under final names."""
+    """The problems with files that have final names."""
     problems = []
     for path in place.bundles:
         try:
@@ -246,7 +246,7 @@ def by_test(place):
 
 
 def changes(selection, result):
-    """What differs from a run of the tests without us."""
+    """The differences from a run of the tests without the product."""
     yardstick = harness.without(selection)
     if result.returncode != yardstick.status:
         yield f"status {result.returncode}: {result.stderr[-300:]}"
@@ -303,7 +303,7 @@ class Capturing(FaultCase):
                 continue
             yield from self.losses(test, clean[test], found[test], said)
         in_flight = place.in_flight
-        # Whoever comes later finds nothing that stands in the way, and finishes what was left.
+        # A later process isn't blocked, and completes the recovery.
         swept = place.run([TOOL, "sweep", place.artifacts]) if place.artifacts.is_dir() else None
         if swept and swept.returncode != 0:
             yield f"sweep: {swept.returncode} {swept.stdout} {swept.stderr} {in_flight}"
@@ -311,7 +311,7 @@ class Capturing(FaultCase):
             if len(paths) > 1:
                 yield f"{len(paths)} bundles of {test} after sweep; left were {in_flight}"
         before = len(place.bundles)
-        # A run takes its time, so that it is made where anything is left, and now and then.
+        # A run takes long, so it is made only if files are left, and for every tenth call.
         if in_flight or place.in_flight or point.number % 10 == 0:
             again = place.run([EXECUTABLE, f"{SUITE}/{TESTS[1]}"], **self.variables)
             if len(place.bundles) != before + 1 or harness.WARNING in again.stderr:
@@ -379,14 +379,14 @@ class Task:
 
 
 class CapturingIntoTheDirectory(Capturing):
-    """What is written to and read from the artifacts directory."""
+    """Faults while writing to and reading from the artifacts directory."""
 
     def test_faults(self):
         self.run_all()
 
 
 class DyingAnywhere(Capturing):
-    """The process is killed before each of its calls on the artifacts directory: a sweep finds one bundle's worth."""
+    """The process is killed before each of its calls on the artifacts directory. A sweep recovers one bundle."""
 
     def problems(self, selection, point):
         with tempfile.TemporaryDirectory(prefix="faults ") as name:
@@ -421,7 +421,7 @@ class DyingAnywhere(Capturing):
 
 
 class Redacting(Capturing):
-    """What is written to the private directory in which copies are redacted."""
+    """Faults while writing to the private directory in which copies are redacted."""
 
     variables = {"FAILURE_ARTIFACTS_REDACTIONS": "rules.json"}
 
@@ -433,7 +433,7 @@ class Redacting(Capturing):
 
 
 class ReadingTheStores(Capturing):
-    """What the capture reads of the application's files and of the process."""
+    """Faults while the capture reads the application's files and the state of the process."""
 
     tests = (*TESTS, LARGE)
 
@@ -444,13 +444,13 @@ class ReadingTheStores(Capturing):
         self.run_all()
 
 
-class Salvaging(FaultCase):
-    """Faults in a sweep after the process of the tests has died: it may make nothing, but nothing is lost by it."""
+class Recovering(FaultCase):
+    """Faults in a sweep after the test process has died. It may create no bundle, but no data is lost."""
 
     SCENARIOS = ("RawSuite.CrashTests/testFailsAndCrashes", "RawSuite.CrashTests/testIsKilled")
 
     def left(self, selection):
-        """What a dead process has left."""
+        """The outputs of a dead process."""
         directory = tempfile.TemporaryDirectory(prefix="faults ")
         self.addCleanup(directory.cleanup)
         place = Place(directory.name)
@@ -481,8 +481,8 @@ class Salvaging(FaultCase):
             yield f"the sweep dies: {first.returncode} {first.stderr}"
         yield from archive_problems(place)
         half, in_flight = len(place.bundles), place.in_flight
-        # Where another process has the dead one's number by now, and the sweep can't read since when, it leaves alone
-        # what may be in use; the second one makes the bundle.
+        # The dead process's number may belong to another process now. If the sweep can't read that one's
+        # start time, it leaves files that may be in use. The second sweep creates the bundle.
         is_taken = any(re.search(r" /proc/\d+/stat$", fault) for fault in place.faults)
         if half == 0 and not first.stderr and point.what != "kill" and not is_taken:
             yield "the sweep makes nothing and says nothing"
@@ -519,7 +519,7 @@ class Salvaging(FaultCase):
                 self.assertEqual(len(place.bundles), 1, result.stderr)
                 clean = content(place.bundles[0])
                 found = points(place.calls)
-                # That of a process that is killed: whoever comes next goes on.
+                # If the sweep is killed, the next process continues.
                 kills = [Point("any", number, "kill") for number in range(1, len(place.calls) + 1)]
             if LIMIT != "all":
                 kills = random.Random(SEED).sample(kills, int(LIMIT) // 5)
@@ -538,14 +538,14 @@ class Swept:
 
 
 def files_below(directory):
-    """What is below a directory."""
+    """The files below a directory."""
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in sorted(pathlib.Path(directory).rglob("*")) if path.is_file()}
 
 
 class JournalOfRedactedTests(FaultCase):
-    """Rules that a journal could not take are not forgotten: rather is there no journal."""
+    """If a journal can't record the redaction rules, there is no journal."""
 
     SELECTION = "ExplicitSuite.ConfiguredRedactionTests/testIsKilled"
     SECRET = "an 8f3c2d secret"
@@ -582,7 +582,7 @@ class JournalOfRedactedTests(FaultCase):
 
 
 class Memory(Capturing):
-    """SQLite has no memory left while a capture is made."""
+    """SQLite runs out of memory during a capture."""
 
     def problems(self, selection, heap):
         with tempfile.TemporaryDirectory(prefix="faults ") as name:
@@ -603,7 +603,7 @@ class Memory(Capturing):
 
 
     def test_opening(self):
-        """What discovery needs for itself does not have an open fail that would succeed without it."""
+        """Discovery's own need for memory doesn't make an open fail that would succeed without it."""
         with tempfile.TemporaryDirectory(prefix="faults ") as name:
             result = Place(name).run([EXECUTABLE, "ExplicitSuite.OpeningTests/testOpens"])
         yardstick = harness.without("ExplicitSuite.OpeningTests/testOpens")
@@ -612,7 +612,7 @@ class Memory(Capturing):
 
 
 class FewDescriptors(Capturing):
-    """The process may open a few files more: what can't be looked at is not taken for missing."""
+    """The process may open only a few more files. Files that can't be examined don't count as missing."""
 
     def problems(self, selection, few):
         with tempfile.TemporaryDirectory(prefix="faults ") as name:

@@ -1,4 +1,4 @@
-"""The recipe for an object store, as it is in the documentation, with DuckDB and a local S3; and long lists."""
+"""The recipe for an object store in the documentation, with DuckDB and a local S3 server; and long lists."""
 
 import collections
 import contextlib
@@ -29,14 +29,14 @@ def blocks(language):
 
 
 def peak(arguments, output=None):
-    """Runs the tool; the greatest size of its memory, in bytes."""
+    """Runs the tool, and returns its maximum memory size, in bytes."""
     status, size = measured([TOOL, *arguments], stdout=output or subprocess.DEVNULL)
     assert status == 0, status
     return size
 
 
 class Place:
-    """A checkout with a hundred commits, and a store with nothing in it."""
+    """A checkout with a hundred commits, and an empty object store."""
 
     def __init__(self, contexts):
         self.directory = pathlib.Path(contexts.enter_context(tempfile.TemporaryDirectory(prefix="fleet ")))
@@ -60,7 +60,7 @@ class Place:
             AWS_CONFIG_FILE="/dev/null", AWS_EC2_METADATA_DISABLED="true", GITHUB_REPOSITORY=REPOSITORY)
         programs = self.directory / "programs"
         programs.mkdir()
-        # Its own first line does not find Python where a folder's name has a space in it.
+        # The first line of `aws` can't name a Python in a folder whose name has a space.
         (programs / "aws").write_text(f"#!/bin/sh\nexec '{FLEET}/python3' '{FLEET}/aws' \"$@\"\n")
         (programs / "aws").chmod(0o755)
         self.environment["PATH"] = f"{programs}:{FLEET}:{TOOL.parent}:{self.environment['PATH']}"
@@ -84,7 +84,7 @@ class Place:
 
 
 class Recipe(unittest.TestCase):
-    """What is in the article, in its order."""
+    """The steps of the article, in order."""
 
     maxDiff = None
 
@@ -100,7 +100,7 @@ class Recipe(unittest.TestCase):
 
     @classmethod
     def upload(cls, script):
-        """A shard of which a test fails, and then passes."""
+        """Uploads a shard in which a test fails, then passes."""
         run = {"GITHUB_SHA": cls.place.commits[99], "GITHUB_RUN_ID": "4711", "SHARD": "linux-1"}
         job = cls.place.directory / "job"
         job.mkdir()
@@ -114,7 +114,7 @@ class Recipe(unittest.TestCase):
 
     @classmethod
     def make_history(cls):
-        """100,000 failures of 200 causes, the line of each made of the real one."""
+        """100,000 failures with 200 causes. Each line is made from the real one."""
         template = json.loads(json.dumps(cls.line))
         metadata = template["metadata"]
         template["bundle"] = "failure-artifacts/@bundle@.zip"
@@ -128,11 +128,11 @@ class Recipe(unittest.TestCase):
         cls.records = []
         for index, commit in enumerate(cls.place.commits):
             for shard in ("linux-1", "linux-2"):
-                # A cause comes with a commit, two with each, and stays.
+                # Each commit adds two causes, which stay.
                 causes = chosen.choices(range(2 * index + 2), k=480)
                 attempts = [causes]
                 if index % 5 == 0:
-                    # Some are gone at the second attempt; an attempt may also pass.
+                    # Some failures disappear at the second attempt, and an attempt may also pass.
                     attempts.append([] if index % 10 else [cause for cause in causes if cause % 4][:200])
                 for attempt, causes in enumerate(attempts, 1):
                     file = tree / REPOSITORY / commit / f"{index}.{attempt}" / f"{shard}.jsonl.gz"
@@ -192,7 +192,7 @@ class Recipe(unittest.TestCase):
             first[cause] = min(first.get(cause, 100), index)
             counts[f"{cause:016x}"] += 1
         fingerprints = {f"{cause:016x}": index for cause, index in first.items()}
-        # The one of the real bundle came with the last commit.
+        # The failure of the real bundle came with the last commit.
         fingerprints[self.line["metadata"]["fingerprint"]] = 99
         expected = {name: self.place.commits[index] for name, index in fingerprints.items() if index > 89}
         self.assertGreater(len(expected), 15)
@@ -226,12 +226,12 @@ class Recipe(unittest.TestCase):
 
 
 class LongLists(unittest.TestCase):
-    """As the recipe needs them: a stream."""
+    """Lists are streams, as the recipe requires."""
 
     def test_the_memory_of_a_list_does_not_grow_with_it(self):
         with tempfile.TemporaryDirectory(prefix="lists ") as name:
             directory = pathlib.Path(name)
-            # So long that all of the lines are far more than what may stay.
+            # The lines are so long that together they are far larger than the memory limit.
             one = bundle(directory / "one.zip", metadata(message="word " * 4000))
             many, few = directory / "many", directory / "few"
             for folder, count in ((few, 100), (many, 3000)):
@@ -245,5 +245,5 @@ class LongLists(unittest.TestCase):
                     output.seek(0)
                     bundles = [json.loads(line)["bundle"] for line in output]
                 self.assertEqual(bundles, sorted(str(path) for path in many.iterdir()))
-                # What stays of a bundle is its path, and its rank where they are sorted.
+                # Only a bundle's path stays in memory and, if the list is sorted, its rank.
                 self.assertLess(large - small, 12 << 20)

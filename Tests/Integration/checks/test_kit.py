@@ -1,4 +1,4 @@
-"""The test kit: stores of a test's own, migrations, shared stores, and stores that were captured."""
+"""The test kit: separate stores for tests, migrations, shared stores, and captured stores."""
 
 import pathlib
 import shutil
@@ -18,7 +18,7 @@ def testing(suite, name=None):
 
 class KitCase(SuiteCase):
     def runs(self, selection, placement="disk", **variables):
-        """Runs tests, and sees to it that no store stays in the temporary directory."""
+        """Runs tests, and checks that no store stays in the temporary directory."""
         with tempfile.TemporaryDirectory(prefix="kit ") as name:
             directory = pathlib.Path(name)
             environment = {"FAILURE_ARTIFACTS_TEST_STORES": placement, **variables}
@@ -27,7 +27,7 @@ class KitCase(SuiteCase):
             return found
 
     def bundle(self, selection, placement="disk"):
-        """The only bundle that tests leave."""
+        """The only bundle that the tests leave."""
         found = self.runs(selection, placement)
         self.assertNotEqual(found.status, 0)
         self.assertEqual(found.warnings, [])
@@ -42,7 +42,7 @@ class KitCase(SuiteCase):
 
 
 class Examples(KitCase):
-    """They pass wherever the stores are, and leave nothing."""
+    """They pass with every placement of the stores, and leave no files."""
 
     def test_xctest(self):
         for placement in PLACEMENTS:
@@ -73,7 +73,7 @@ class Examples(KitCase):
 
 
 class Failures(KitCase):
-    """A failing test's store is in its bundle, as it was."""
+    """The bundle has a failing test's store at the failure time."""
 
     def fails(self, name, message, rows, placement):
         bundle = self.bundle(f"KitSuite.FailingTests/{name}", placement)
@@ -163,7 +163,8 @@ class FailuresOfSwiftTesting(KitCase):
         self.assertIn("could not be opened for the test", message)
 
     def test_thrown_in_a_shared_store(self):
-        # The next test may be faster than the report of the error, so that the store is copied when it is thrown.
+        # The next test may be faster than the report of the error, so the store is copied when the error is
+        # thrown.
         bundle = self.bundle(testing("KitFailures", "thrownInSharedStore"))
         (snapshot,) = bundle.metadata["snapshots"]
         self.assertEqual(snapshot["label"], "thrown")
@@ -181,7 +182,7 @@ class FailuresOfSwiftTesting(KitCase):
 
 
 class Migrations(KitCase):
-    """Both stores by the names of their versions, and the difference."""
+    """The bundle has both stores, named after their versions, and the difference."""
 
     def columns(self, store):
         return [name for (name,) in store.query("SELECT name FROM pragma_table_info('game')")]

@@ -1,4 +1,4 @@
-"""A store past the limits of ZIP without its 64-bit records, and no more memory for it than for a small one."""
+"""A store beyond the limits of ZIP without its 64-bit records, which takes no more memory than a small one."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ MEBIBYTE = 1 << 20
 
 
 def make_store(path):
-    """A sound database whose pages are free but for a few, and whose file is a hole but for those."""
+    """Creates a valid database that has mostly free pages. The file has a hole in their place."""
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.executescript(f"PRAGMA page_size = {PAGE}; CREATE TABLE fruit(name); INSERT INTO fruit VALUES ('apple')")
     used = os.path.getsize(path) // PAGE
@@ -38,7 +38,7 @@ def make_store(path):
 
 
 class Large(unittest.TestCase):
-    """Takes most of a minute, and 4.1 GiB of the disk."""
+    """Takes most of a minute and 4.1 GiB of the disk."""
 
     def test_store_over_four_gibibytes(self):
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
@@ -63,7 +63,7 @@ class Large(unittest.TestCase):
             self.assertIn(f" {SIZE} ", listing)
 
             store.unlink()
-            # Checks the CRC-32 on the way.
+            # This also checks the CRC-32.
             subprocess.run(["unzip", "-q", str(bundle), entry.filename, "-d", str(directory)], check=True)
             check = "PRAGMA integrity_check; SELECT name FROM fruit"
             output = subprocess.run(
@@ -72,7 +72,7 @@ class Large(unittest.TestCase):
             self.assertEqual(output, "ok\napple\n")
 
     def capture(self, store):
-        """The bundle of a test that fails with `store` open, and the peak memory of its process in bytes."""
+        """The bundle of a test that fails with `store` open, and the maximum memory of its process, in bytes."""
         artifacts = store.parent / store.stem
         environment = clean_environment(
             store.parent, SUITE_STORE=str(store), FAILURE_ARTIFACTS_DIR=str(artifacts),

@@ -1,4 +1,4 @@
-"""More failures, connections, threads and processes than anybody has at once."""
+"""More failures, connections, threads and processes than real projects have at once."""
 
 import collections
 import concurrent.futures
@@ -12,14 +12,14 @@ import harness
 from harness import BUILD, EXECUTABLE, SuiteCase, clean_environment, run
 
 TOOL = BUILD / "debug" / "failure-artifacts"
-# Failures in one run of tests. 10,000 take some minutes.
+# The number of failures in one run of tests. 10,000 take some minutes.
 FAILURES = int(os.environ.get("INTEGRATION_LOAD", "1000"))
 FAILING = "RawSuite.FailingSuiteTests"
 MEBIBYTE = 1 << 20
 
 
 def fail(directory, count, **variables):
-    """Runs tests that fail; gives their standard error, and the greatest size of the process."""
+    """Runs failing tests. Returns their standard error and the maximum memory of the process."""
     directory.mkdir()
     with open(directory / "errors.txt", "wb") as errors:
         status, peak = harness.measured(
@@ -30,7 +30,7 @@ def fail(directory, count, **variables):
 
 
 def numbers(artifacts):
-    """How many bundles there are of each of the tests, by its number."""
+    """The number of bundles of each test, by the test's number."""
     names = [path.name for path in artifacts.glob("*.zip")]
     return collections.Counter(int(re.fullmatch(r"FailingTest\.test(\d+)-[0-9a-f]{8}\.zip", name)[1]) for name in names)
 
@@ -42,7 +42,7 @@ def verify(artifacts):
 
 class Failures(SuiteCase):
     def test_many_with_the_defaults(self):
-        """The first 200 have a bundle; the others cost nothing that adds up, and are told of in one line."""
+        """The first 200 failures have bundles. The others cost almost nothing, and one line reports them."""
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
             directory = pathlib.Path(name)
             (_, few), (errors, many) = fail(directory / "few", 250), fail(directory / "many", FAILURES)
@@ -53,7 +53,7 @@ class Failures(SuiteCase):
             self.assertLess(many - few, 32 * MEBIBYTE)
 
     def test_many_bundles(self):
-        """One for each; the disk that they take, and the memory while they are made, are in proportion."""
+        """Each failure has a bundle. The disk space, and the memory while packing, are proportionate."""
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
             directory = pathlib.Path(name)
             unlimited = {"FAILURE_ARTIFACTS_MAX_BUNDLES": "1000000"}
@@ -72,14 +72,14 @@ class Connections(SuiteCase):
         self.check_numbers(bundle, 1000)
 
     def test_threads(self):
-        """64 fail at once; the first of them has the bundle, and all their stores are in it."""
+        """64 threads fail at once. The bundle of the first one has all stores."""
         found = run("RawSuite.LoadTests/testSixtyFourThreads", patience=300)
         (bundle,) = found.bundles
         self.assertEqual(sum("thread " in line for line in bundle.messages), 64)
         self.check_numbers(bundle, 64)
 
     def check_numbers(self, bundle, count):
-        """All stores have their own number, or say why they are not there."""
+        """Each store has its own number, or gives the reason why it is missing."""
         stores = bundle.metadata["stores"]
         found = []
         for store in stores:
@@ -92,14 +92,14 @@ class Connections(SuiteCase):
                 self.assertTrue(store["capture"]["reason"].endswith("."), store)
         self.assertEqual(len(stores), count)
         self.assertEqual(len(set(found)), len(found))
-        # A failure takes ten seconds at most.
+        # A capture takes ten seconds at most.
         if not bundle.metadata["capture"]["limitsHit"]:
             self.assertEqual(sorted(found), list(range(count)))
 
 
 class Processes(SuiteCase):
     def test_hundred(self):
-        """A hundred processes share a directory: 200 bundles, unless more are allowed."""
+        """A hundred processes share a directory. There are 200 bundles, unless more are allowed."""
         with tempfile.TemporaryDirectory(prefix="integration ") as name:
             directory = pathlib.Path(name)
             self.assertEqual(sum(self.crowd(directory / "limited").values()), 200)

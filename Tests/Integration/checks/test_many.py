@@ -1,4 +1,4 @@
-"""Many stores: all of them where there is room, and nothing is left of those that nobody asks for."""
+"""Many stores: all of them if there is space, and no traces of stores in passing tests."""
 
 from harness import SuiteCase, run
 
@@ -15,7 +15,7 @@ class Many(SuiteCase):
         self.assertEqual(bundle.metadata["capture"]["limitsHit"], [])
 
     def test_fifty_open_stores_and_little_room(self):
-        """Each has about 36 KB, of which 20 can't be made smaller."""
+        """Each store has about 36 KB, of which 20 KB are incompressible."""
         limit = 500_000
         found = run(FIFTY, {"FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": str(limit)})
         self.assertUnchanged(found, FIFTY)
@@ -37,7 +37,7 @@ class Many(SuiteCase):
         self.assertEqual(bundle.metadata["capture"]["limitsHit"], ["FAILURE_ARTIFACTS_MAX_TOTAL_BYTES"])
 
     def test_passing_tests_leave_nothing(self):
-        """Neither memory nor descriptors: the tests themselves look."""
+        """No memory and no descriptors are left; the tests themselves check that."""
         found = run("RawSuite.ManyStoresTests/test1Passes,RawSuite.ManyStoresTests/test2PassesToo")
         self.assertEqual(found.status, 0, found.output)
         self.assertIn("Executed 2 tests, with 0 failures", found.output)

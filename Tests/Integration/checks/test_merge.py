@@ -1,4 +1,4 @@
-"""Shards, retries and several machines in one directory: nothing lost, bounded memory, one page."""
+"""Merging shards, retries and several machines into one directory: no loss, bounded memory, one page."""
 
 import collections
 import hashlib
@@ -20,7 +20,7 @@ FAILURES = "RawSuite.CopyTests/testRowsInTheWAL,RawSuite.CopyTests/testInMemory"
 
 
 def digests(directory):
-    """The bundles of a directory by what they hold."""
+    """The bundles of a directory, by their content."""
     return collections.Counter(
         hashlib.sha256(path.read_bytes()).hexdigest() for path in pathlib.Path(directory).rglob("*.zip"))
 
@@ -40,7 +40,7 @@ class Merge(SuiteCase):
         self.output = self.directory / "merged"
 
     def test_shards_retries_and_machines(self):
-        """Real bundles, as folders and as the zips that a CI makes of them; some of them the same."""
+        """Merges real bundles, in folders and in zips like those of CI services. Some are identical."""
         sources = []
         for name in ("linux-1", "linux-2"):
             place = self.directory / name
@@ -65,17 +65,17 @@ class Merge(SuiteCase):
         log = [json.loads(line) for line in (self.output / "merged.jsonl").read_text().splitlines()]
         self.assertEqual(
             {line["bundle"] for line in log}, {path.name for path in self.output.glob("*.zip")})
-        self.assertEqual(len(log), 8)  # What was merged twice is from the same place.
+        self.assertEqual(len(log), 8)  # Bundles that were merged twice are from the same place.
         page = (self.output / "report.html").read_text()
         self.assertEqual(page.count("2 attempts side by side"), 2)
         self.assertIn('<th scope="col">attempt 1</th><th scope="col">attempt 2</th>', page)
         self.assertIn("<td>download.zip", page)
-        # From where the page is, not from here.
+        # Commands refer to the page's directory.
         self.assertIn("In the directory of this page", page)
         self.assertNotIn(str(self.output), page)
 
     def test_names_that_collide(self):
-        """A thousand bundles of one name, each of its own."""
+        """A thousand different bundles with the same name."""
         for number in range(1000):
             folder = self.directory / "source" / str(number)
             folder.mkdir(parents=True)
@@ -115,7 +115,7 @@ class Merge(SuiteCase):
         while True:
             try:
                 part = os.read(controller, 65536)
-            except OSError:  # Linux has no end of file here.
+            except OSError:  # Linux reports no end of file here.
                 break
             if not part:
                 break
@@ -125,7 +125,7 @@ class Merge(SuiteCase):
         self.assertEqual(process.returncode, 0)
         self.assertNotIn("\x1b", output)
         self.assertRegex(shown.decode(), r"\r\x1b\[KMerging \[#* *\] \d+ of 300")
-        # Nothing of it stays.
+        # The bar is removed at the end.
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-40:])
         quiet = subprocess.run(
             [TOOL, "merge", self.directory / "source", "-o", self.output], capture_output=True, text=True)
@@ -134,7 +134,7 @@ class Merge(SuiteCase):
 
 @needs(browser.executable(), "Chromium")
 class Page(unittest.TestCase):
-    """What differs between attempts, on the page of a browser."""
+    """The differences between attempts, shown in a browser."""
 
     def test_attempts_side_by_side(self):
         with tempfile.TemporaryDirectory(prefix="merge <&> ") as name:
@@ -166,10 +166,10 @@ class Page(unittest.TestCase):
                 changed = page.run(
                     "[...document.querySelectorAll('[aria-label^=\"Changes of fruit\"] td')].map(c => c.textContent)")
                 self.assertEqual(changed, ["kilos 3 → 4"])
-                # What differs all over, as random values do, is not before the one cell that matters.
+                # Values that differ everywhere, such as random ones, don't precede the one cell that matters.
                 captions = page.run("[...document.querySelectorAll('#f1 .part > .scroll caption')].map(c => c.textContent)")
                 self.assertEqual(captions, ["fruit 1 updated", "draw 29 updated"])
-                # From the other cause's section a link leads there.
+                # A link in the other cause's section leads there.
                 page.run("document.querySelector('#f2').open = true")
                 page.run("document.querySelector('#f2 a[href=\"#f1\"]').click()")
                 self.assertEqual(page.run("location.hash"), "#f1")

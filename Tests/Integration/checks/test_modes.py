@@ -1,4 +1,4 @@
-"""A user's package that only adds the product, under every way to run its tests."""
+"""A user's package that only adds the product, with every way to run its tests."""
 
 import os
 import pathlib
@@ -95,11 +95,11 @@ final class UserTests: XCTestCase {
 
 
 class UserPackage:
-    """A package on disk, with the product or without; its build is kept from run to run."""
+    """A package on disk, with or without the product. Its build is kept between runs."""
 
     def __init__(self, name, dependencies="", products="", tests=TESTS, built_as=None):
         self.path = PLACE / name
-        # Packages that are built in one place compile what they have in common once.
+        # Packages that are built in one place compile their shared dependencies once.
         self.scratch = PLACE / (built_as or name) / ".build"
         self.write("Package.swift", MANIFEST.format(name=name, dependencies=dependencies, products=products))
         self.write("Sources/CUserSQLite/module.modulemap", MODULE)
@@ -108,14 +108,14 @@ class UserPackage:
 
     def write(self, name, text):
         path = self.path / name
-        # A manifest that was written again has SwiftPM look for new files in what the package depends on.
+        # Writing the manifest again makes SwiftPM look for new files in the dependencies.
         if name != "Package.swift" and path.is_file() and path.read_text() == text:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
     def swift(self, *arguments, **variables):
-        """Runs `swift …` in the package, and reads what it leaves."""
+        """Runs `swift …` in the package, and reads its outputs."""
         artifacts = self.path / "failure-artifacts"
         shutil.rmtree(artifacts, ignore_errors=True)
         place = ("--scratch-path", str(self.scratch))
@@ -129,7 +129,7 @@ class UserPackage:
 
 
 def with_product(name, product, **options):
-    """A package whose tests link one product of this one, and never import it."""
+    """A package whose tests link a product of this package but never import it."""
     return UserPackage(
         name, f'.package(name: "failure-artifacts", path: "{ROOT}")',
         f'.product(name: "{product}", package: "failure-artifacts")', **options)
@@ -137,7 +137,7 @@ def with_product(name, product, **options):
 
 class ModesCase(SuiteCase):
     def assertBundles(self, found, **expected):
-        """A bundle for each failing test, with its store."""
+        """Each failing test has a bundle with its store."""
         self.assertEqual(found.status, 1, found.output + found.errors)
         self.assertTidy(found, len(expected))
         names = {bundle.metadata["test"]["name"]: bundle for bundle in found.bundles}
@@ -148,7 +148,7 @@ class ModesCase(SuiteCase):
             self.assertStores(names[name], **{store: ["apple"]})
 
     def runs_plainly(self, package):
-        # All tests of this mode share one process, which still has the first test's store open.
+        # All tests of this mode share one process, in which the first test's store is still open.
         self.assertBundles(package.swift("test", "--filter", "testFails$"), testFails="fails")
 
     def runs_in_release(self, package):
@@ -158,14 +158,14 @@ class ModesCase(SuiteCase):
     def runs_with_other_build_system(self, package):
         for _ in range(5):
             found = package.swift("test", "--build-system", "swiftbuild", "--filter", "testFails$")
-            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch; with
-            # any package, also one that knows nothing of the product). What a test process does is not retried.
+            # Swift 6.3.1 itself crashes in one of a dozen runs while it plans such a build (in libdispatch;
+            # with any package, even without the product). A test process is never retried.
             if found.status != -signal.SIGSEGV or "Test Suite" in found.output:
                 break
         self.assertBundles(found, testFails="fails")
 
     def lists_as(self, plain, package):
-        """Looking for tests is not disturbed: nothing is printed, and nothing is left."""
+        """Listing tests is not disturbed: the product prints nothing and leaves no files."""
         for built in (package, plain):
             self.assertEqual(built.swift("build", "--build-tests").status, 0)
         listed = package.swift("test", "list", "--skip-build")
@@ -215,7 +215,7 @@ class Modes(ModesCase):
         self.lists_as(self.plain, self.package)
 
     def test_working_directory(self):
-        """Without a variable, bundles go to the directory that `swift test` runs in."""
+        """Without the variable, bundles go to the working directory of `swift test`."""
         with tempfile.TemporaryDirectory() as directory:
             found = self.package.swift("test", "--filter", "testFails$", FAILURE_ARTIFACTS_DIR=directory)
             self.assertTidy(found, 0)
@@ -225,12 +225,12 @@ class Modes(ModesCase):
 
 
 class OtherProducts(ModesCase):
-    """Each product for XCTest installs the observer by being linked."""
+    """Each product for XCTest installs the observer when it is linked."""
 
     @classmethod
     def setUpClass(cls):
         cls.test_kit = with_product("with the test kit", "FailureArtifactsTestKit", built_as="with")
-        # Empty where there is no Core Data, and a product like the others all the same.
+        # Without Core Data this product is empty, but still installs the observer.
         cls.core_data = with_product("with Core Data", "FailureArtifactsCoreData", built_as="with")
         cls.plain = UserPackage("without")
 
@@ -254,7 +254,7 @@ class OtherProducts(ModesCase):
 
 
 class SwiftTestingModes(SuiteCase):
-    """The product for Swift Testing on its own, with one enclosing suite."""
+    """The product for Swift Testing alone, with one enclosing suite."""
 
     framework = "Swift Testing"
 
@@ -273,7 +273,7 @@ class SwiftTestingModes(SuiteCase):
         self.assertStores(fails, fails=["apple"])
         self.check(fails_with)
         self.assertEqual(fails_with.metadata["test"]["arguments"], ["2"])
-        # Nobody closes the stores: the other case's is still open when its test has ended.
+        # The stores are never closed, so the other case's store is still open after its end.
         self.assertStores(fails_with, failsWith2=["apple"])
 
     def test_plain(self):

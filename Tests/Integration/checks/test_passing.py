@@ -1,4 +1,4 @@
-"""Tests that pass, captured where that is asked for: what failed on one attempt beside what passed on another."""
+"""Capturing passing tests on request: a failed attempt beside a passing one."""
 
 import json
 import pathlib
@@ -32,7 +32,7 @@ class PassingCase(SuiteCase):
         self.directory = pathlib.Path(directory.name)
 
     def attempt(self, selection, kilos, passing="retry", at="failure-artifacts", **variables):
-        """Runs a test once more in the same directory; gives all that is in its artifacts directory then."""
+        """Runs a test again in the same directory, and reads its artifacts directory."""
         process = launch(
             selection, self.directory,
             {"SUITE_KILOS": kilos, "FAILURE_ARTIFACTS_PASSING": passing, "FAILURE_ARTIFACTS_DIR": at, **variables})
@@ -46,7 +46,7 @@ class PassingCase(SuiteCase):
         return found
 
     def rows(self, bundle):
-        """The rows of all stores that have some."""
+        """The rows of all stores that have any."""
         stores = {
             label(store): Store(bundle.contents[store["entry"]]).query("SELECT * FROM fruit ORDER BY rowid")
             for store in bundle.metadata["stores"]}
@@ -72,7 +72,7 @@ class XCTestRetries(PassingCase):
             found["failed"].metadata["fingerprint"], found["passed"].metadata["fingerprint"])
         # It is captured once.
         self.assertEqual(len(self.attempt(selection, ENOUGH).bundles), 2)
-        # What never failed is not.
+        # A test that never failed is not captured.
         self.assertEqual(len(self.attempt("RawSuite.RetriedTests", ENOUGH).bundles), 2)
 
     def test_what_tear_down_removes(self):
@@ -103,7 +103,7 @@ class XCTestRetries(PassingCase):
         self.assertEqual(found.others, without.stderr.splitlines())
 
     def test_failing_in_tear_down(self):
-        """It is a failure, with the stores as they are then."""
+        """It counts as a failure, with the stores' content at that time."""
         found = self.attempt("RawSuite.RetriedTests/testOpen", LATE, passing="always")
         (bundle,) = found.bundles
         self.assertEqual(bundle.metadata["outcome"], "failed")
@@ -111,7 +111,7 @@ class XCTestRetries(PassingCase):
         self.assertEqual(self.rows(bundle), {"open": APPLES[LATE]})
 
     def test_a_crash_is_an_earlier_failure(self):
-        """What a process has left that died is packed before the next one decides."""
+        """A dead process's outputs are packed before the next process decides."""
         selection = "RawSuite.RetriedTests/testOpen"
         process = launch(
             selection, self.directory,
@@ -143,7 +143,7 @@ class TestingRetries(PassingCase):
             ["RetriedTests.argument-passed"] * 2 + ["RetriedTests.closed-passed"])
 
     def test_in_one_process(self):
-        """A trait repeats the test; the first time it fails."""
+        """A trait repeats the test, which fails the first time."""
         selection = ("--testing-library", "swift-testing", "--filter", r"^TestingSuite\.twice\(")
         found = self.attempt(selection, FEW)
         outcomes = self.by_outcome(found)
@@ -175,7 +175,7 @@ class Tool(PassingCase):
 @needs(browser.executable(), "Chromium")
 class Page(PassingCase):
     def attempts_side_by_side(self, path, summary, titles, screenshot):
-        """The rows of both attempts, in a browser."""
+        """Compares the rows of both attempts in a browser."""
         with browser.page() as page:
             page.show(1200, 1400, "light")
             page.open(path.as_uri())
@@ -208,7 +208,7 @@ class Page(PassingCase):
             page, "Failed on attempt 1, passed on attempt 2.", ["attempt 1", "attempt 2, passed"], "passed.png")
 
     def test_a_job_that_was_run_again(self):
-        """Nothing of the first attempt is there in the second, which is asked for the failed tests alone."""
+        """The second job has no files of the first attempt and runs only the failed tests."""
         ci = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "7"}
         self.attempt("RawSuite.RetriedTests/testOpen", FEW, at="one", GITHUB_RUN_ATTEMPT="1", **ci)
         failed = {

@@ -1,4 +1,4 @@
-"""`prune` on bundles of real failures, with processes that fail before, after and meanwhile."""
+"""`prune` on bundles of real failures, with processes that fail before, during and after it."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class Pruned(PruneCase):
     def test_the_newest_stay_and_there_is_room_again(self):
         crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=40, BUDGET_BYTES=1000)
         self.assertEqual(crowd.run(1).bundles, 40)
-        # Copied about, the files have other times.
+        # After copying, the files have other times.
         paths = list(self.paths(crowd.artifacts))
         random.Random(SEED).shuffle(paths)
         for index, path in enumerate(paths):
@@ -69,7 +69,7 @@ class Pruned(PruneCase):
         self.assertEqual(done["kept"]["bytes"], sum(path.stat().st_size for path in newest))
         self.assertCounted(crowd.artifacts)
 
-        # As many again as there may be, and not one more.
+        # Exactly as many bundles fit again as the limit allows.
         self.assertEqual(crowd.run(1).bundles, 40)
         self.assertLess(newest, self.paths(crowd.artifacts))
         self.assertCounted(crowd.artifacts)
@@ -84,7 +84,7 @@ class Pruned(PruneCase):
     def test_what_cannot_be_removed(self):
         crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=6, BUDGET_BYTES=1000)
         crowd.run(1)
-        # Those of a folder that nothing can be taken out of; where root may, somebody else tries.
+        # Bundles in a folder from which files can't be removed. If root can, another user runs the command.
         place = pathlib.Path(self.directory) / "place"
         for name, paths in (("fixed", sorted(self.paths(crowd.artifacts))[:3]),
                             ("free", sorted(self.paths(crowd.artifacts))[3:])):
@@ -114,7 +114,7 @@ class Pruned(PruneCase):
         errors = result.stderr.splitlines()
         for path in left:
             self.assertEqual(sum(line.startswith(f"error: '{path}' is not removed: ") for line in errors), 1, errors)
-        # The others are, but for what is no bundle.
+        # The other bundles were removed, but not the file that isn't a bundle.
         self.assertEqual([path.name for path in (place / "free").iterdir()], ["half.zip"])
         self.assertEqual(sum(line.startswith("warning: ") and "half.zip" in line for line in errors), 1, errors)
         self.assertEqual(len(errors), 4)
@@ -139,7 +139,7 @@ class Meanwhile(PruneCase):
         self.assertGreater(removed, 20)
         self.assertEqual(len(crowd.order), 3 * 63)
         left = len(self.paths(crowd.artifacts))
-        # Each failure has left a bundle: it is there, or was.
+        # Each failure has left a bundle, which still exists or was removed.
         self.assertEqual(removed + left, 3 * 63)
         if left:
             self.assertWhole(crowd)

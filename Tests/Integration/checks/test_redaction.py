@@ -1,7 +1,6 @@
-"""Secrets that were in stores, statements and attachments are in no byte that a run leaves.
+"""Secrets in stores, statements and attachments don't occur in any output of a run.
 
-Each scenario is also run without redactions, when the secret must be there: else nothing would be shown by its
-absence.
+Each scenario also runs without redactions, and the secret must occur then. Otherwise its absence would prove nothing.
 """
 
 import hashlib
@@ -27,7 +26,7 @@ RULES = {
 
 
 def forms(secret):
-    """The secret as SQLite may store it, and as a program may write it."""
+    """The forms in which SQLite may store the secret, or a program may write it."""
     return [secret.encode(), secret.encode("utf-16-le"), secret.encode("utf-16-be"), secret.encode().hex().encode(),
             secret.encode().hex().upper().encode()]
 
@@ -37,7 +36,7 @@ def found_in(content, secret):
 
 
 def traces(directory, secret):
-    """The files below a directory that hold the secret, zips by what is in their entries."""
+    """The files below a directory that contain the secret. Zips are searched by the content of their entries."""
     found = []
     for path in sorted(pathlib.Path(directory).rglob("*")):
         if not path.is_file():
@@ -51,13 +50,13 @@ def traces(directory, secret):
                     names = archive.namelist()
                     found += [f"{path.name}/{name}" for name in names if found_in(archive.read(name), secret)]
             except zipfile.BadZipFile:
-                pass  # In the making when the process was killed; its entries were looked at in the spool.
+                pass  # Incomplete, because the process was killed. Its entries were checked in the staging directory.
     return found
 
 
 class RedactionCase(CrashCase):
     def setUp(self):
-        # New for each run, so that no source, no log and no build has it.
+        # A new secret for each run, so that it is in no source, log or build.
         self.secret = "s3cret" + secrets.token_hex(12)
 
     def place(self, rules=RULES, **variables):
@@ -76,22 +75,22 @@ class RedactionCase(CrashCase):
         left = [path.name for path in (place.directory / "tmp").iterdir() if path.name.startswith("failure-artifacts")]
         self.assertEqual(left, [], "private copies were left")
 
-    def assertPlanted(self, name, **variables):
-        """Without redactions the secret gets into the bundle."""
+    def assertUnredacted(self, name, **variables):
+        """Without redactions, the bundle contains the secret."""
         place = self.place(rules=None, **variables)
         place.run(name)
         place.sweep() if place.artifacts.is_dir() else None
-        self.assertNotEqual(traces(place.artifacts, self.secret), [], "the secret was not planted")
+        self.assertNotEqual(traces(place.artifacts, self.secret), [], "the secret is missing without redactions")
 
 
 class Stores(RedactionCase):
-    """Every way to copy a store."""
+    """All ways to copy a store."""
 
-    def redacted(self, name, suite="RawSuite.RedactionTests", warnings=(), planted=True, status=1, rules=RULES,
+    def redacted(self, name, suite="RawSuite.RedactionTests", warnings=(), is_stored=True, status=1, rules=RULES,
                  **variables):
         test = f"{suite}/{name}"
-        if planted:
-            self.assertPlanted(test, **variables)
+        if is_stored:
+            self.assertUnredacted(test, **variables)
         place = self.place(rules, **variables)
         code, _, errors = place.run(test)
         self.assertEqual(code, status, errors)
@@ -213,7 +212,7 @@ class Stores(RedactionCase):
 
     def test_no_private_place(self):
         place = self.place()
-        # The suite needs one for its stores, but not the one that is for private copies.
+        # The suite needs a temporary directory for its stores, but must not get one for private copies.
         name = "RawSuite.RedactionTests/testInMemory"
         place.environment["TMPDIR"] = str(place.directory / "missing")
         place.run(name)
@@ -224,7 +223,7 @@ class Stores(RedactionCase):
 
 
 class Configured(RedactionCase):
-    """Redactions that the tests set themselves."""
+    """Redactions that the tests configure themselves."""
 
     def test_snapshots_statements_and_attachments(self):
         place = self.place(rules=None)
@@ -254,7 +253,7 @@ class Configured(RedactionCase):
         self.assertClean(place)
         store = harness.Store(bundle.contents["stores/redacted.sqlite"])
         self.assertEqual(store.query("SELECT name, length(token) FROM users"), [("ann", 32), ("bob", 32), ("eve", 32)])
-        # The salt is in no file, so that these hashes are others.
+        # The salt is not in any file, so these hashes differ.
         digest = hmac.new(b"pepper", self.secret.encode(), hashlib.sha256).hexdigest()[:32]
         self.assertEqual(store.query(f"SELECT count(*) FROM users WHERE token = '{digest}'"), [(0,)])
         self.assertEqual(store.query("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'"), [(0,)])
@@ -273,7 +272,7 @@ class Configured(RedactionCase):
 
 
 class Crashes(RedactionCase):
-    """What others make of what a process has left."""
+    """Other processes recover the outputs of a dead one."""
 
     def assertMasked(self, store, users=40):
         tokens = store.query("SELECT trim(token, '*'), count(*) FROM users GROUP BY 1")
@@ -281,7 +280,7 @@ class Crashes(RedactionCase):
         self.assertEqual(store.query("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'"), [(0,)])
 
     def test_killed(self):
-        self.assertPlanted("RawSuite.RedactionTests/testIsKilled")
+        self.assertUnredacted("RawSuite.RedactionTests/testIsKilled")
         place = self.place()
         place.run("RawSuite.RedactionTests/testIsKilled")
         del place.environment["FAILURE_ARTIFACTS_REDACTIONS"]
@@ -325,7 +324,7 @@ class Crashes(RedactionCase):
             self.assertMasked(bundle.store("redacted"))
 
     def test_killed_at_random_instants(self):
-        """Whatever a process was at when it was killed, what it had written by then is clean."""
+        """The outputs are clean at any point in time at which a process is killed."""
         chance = random.Random(SEED)
         for number in range(max(KILLS // 2, 5)):
             with self.subTest(seed=SEED, number=number):
@@ -378,7 +377,7 @@ class Privacy(RedactionCase):
                 self.assertEqual(oct(stat.S_IMODE(bundle.path.stat().st_mode)), oct(file))
                 self.assertEqual(oct(stat.S_IMODE(place.artifacts.stat().st_mode)), oct(directory))
 
-    def test_the_permissions_of_somebody_elses_directory_are_kept(self):
+    def test_the_permissions_of_another_users_directory_are_kept(self):
         place = self.place(rules=None, FAILURE_ARTIFACTS_READABLE_BY="everyone")
         place.artifacts.mkdir()
         place.artifacts.chmod(0o711)

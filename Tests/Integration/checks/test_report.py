@@ -1,4 +1,4 @@
-"""The report in a real browser: what is on the page is what is in the stores, and nothing of it is run."""
+"""The report in a real browser: the page shows the stores' content, and runs none of it."""
 
 import base64
 import contextlib
@@ -26,13 +26,13 @@ HOSTILE = [
     "]]>", "&lt;&amp;", "\"quotes\" and 'quotes'", "back\\slash", "line\nline", "tab\tcr\r", "nul\0nul", "\x01\x1b[31m\x7f",
     "\u2028\u2029", "\u202eright to left", "שלום", "مرحبا", "🙂👩‍👩‍👧", "e\u0301", "\ufeff", "\uffff", "javascript:alert(1)", b"", b"\x00\xff<script>", b"x" * 40,
 ]
-# A picture of one pixel.
+# A picture with one pixel.
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def shown(value):
-    """What a cell of the page says."""
+    """The text of a cell on the page."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
@@ -181,7 +181,7 @@ class Report(unittest.TestCase):
         self.assertEqual(set(others) - {self.file.as_uri(), "about:blank"}, set())
 
     def rows_of(self, table):
-        """All rows, through all pages, as texts."""
+        """All rows on all pages, as texts."""
         self.page.run(f"window.d = [...document.querySelectorAll('details.rows')].find(d => d.dataset.name === {json.dumps(table)}); "
                       "for (let e = d; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true; 0")
         self.page.wait("!!d.querySelector('.grid')")
@@ -237,7 +237,7 @@ class Report(unittest.TestCase):
         self.page.run("document.querySelectorAll('#index a')[1].click()")
         self.page.wait("document.activeElement.tagName === 'SUMMARY'")
         self.assertEqual(self.page.run("document.activeElement.parentElement.id"), "f2")
-        # The keyboard opens and closes it.
+        # The keyboard opens and closes the section.
         self.assertTrue(self.page.run("document.getElementById('f2').open"))
         self.page.press("Enter", 13, "\r")
         self.page.wait("!document.getElementById('f2').open")
@@ -249,7 +249,7 @@ class Report(unittest.TestCase):
         self.assertEqual(cells, ["shard-0", "shard-1", "shard-2"])
 
     def test_the_overview(self):
-        """Of suites, outcomes and shards as many bars as there are, each as long as it says; and of the time."""
+        """Suites, outcomes and shards have bars of the right number and length, and so does the timeline."""
         read = """[...document.querySelectorAll('.overview .card')].map(card => [
             card.querySelector('h2').textContent, ...[...card.querySelectorAll('tr')].map(row => [
                 row.cells[0].textContent, row.cells[1].textContent, parseFloat(row.querySelector('rect').getAttribute('width'))])])"""
@@ -259,7 +259,7 @@ class Report(unittest.TestCase):
             ["By outcome", ["failed", "4", 100]],
             ["By shard", *([f"shard-{number}", "1", 100] for number in range(3)), ["test", "1", 100]]])
         self.assertEqual(times, ["By time"])
-        # Two at the start, one in the middle, one at the end.
+        # Two failures are at the start, one in the middle, one at the end.
         bars = self.page.run("[...document.querySelectorAll('.times rect')].map(r => [r.x.baseVal.value, r.height.baseVal.value])")
         self.assertEqual(bars, [[0, 56], [120, 28], [230, 28]])
         self.assertIn("8 s later", self.page.run("document.querySelector('.times').textContent"))
@@ -333,7 +333,7 @@ class Report(unittest.TestCase):
 
     def test_every_text_of_the_metadata_is_text(self):
         mark = "</title></script></style><script>window.broken = 1</script>\"'><img src=x onerror='window.broken = 1'>"
-        # What a reader knows by its value, and what says where something is.
+        # The values with a fixed set, and the ones that locate an entry.
         known = {"formatVersion", "outcome", "kind", "at", "entry", "committedEntry", "storage", "method", "checkpoint",
                  "integrity"}
 
@@ -407,7 +407,7 @@ class Report(unittest.TestCase):
             self.assertIn("<b>,&amp;" if " query " in command else "rows|10000", found.stdout, command)
 
     def test_the_commands_work_where_page_and_bundles_are_moved_to(self):
-        """As a CI does that serves them together."""
+        """CI services serve them together."""
         there = self.directory / "there"
         shutil.copytree(self.directory / "bundles", there)
         subprocess.run([TOOL, "report", there, "-o", there / "report.html"], check=True, capture_output=True)
@@ -453,7 +453,7 @@ class Report(unittest.TestCase):
         self.page.open(self.file.as_uri())
         self.page.run("for (const d of document.querySelectorAll('details')) d.open = true; 0")
         self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), 360)
-        # What failed comes before what is counted, and statements have room.
+        # The failure precedes the statistics, and statements have enough space.
         top = "document.querySelector('{}').getBoundingClientRect().top"
         places = [self.page.run(top.format(part)) for part in (".index", ".overview", "#failures")]
         self.assertEqual(places, sorted(set(places)))

@@ -1,4 +1,4 @@
-"""`failure-artifacts run` around tests that crash, hang or are told to stop."""
+"""`failure-artifacts run` with tests that crash, hang or are stopped."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from test_crash import TOOL, CrashCase
 from test_faults import preloaded
 
 
-# Of a terminal.
+# The keys of a terminal.
 KEYS = {b"\x03": signal.SIGINT, b"\x1c": signal.SIGQUIT}
 
 
@@ -33,7 +33,7 @@ class RunCase(CrashCase):
 
 class Running(RunCase):
     def only(self, place, outcome, errors):
-        """The only bundle; nothing is left to sweep, and the end of the run tells of it."""
+        """The only bundle. There is nothing left to sweep, and the end of the run mentions the bundle."""
         self.assertEqual(place.in_flight, [])
         (bundle,) = place.bundles()
         self.check(bundle, outcome=outcome)
@@ -96,7 +96,7 @@ class Running(RunCase):
         self.assertIn("time limit of 3s", bundle.messages[0])
 
     def hanging(self, place, **dispositions):
-        """A supervised test that hangs, where signals are treated so, whatever they are to this process."""
+        """A supervised test that hangs, with the given signal dispositions instead of this process's."""
         def set_dispositions():
             for name, disposition in dispositions.items():
                 signal.signal(getattr(signal, name), disposition)
@@ -108,12 +108,12 @@ class Running(RunCase):
                 break
         return process
 
-    # A test crashes, another one hangs.
+    # One test crashes, another one hangs.
     CRASH_THEN_HANG = ["bash", "-c", f"'{EXECUTABLE}' RawSuite.CrashTests/testFatalError;"
                        f"'{EXECUTABLE}' RawSuite.CrashTests/testHangs"]
 
     def crashed_and(self, place, outcome):
-        """The bundle of the test that hung; the crash before it keeps its outcome and its message."""
+        """The bundle of the test that hung. The bundle of the earlier crash keeps its outcome and message."""
         self.assertEqual(place.in_flight, [])
         bundles = {bundle.metadata["test"]["name"]: bundle for bundle in place.bundles()}
         self.assertEqual(sorted(bundles), ["testFatalError", "testHangs"])
@@ -160,7 +160,7 @@ class Running(RunCase):
                 self.assertEqual(bundle.store("crash").rows(), ["apple", "pear"])
 
     def test_what_is_ignored_stays_so(self):
-        """As `nohup` has it, and a shell for what it runs in the background."""
+        """This is the case with `nohup`, and in a shell's background processes."""
         place = self.place()
         process = self.hanging(place, SIGHUP=signal.SIG_IGN, SIGINT=signal.SIG_IGN)
         process.send_signal(signal.SIGHUP)
@@ -194,10 +194,10 @@ class Running(RunCase):
 
 @unittest.skipUnless(sys.platform == "linux", "Libraries are preloaded on Linux.")
 class LateSignals(RunCase):
-    """Signals that end the command at once, but reach the tool's own thread half a second later."""
+    """Signals that end the command at once but reach the tool's own thread half a second later."""
 
     def start(self, place, *arguments, stdout=None, **variables):
-        """Runs the tool in the foreground of a terminal of its own; gives the process and the terminal's other end."""
+        """Runs the tool in the foreground of a new terminal. Returns the process and the terminal's other end."""
         controller, terminal = pty.openpty()
         self.addCleanup(os.close, controller)
         process = subprocess.Popen(
@@ -243,10 +243,10 @@ class LateSignals(RunCase):
         self.check_stopped(place, process, signal.SIGTERM)
 
     def test_a_key_while_output_is_passed_on(self):
-        """The program that reads the output ends by the key, and with it the wait for that program."""
+        """The key ends the program that reads the output, and with it the wait for that program."""
         place = self.place()
         reader, writer = os.pipe()
-        # More than fits into one pipe, and less than fits into two.
+        # The output is larger than one pipe and smaller than two.
         process, controller = self.start(
             place, "run", "--", "sh", "-c", "head -c 100000 /dev/zero; exec touch ended", stdout=writer)
         os.close(writer)
@@ -258,7 +258,7 @@ class LateSignals(RunCase):
         self.assertEqual(self.ends(process)[0], 0)
 
     def test_a_key_in_a_viewer(self):
-        """A key that ends the program in which `open` shows a store."""
+        """The key ends the program in which `open` shows a store."""
         place = self.place()
         place.run("RawSuite.AfterwardsTests/testRowsDeletedAfterwards")
         viewer = place.directory / "sqlite3"
@@ -278,25 +278,25 @@ if __name__ == "__main__":
 
 
 def modern(*patterns):
-    """What runs the tests of Swift Testing whose names match, and has them write an event stream."""
+    """The command for tests of Swift Testing with matching names, which writes an event stream."""
     filters = [word for pattern in patterns for word in ("--filter", pattern)]
     return [EXECUTABLE, "--testing-library", "swift-testing", "--event-stream-output-path", "events", *filters]
 
 
 class WithoutTrait(RunCase):
-    """Failed tests of Swift Testing that leave no bundle are named."""
+    """Failed tests of Swift Testing without a bundle are named."""
 
     hint = "@Suite(.failureArtifacts)"
 
     def fails(self, *patterns, count, options=("--events", "events"), command=None, **variables):
-        """Runs tests; gives what is said at the end, and on GitHub's page."""
+        """Runs tests. Returns the lines at the end of the run and on GitHub's page."""
         place = self.place()
         page = place.directory / "page.md"
         place.environment.update(GITHUB_STEP_SUMMARY=str(page), **variables)
         status, _, errors = self.ends(self.supervise(place, *(command or modern(*patterns)), options=options))
         self.assertEqual(status, 1, errors)
         self.assertEqual(len(place.bundles()), count, errors)
-        # Whatever the tests said themselves comes before.
+        # The tests' own output precedes them.
         lines = errors.splitlines()
         ends = [number for number, line in enumerate(lines) if line.startswith("failure-artifacts: ")]
         self.assertLessEqual(len(lines) - (ends[-1] if ends else 0), 10)
@@ -318,7 +318,7 @@ class WithoutTrait(RunCase):
         self.assertTrue(page.startswith("## 1 failed test without a bundle\n"), page)
 
     def test_nothing_is_said_of_tests_with_the_trait(self):
-        # With names of every kind.
+        # The tests have names of every kind.
         errors, page = self.fails("OuterTests|freeFunction", count=9)
         self.assertNotIn(self.hint, errors + page)
         self.assertNotIn("left no bundle", errors)
@@ -351,7 +351,7 @@ class WithoutTrait(RunCase):
         self.assertNotIn(self.hint, errors)
 
     def test_swift_test_is_asked_for_its_events(self):
-        """Without any option; what it prints stays as it is."""
+        """This needs no option, and the output stays unchanged."""
         command = [
             "swift", "test", "--package-path", SUITES, "--scratch-path", SCRATCH, "--skip-build", "--filter",
             "PlainTests|AgainTests"]

@@ -1,4 +1,4 @@
-"""The published schema says what `metadata.json` holds, and refuses what it does not hold."""
+"""The published schema describes `metadata.json` completely, and refuses other content."""
 
 import copy
 
@@ -19,7 +19,7 @@ def paths(value, path=()):
 
 
 def changed(document, path, change):
-    """A copy of the document with `change` made to what holds the path's last key."""
+    """A copy of the document in which `change` was applied to the parent of the path's last key."""
     result = copy.deepcopy(document)
     holder = result
     for key in path[:-1]:
@@ -29,7 +29,7 @@ def changed(document, path, change):
 
 
 def replace(holder, key):
-    """Puts a value of another type in place of the one that is there."""
+    """Replaces a value by one of another type."""
     holder[key] = "text" if isinstance(holder[key], (dict, list)) else {}
 
 
@@ -38,7 +38,7 @@ class Schema(SuiteCase):
         self.documents = [self.leaves(selection).metadata for selection in SELECTIONS]
 
     def described(self, path):
-        """What the schema says of a path."""
+        """The schema's description of a path."""
         schema = validator().schema
         node = schema
         for key in path:

@@ -1,4 +1,4 @@
-"""Stores that a second copy of SQLite has open, with symbols of its own: found, and no lock of it is lost."""
+"""Stores that a second copy of SQLite has open, with different symbols. They are found and keep their locks."""
 
 import functools
 import pathlib
@@ -13,7 +13,7 @@ PREFIX = "second_"
 
 @functools.lru_cache(maxsize=None)
 def second_library():
-    """A shared library made of the system's static one, every symbol with a prefix; None where there is none."""
+    """A shared library made from the system's static one, with prefixed symbols; None if there is no static one."""
     archives = sorted(pathlib.Path("/usr/lib").glob("*/libsqlite3.a"))
     if not archives or not all(map(shutil.which, ("nm", "objcopy", "cc"))):
         return None
@@ -31,7 +31,7 @@ def second_library():
     subprocess.run(
         ["objcopy", f"--redefine-syms={renamed}", str(archives[0]), str(archive)], check=True)
     subprocess.run(
-        # The archive is not made for shared libraries: its symbols must not be replaceable.
+        # The archive isn't built for shared libraries, so its symbols must not be interposed.
         ["cc", "-shared", "-o", str(library), "-Wl,-Bsymbolic", "-Wl,--whole-archive", str(archive),
          "-Wl,--no-whole-archive", "-lm", "-lpthread", "-ldl", "-lz"], check=True, capture_output=True)
     return library

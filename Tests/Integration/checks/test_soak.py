@@ -1,4 +1,4 @@
-"""What `Scripts/soak` makes of GRDB's sources, of what XCTest prints, and of a sanitizer's reports."""
+"""The handling of GRDB's sources, XCTest's output and sanitizer reports by `Scripts/soak`."""
 
 import argparse
 import collections
@@ -42,12 +42,12 @@ private final class FruitTests: XCTestCase {
     }
 }
 """
-        planted = """\
+        changed = """\
 import XCTest
 
-private final class FruitTests: PlantedTestCase {
+private final class FruitTests: FailingTestCase {
     func testNothing() {
-        plantFailure()
+        injectFailure()
     }
 
     @MainActor func testPicking() async throws {
@@ -57,14 +57,14 @@ private final class FruitTests: PlantedTestCase {
         func test(_ fruit: Fruit) {
         }
         test(apple)
-        plantFailure()
+        injectFailure()
     }
 
     func helper() {
     }
 }
 """
-        self.assertEqual(grdb.planted(source), planted)
+        self.assertEqual(grdb.with_failures(source), changed)
 
     def test_profiled_statements_have_fewer_rows(self):
         source = "VALUES(1) UNION ALL SELECT x+1 FROM cnt WHERE x<{})\n"
@@ -88,7 +88,7 @@ class Logs(unittest.TestCase):
         log = Log("""\
 Test Case 'FruitTests.testPicking' started at 2026-01-01 00:00:00.000
 /src/FruitTests.swift:4: error: FruitTests.testPicking : XCTAssertEqual failed: ("1") is not equal to ("2") -\x20
-/src/FruitTests.swift:9: error: FruitTests.testPicking : failed - planted
+/src/FruitTests.swift:9: error: FruitTests.testPicking : failed - injected
 Test Case 'FruitTests.testPicking' failed (0.001 seconds)
 <EXPR>:0: error: FruitTests.testEating : threw error "rotten"
 Test Case 'FruitTests.testEating' failed (0.0 seconds)
@@ -98,7 +98,7 @@ Test Case '-[Module.FruitTests testOnApple]' passed (0.0 seconds).
         self.assertEqual(log.ended, [
             ("FruitTests.testPicking", "failed"), ("FruitTests.testEating", "failed"),
             ("FruitTests.testLater", "skipped"), ("FruitTests.testOnApple", "passed")])
-        self.assertEqual(log.failures["FruitTests.testPicking"][1], "failed - planted")
+        self.assertEqual(log.failures["FruitTests.testPicking"][1], "failed - injected")
         self.assertEqual(log.failures["FruitTests.testEating"], ['threw error "rotten"'])
 
 
@@ -138,7 +138,7 @@ class Reports(unittest.TestCase):
         [by_path, of_c] = self.read(
             THREAD.format("main").replace("/tmp/GRDB/Queue", f"{ROOT}/Sources/X"),
             ADDRESS.format("failure_artifacts_trace"))
-        # Where GRDB lies says nothing.
+        # GRDB's path doesn't matter.
         [elsewhere] = self.read(THREAD.format("main").replace("/tmp/GRDB", f"{ROOT}/.build/soak/failure-artifacts"))
         self.assertEqual([report.is_ours for report in (theirs, by_name, by_path, of_c, elsewhere)],
                          [False, True, True, True, False])
@@ -152,7 +152,7 @@ class Reports(unittest.TestCase):
 
 class Significance(unittest.TestCase):
     def test_exact_test(self):
-        # The lady who tasted tea, and counts of which the sum is exact.
+        # The lady tasting tea, and counts with an exact sum.
         self.assertAlmostEqual(soak.fisher(3, 4, 1, 4), 34 / 70)
         self.assertAlmostEqual(soak.fisher(4, 4, 0, 4), 2 / 70)
         self.assertAlmostEqual(soak.fisher(14, 20, 20, 20), 0.0202, places=4)
@@ -167,7 +167,7 @@ class Significance(unittest.TestCase):
         self.assertEqual(soak.p_value(collections.Counter(failed=20), collections.Counter(failed=20)), 1)
 
     def repeat(self, chances, seed=1):
-        """Runs a test that fails by chance on each side; gives what comes of it, and the sides in their order."""
+        """Runs a randomly failing test on each side. Returns the result and the order of the sides."""
         source, order = random.Random(seed), []
 
         def run(variant):
@@ -191,7 +191,7 @@ class Significance(unittest.TestCase):
         for chances in ({"without": 0, "with": 1}, {"without": 0.7, "with": 1}, {"without": 0.9, "with": 0.4}):
             found = [self.repeat(chances, seed) for seed in range(100)]
             self.assertGreater(sum(differs for _, _, differs, _ in found), 95, chances)
-        # What is clear takes one round.
+        # A clear difference takes one round.
         self.assertEqual(len(self.repeat({"without": 0, "with": 1})[3]), 2 * soak.REPETITIONS)
 
     def test_what_is_always_the_same_takes_one_round(self):
@@ -200,7 +200,7 @@ class Significance(unittest.TestCase):
 
 
 class Soaking(soak.Soak):
-    """A soak whose tests give what they are told to."""
+    """A soak whose tests have given results."""
 
     def __init__(self, directory, together, alone):
         super().__init__(argparse.Namespace(failing=False, sanitize=None, configuration="debug"))
@@ -225,7 +225,7 @@ class Soaking(soak.Soak):
         return int("failed" in results.values()), 0, Log(log.read_text())
 
     def says(self):
-        """Whether there is no difference, and all that is said."""
+        """True if there is no difference, and the whole output."""
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             return self.all(), output.getvalue()
@@ -238,11 +238,11 @@ class Comparisons(unittest.TestCase):
         return Soaking(directory.name, together, {side: iter(results) for side, results in alone.items()})
 
     def racy(self, failures):
-        """A hundred results, of which in each twenty so many are failures."""
+        """A hundred results with `failures` failures in each twenty."""
         return (["failed"] * failures + ["passed"] * (20 - failures)) * 5
 
     def test_a_racy_test_is_no_difference(self):
-        """14 and 20 of 20, as it was once, and 14 and 14 from then on."""
+        """14 and 20 of 20, as observed once, then 14 and 14."""
         soaking = self.soak(
             {"without": {"T.race": "passed", "T.fine": "passed"}, "with": {"T.race": "failed", "T.fine": "passed"}},
             without=self.racy(14), **{"with": ["failed"] * 20 + self.racy(14)})

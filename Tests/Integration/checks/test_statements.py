@@ -1,4 +1,4 @@
-"""The last statements of a store's connections go into the bundle, and tell what its transactions did."""
+"""The bundle has the last statements of a store's connections, including those of its transactions."""
 
 import html
 import json
@@ -71,7 +71,7 @@ class Statements(SuiteCase):
         self.assertGreater(len({r["connection"] for r in records}), 1, "the readers' are missing")
         inserts = [r for r in records if r["sql"].startswith("INSERT")]
         self.assertEqual([r["changes"] for r in inserts], [1, 1, 1])
-        # What is bound may be a secret.
+        # A bound value may be a secret.
         self.assertFalse([r for r in inserts if "apple" in r["sql"]])
 
     def test_without_a_log(self):
@@ -89,7 +89,7 @@ class Statements(SuiteCase):
         self.assertRegex(bundle.described("hooked")["statements"]["reason"], "trace of its own")
 
     def tool(self, bundle, *arguments):
-        """What the tool says of a bundle that is written anew: the other is gone by now."""
+        """Returns the tool's output for a bundle, which is written again because the original file is gone."""
         with tempfile.TemporaryDirectory(prefix="integration ") as directory:
             path = pathlib.Path(directory) / "bundle.zip"
             with zipfile.ZipFile(path, "w") as archive:
@@ -109,7 +109,7 @@ class Statements(SuiteCase):
         self.assertRegex(
             shown, r"\n\nLast transaction before it: 1 row inserted into fruit\n  INSERT INTO fruit VALUES \('plum'\)")
         self.assertIn("(error 2067: UNIQUE constraint failed: fruit.name)", shown)
-        # In the report each transaction has its own.
+        # In the report, each transaction shows its own statements.
         page = self.tool(bundle, "report", "-o", "-")
         parts = re.split("<summary>Transaction ", page)[1:]
         self.assertEqual(len(parts), len(transactions))
@@ -125,7 +125,7 @@ class Statements(SuiteCase):
         bundle = self.leaves(POOL)
         transactions = json.loads(self.tool(bundle, "history", "--json"))["transactions"]
         texts = [" ".join(s["sql"].strip() for s in t.get("statements", [])) for t in transactions]
-        # GRDB's own, which makes sure that there is a WAL, and the test's two.
+        # GRDB's own statement ensures that there is a WAL; the other two are the test's.
         self.assertEqual(len(texts), 3)
         self.assertRegex(texts[0], "^CREATE TABLE grdb_issue_102 .*DROP TABLE grdb_issue_102")
         self.assertRegex(texts[1], '^CREATE TABLE "fruit" .*INSERT INTO "fruit".*INSERT INTO "fruit"')

@@ -38,8 +38,8 @@ class Side:
     """One of the two runs."""
 
     found: Run
-    observations: dict  # By name; a name that is there again has a number.
-    files: dict  # The text that a fresh process reads from each database that was left.
+    observations: dict  # By name. A repeated name has a number.
+    files: dict  # The text that a new process reads from each remaining database.
 
 
 def observed(path):
@@ -60,7 +60,7 @@ def read_by_shell(path):
 
 
 def run(state, setting, variables):
-    """Runs one case in a directory of its own."""
+    """Runs one case in a separate directory."""
     with tempfile.TemporaryDirectory(prefix="states ") as name:
         directory = pathlib.Path(name)
         process = launch(TEST + "testState", directory, {"STATES_CASE": f"{state} {setting}", **variables})
@@ -108,7 +108,7 @@ def differences(case, without, with_capture):
 
 
 def rows(content, name):
-    """Returns the rows of a table, or a text that says why the copy can't be read."""
+    """Returns the rows of a table, or a text with the reason why the copy can't be read."""
     store = Store(content)
     try:
         if store.command("PRAGMA quick_check") != "ok\n":
@@ -152,7 +152,7 @@ def problems_of_copy(store, expected, bundle):
 def problems_of_bundle(case, found):
     """Yields the faults of the bundle."""
     if case["state"] == "fileSizeLimit" and not found.bundles:
-        # The bundle itself is larger than a file may be; that must be said.
+        # The bundle itself is larger than the limit, which must be reported.
         if not found.warnings:
             yield "no bundle, and no warning"
         return
@@ -163,7 +163,7 @@ def problems_of_bundle(case, found):
     stores = {}
     for store in bundle.metadata["stores"]:
         name = label(store)
-        # Only a PRAGMA tells them apart, and none may be run.
+        # Only a PRAGMA distinguishes them, and none may run.
         if (case["setting"], name) == ("temporary", "memory"):
             name = case["setting"]
         if name in stores:
@@ -196,7 +196,7 @@ def problems(case):
     yield from problems_of_bundle(case, with_capture.found)
 
 
-# As many runs at once as there are processors, whatever case they are of.
+# One run per core at once, independently of the cases.
 pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
 
 

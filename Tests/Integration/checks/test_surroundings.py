@@ -1,4 +1,4 @@
-"""What a process stands on goes away or changes: its clock, directories, mask, descriptors, its being one process."""
+"""Changes in a process's surroundings: clock, directories, umask, descriptors, forks."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ NOBODY = 65534
 
 
 def run(selection, directory, prefix=(), before=None, removed=(), stderr=subprocess.PIPE, cwd=None, **variables):
-    """Runs tests in a directory; gives what the harness gives, of the artifacts directory `failure-artifacts`."""
+    """Runs tests in a directory. Returns the harness's result for the artifacts directory `failure-artifacts`."""
     scratch = directory / "tmp"
     scratch.mkdir(exist_ok=True)
     environment = clean_environment(scratch, **variables)
@@ -36,7 +36,7 @@ class Case(SuiteCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="surroundings ")
         self.addCleanup(directory.cleanup)
-        # The way to it is open to everybody, as that of a checkout is.
+        # All users can access the directory, as with a checkout.
         self.directory = pathlib.Path(directory.name)
         self.directory.chmod(0o755)
 
@@ -45,7 +45,7 @@ class Case(SuiteCase):
         return self.directory / "failure-artifacts"
 
     def fails(self, selection, count=1, **options):
-        """Runs tests as they would run without capture, of which as many bundles are left, and no warning."""
+        """Runs tests, which behave as without capture and leave `count` bundles and no warning."""
         found = run(selection, self.directory, **options)
         self.assertSame(found, selection, **{name: options[name] for name in options if name.startswith("SUITE_")})
         self.assertEqual(found.warnings, [])
@@ -71,7 +71,7 @@ class Case(SuiteCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 
-@unittest.skipUnless(LINUX, "The clock is that of a library which is preloaded.")
+@unittest.skipUnless(LINUX, "A preloaded library provides the clock.")
 class Clock(Case):
     def shifted(self, clock, selection=FAULTS):
         found = run(selection, self.directory, FAULTS_CLOCK=clock, **preloaded())
@@ -81,7 +81,7 @@ class Clock(Case):
         self.assertVerified()
         for bundle in found.bundles:
             self.assertEqual(list(harness.validator().iter_errors(bundle.metadata)), [])
-            # Durations are those of a clock that nobody sets.
+            # Durations come from a clock that can't be set.
             self.assertLess(bundle.metadata["capture"]["duration"], 5)
             for store in bundle.metadata["stores"]:
                 self.assertTrue(0 <= store["capture"]["duration"] < 5)
@@ -129,7 +129,7 @@ class Directories(Case):
         self.assertEqual(bundle.contents["attachments/attached"], b"data")
 
     def test_the_directory_was_gone_from_the_start(self):
-        """A relative path then names nothing; an absolute one does as always."""
+        """A relative path refers to nothing then. An absolute one works as always."""
         gone = self.directory / "gone"
 
         def start():
@@ -158,7 +158,7 @@ class Directories(Case):
             with self.subTest(variables):
                 directory = self.directory / f"{len(variables)}{'nowhere' in str(variables)}"
                 directory.mkdir()
-                # Only of interest to the suite itself, which would not find a place for its stores.
+                # This matters only to the suite, which would not find a directory for its stores.
                 found = run(
                     f"{SURROUNDINGS}/testFails", directory, removed=removed, SUITE_PLACE=str(self.directory),
                     **variables)
@@ -221,7 +221,7 @@ class Descriptors(Case):
     selection = f"{SURROUNDINGS}/testFails"
 
     def test_standard_streams_are_closed(self):
-        """A file that gets the number of one of them would be written to by whoever prints."""
+        """If a file got the number of a standard stream, printed text would be written to it."""
         for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
             for selection, count in ((self.selection, 1), (FAULTS, 7)):
                 with self.subTest(closed=closed, selection=selection):
@@ -235,11 +235,12 @@ class Descriptors(Case):
                     self.assertVerified()
                     shutil.rmtree(self.artifacts)
 
-    def test_nobody_reads_standard_error(self):
-        """What is said there must not end the process (SIGPIPE)."""
+    def test_standard_error_without_a_reader(self):
+        """Writing to it must not end the process (SIGPIPE)."""
         file = self.directory / "a file"
         file.write_text("")
-        # Said by a thread of its own, when the bundle is there; and on the test's, when there can be none.
+        # The product's own thread writes after the bundle is complete, the test's thread if there is no
+        # bundle.
         for variables, count in (({}, 1), ({"FAILURE_ARTIFACTS_DIR": str(file)}, 0)):
             with self.subTest(count):
                 reader, writer = os.pipe()
@@ -261,7 +262,7 @@ class Descriptors(Case):
 
     @unittest.skipUnless(LINUX, "The limits are those of Linux.")
     def test_files_may_not_grow(self):
-        """Past a limit a write brings about a signal, which would end the process (SIGXFSZ)."""
+        """A write beyond the limit raises a signal, which would end the process (SIGXFSZ)."""
         import resource
 
         for limit in (0, 1000, 5000, 20_000):
@@ -363,7 +364,7 @@ class ReadOnly(Case):
         self.assertIsNone(found.left)
 
     def supervised(self, prefix, **variables):
-        """As above, under `run`, which looks for the bundle there."""
+        """The same with `run`, which looks for the bundle there."""
         environment = clean_environment(self.directory / "tmp", **variables)
         command = [str(TOOL), "run", "--", str(EXECUTABLE), self.selection]
         process = subprocess.run(
@@ -384,13 +385,13 @@ class ReadOnly(Case):
         LINUX and os.geteuid() == 0 and shutil.which("setpriv"), "There is no user to become.")
 
     @needs_a_user
-    def test_of_somebody_else(self):
+    def test_directory_of_another_user(self):
         self.own_temporary_directory(NOBODY)
         self.replaced(self.as_nobody, "Permission denied", HOME=str(self.directory))
         self.supervised(self.as_nobody, HOME=str(self.directory))
 
     @needs_a_user
-    def test_an_existing_directory_of_somebody_else(self):
+    def test_existing_directory_of_another_user(self):
         self.own_temporary_directory(NOBODY)
         self.artifacts.mkdir(mode=0o755)
         self.replaced(self.as_nobody, "Permission denied", HOME=str(self.directory))
@@ -399,7 +400,7 @@ class ReadOnly(Case):
 
     @needs_a_user
     def test_working_directory_at_the_root(self):
-        """As it is under Xcode."""
+        """This is the case with Xcode."""
         self.own_temporary_directory(NOBODY)
         self.replaced(
             self.as_nobody, "Permission denied", artifacts="/failure-artifacts", HOME=str(self.directory), cwd="/")
@@ -413,8 +414,8 @@ class ReadOnly(Case):
         self.refused(self.as_nobody, "Permission denied", HOME=str(self.directory), SUITE_PLACE=str(place))
 
     @needs_a_user
-    def test_another_place_of_somebody_else(self):
-        """What is in stores is not for whoever was first to take the name."""
+    def test_fallback_of_another_user(self):
+        """A directory that another user has created is not used, because stores are private."""
         self.own_temporary_directory(NOBODY)
         self.fallback.mkdir()
         self.fallback.chmod(0o777)
@@ -440,7 +441,7 @@ class ReadOnly(Case):
         self.assertFalse(self.fallback.exists())
 
     def test_a_crash(self):
-        """The next process makes its bundle in the other place, too."""
+        """The next process also packs the bundle in the other directory."""
         self.own_temporary_directory()
         file = self.directory / "a file"
         file.write_text("")
@@ -475,7 +476,7 @@ class ReadOnly(Case):
 
     @unittest.skipUnless(LINUX, "The file system is mounted for the process alone.")
     def test_full_file_system(self):
-        """A real one: not only what a library says."""
+        """A real file system, in addition to the fault library."""
         self.artifacts.mkdir(mode=0o700)
         if subprocess.run(
             ["unshare", "--mount", "mount", "-t", "tmpfs", "none", str(self.artifacts)], capture_output=True

@@ -1,4 +1,4 @@
-"""On the terminal: eighty columns, the shells' completions, the manual page, and the installation of all that."""
+"""The terminal: eighty columns, the shells' completions, the manual page, and installing them."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from test_report import bundle, described, metadata, store
 LONG = "testThatTheVeryLongNameOfThisTestDoesNotBreakTheTableOfTheListInATerminal"
 WIDE = "test_CoreData内の果物を更新できる_長い名前のテスト"
 
-# What is typed, and what a shell is to offer for it.
+# The typed text and the shell's expected completions.
 CASES = [
     ("l", ["list"]),
     ("he", ["help"]),
@@ -30,7 +30,7 @@ CASES = [
     ("list --suite X o", ["one.zip"]),
     ("show t", ["two words.zip"]),
     ("show a", ["art facts"]),
-    ("show n", []),  # No text file.
+    ("show n", []),  # Text files are not offered.
     ("report one.zip --output n", ["note.txt"]),
     ("merge one.zip -o a", ["art facts"]),
     ("extract one.zip --framework ", ["testing", "xctest"]),
@@ -43,7 +43,7 @@ CASES = [
 
 
 def columns(text):
-    """Of a terminal."""
+    """The width of a text on a terminal, in columns."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
@@ -53,7 +53,7 @@ def tool(*arguments, **options):
 
 
 class AtATerminal(unittest.TestCase):
-    """What is seen on eighty columns."""
+    """The display on eighty columns."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="terminal ")
@@ -61,7 +61,7 @@ class AtATerminal(unittest.TestCase):
         self.directory = pathlib.Path(directory.name)
 
     def see(self, *arguments, width=80, **variables):
-        """The lines on a terminal, without colours; standard output and error together."""
+        """The lines on a terminal without colors, standard output and error together."""
         import fcntl
         import struct
         import termios
@@ -73,7 +73,7 @@ class AtATerminal(unittest.TestCase):
             env={**os.environ, "TERM": "xterm", **variables})
         os.close(terminal)
         shown = b""
-        with contextlib.suppress(OSError):  # Linux has no end of file here.
+        with contextlib.suppress(OSError):  # Linux reports no end of file here.
             while part := os.read(controller, 65536):
                 shown += part
         os.close(controller)
@@ -104,7 +104,7 @@ class AtATerminal(unittest.TestCase):
                 for line in lines[:3]:
                     self.assertLessEqual(columns(line), width, line)
                     self.assertRegex(line, r"0000000\d(\.zip)?$")
-                # Where a column starts does not depend on what is in it.
+                # A column's start doesn't depend on its content.
                 starts = {columns(line[: line.index("(")]) for line in lines[:3]}
                 self.assertEqual(len(starts), 1, lines)
         (line,) = (line for line in self.see("list", self.directory) if "00000001" in line)
@@ -114,7 +114,8 @@ class AtATerminal(unittest.TestCase):
         self.make()
         for number in range(3):
             lines = self.see("show", f"{self.directory}/0000000{number}")
-            # Titles and paths are as long as they are, to be copied; all else is broken between words.
+            # Titles and paths keep their length, so that they can be copied. Other text is wrapped between
+            # words.
             for line in lines[2:]:
                 if "0000000" not in line:
                     self.assertLessEqual(columns(line), 80, line)
@@ -132,7 +133,7 @@ class AtATerminal(unittest.TestCase):
             tool("show", "/nowhere/at/all").stderr.split())
 
     def test_open_over_ssh(self):
-        """sqlite3 in the terminal: there is no display, and none is asked for."""
+        """sqlite3 runs in the terminal, because there is no display."""
         self.make()
         with contextlib.ExitStack() as stack:
             for name in ("DISPLAY", "WAYLAND_DISPLAY"):
@@ -154,7 +155,7 @@ class AtATerminal(unittest.TestCase):
 
 
 class Completions(unittest.TestCase):
-    """In real shells: what they offer."""
+    """The completions that real shells offer."""
 
     maxDiff = None
 
@@ -176,12 +177,12 @@ class Completions(unittest.TestCase):
     def checkAll(self, offered):
         for typed, expected in CASES:
             with self.subTest(typed=typed):
-                # Some offer whole paths, some the last part.
+                # Some shells offer whole paths, some the last part.
                 self.assertEqual(sorted({pathlib.PurePath(word).name for word in offered(typed)}), expected)
 
     @needs_program("bash")
     def test_bash(self):
-        # As readline calls it: it makes words of what is typed, and breaks them at an equals sign.
+        # Call it like readline, which splits the text into words and breaks them at an equals sign.
         program = """
             source "$1"; shift
             COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
@@ -208,7 +209,7 @@ class Completions(unittest.TestCase):
                 cwd=self.place, env=self.environment, capture_output=True, text=True)
             self.assertEqual((found.returncode, found.stderr), (0, ""))
             names = [line.split("\t")[0].rstrip("/") for line in found.stdout.splitlines()]
-            # It repeats the option where the value is a part of the word.
+            # fish repeats the option if the value is part of the word.
             return [re.sub(r"^--\w+=", "", name) for name in names]
 
         self.checkAll(offered)
@@ -220,7 +221,7 @@ class Completions(unittest.TestCase):
         (functions / "_failure-artifacts").write_text(tool("completions", "zsh").stdout)
         answer = self.directory / "answer"
         setup = self.directory / "setup.zsh"
-        # compadd is what all completion ends in: with -O, -A or -D it only asks.
+        # Every completion calls compadd. With -O, -A or -D, it only queries.
         setup.write_text("""
             PS1=; fpath=("$FUNCTIONS" $fpath); autoload -Uz compinit; compinit -u -D
             compadd() {
@@ -275,7 +276,7 @@ class Manual(unittest.TestCase):
     def test_mandoc(self):
         found = subprocess.run(
             ["mandoc", "-T", "lint", "-W", "style", str(self.page)], capture_output=True, text=True)
-        # Which other pages there are differs from machine to machine.
+        # The set of other pages differs between machines.
         lines = [line for line in (found.stdout + found.stderr).splitlines() if "mandoc.db" not in line]
         self.assertEqual([line for line in lines if "referenced manual not found" not in line], [])
         shown = subprocess.run(
@@ -317,7 +318,7 @@ class Installation(unittest.TestCase):
     def test_one_command_puts_all_in_place(self):
         with tempfile.TemporaryDirectory(prefix="prefix with spaces ") as name:
             place = pathlib.Path(name) / "usr"
-            for _ in range(2):  # Over an older one.
+            for _ in range(2):  # The second one replaces the first.
                 found = self.install(place)
                 self.assertEqual(found.returncode, 0, found.stderr)
                 self.assertEqual(found.stdout.splitlines(), [str(place / file) for file in (
@@ -328,7 +329,7 @@ class Installation(unittest.TestCase):
             self.assertEqual(modes, [0o755] + [0o644] * 4)
             version = subprocess.run([place / self.FILES[0], "--version"], capture_output=True, text=True, check=True)
             self.assertEqual(version.stdout, tool("--version").stdout)
-            # Where man and the shells look.
+            # The directories in which man and the shells look.
             if shutil.which("man"):
                 shown = subprocess.run(
                     ["man", "-M", place / "share/man", "-P", "cat", "failure-artifacts"], capture_output=True, text=True)
@@ -341,12 +342,12 @@ class Installation(unittest.TestCase):
             place = pathlib.Path(name)
             (place / "built").mkdir()
             shutil.copy(TOOL, place / "built")
-            # What it is asked for is kept; for the last option it says where the product is.
+            # The stand-in records its arguments. For the last option, it prints the product's directory.
             (place / "swift").write_text(
                 f"#!/bin/sh\nprintf '%s\\n' \"$*\" >>'{place}/words'\n"
                 f"case $* in *--show-bin-path) echo '{place}/built' ;; esac\n")
             (place / "swift").chmod(0o755)
-            # Without a prefix, where whoever runs it can write to.
+            # Without a prefix, the files go to a directory that the user can write to.
             found = self.install(TOOL="", DESTDIR=str(place / "package"), HOME="/home/nobody",
                                  PATH=f"{place}:{os.environ['PATH']}")
             self.assertEqual(found.returncode, 0, found.stderr)
@@ -370,7 +371,7 @@ class Installation(unittest.TestCase):
 
 
 class Picture(unittest.TestCase):
-    """Of a report, which README and the documentation show; Scripts/picture makes it."""
+    """The picture of a report in README and documentation, which Scripts/picture creates."""
 
     def test_it_is_there_and_small(self):
         path = "Sources/FailureArtifacts/Documentation.docc/Resources/report.png"

@@ -12,7 +12,7 @@ import tempfile
 from harness import (
     SCRATCH, SUITES, Store, SuiteCase, clean_environment, label, launch, openers, read, run, timeless, without)
 
-# The stress test is repeated so often; by hand some hundred times.
+# The number of repetitions of the stress test. Use some hundred when running it by hand.
 ROUNDS = int(os.environ.get("STRESS_ROUNDS", "3"))
 
 
@@ -27,7 +27,7 @@ class TestingCase(SuiteCase):
     framework = "Swift Testing"
 
     def assertUnchanged(self, with_capture, selection):
-        """Tests that run at the same time print in any order."""
+        """Compares the outputs without their order, because simultaneous tests print in any order."""
         yardstick = without(selection)
         self.assertEqual(with_capture.status, yardstick.status, with_capture.errors)
         for attribute in ("output", "errors"):
@@ -45,12 +45,12 @@ class TestingCase(SuiteCase):
 
 
 class Failures(TestingCase):
-    """Each way to fail is seen when it happens, with Swift Testing's own words."""
+    """Each kind of failure is captured when it happens, with Swift Testing's own message."""
 
     def fails(self, name, *messages, kind="assertion", **stores):
         bundle = self.scenario("FailureTests", name, *messages, kind=kind, **(stores or {"fruit": ["apple"]}))
         self.assertEqual(tuple(bundle.messages), messages)
-        # What the console says, line by line.
+        # The console's output, line by line.
         printed = run(only("FailureTests", name), {"FAILURE_ARTIFACTS": "off"})
         lines = (printed.output + printed.errors).splitlines()
         for failure in bundle.metadata["failures"]:
@@ -147,7 +147,7 @@ class Failures(TestingCase):
 
 
 class Quiet(TestingCase):
-    """What is no failure of a test leaves nothing."""
+    """Tests without a failure leave no bundle."""
 
     def test_no_failure(self):
         for name in (
@@ -211,7 +211,7 @@ class Names(TestingCase):
         self.assertEqual(bundle.messages, ["Issue recorded: long"])
 
     def test_same_names_in_two_modules(self):
-        """They are no attempts at one test."""
+        """They don't count as attempts at one test."""
         bundles = self.leaves(only("TwinTests"), count=2)
         self.assertEqual([bundle.metadata["test"]["attempt"] for bundle in bundles], [1, 1])
 
@@ -251,7 +251,7 @@ class Cases(TestingCase):
 
 class Attachments(TestingCase):
     def test_bundle_is_attached(self):
-        """Also when several tests fail at the same time."""
+        """This works even if several tests fail at the same time."""
         for selection, count in [(only("FailureTests", "record"), 1), (only("ArgumentTests", "one"), 2)]:
             with tempfile.TemporaryDirectory(prefix="attachments ") as name:
                 options = (*selection, "--attachments-path", name)
@@ -273,10 +273,10 @@ class Ownership(TestingCase):
     def test_own_and_shared_stores(self):
         bundles = self.leaves(only("OwnershipTests"), count=2)
         for bundle, name, fruit in zip(bundles, ("first", "second"), ("apple", "pear")):
-            self.assertStores(bundle, **{name: [fruit], "nobody": ["cherry"], "lazily": ["plum"]})
+            self.assertStores(bundle, **{name: [fruit], "unattributed": ["cherry"], "lazily": ["plum"]})
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
-            # Which of them has opened `lazily` is decided by their race.
-            self.assertEqual(shared, {name: False, "nobody": True, "lazily": True})
+            # A race decides which of them has opened `lazily`.
+            self.assertEqual(shared, {name: False, "unattributed": True, "lazily": True})
 
     def test_stores_that_earlier_tests_left_open(self):
         bundles = {bundle.metadata["test"]["name"]: bundle for bundle in self.leaves(only("LeftOpenTests"), count=2)}
@@ -288,7 +288,7 @@ class Ownership(TestingCase):
         self.assertStores(last, last=["kiwi"])
 
     def test_crowd(self):
-        """64 tests at the same time, each with its own stores."""
+        """64 simultaneous tests, each with its own stores."""
         selection = only("StressTests", "crowd", "--repetitions", str(ROUNDS))
         with tempfile.TemporaryDirectory(prefix="crowd ") as name:
             directory = pathlib.Path(name)
@@ -304,9 +304,9 @@ class Ownership(TestingCase):
             ((number,), attempt) = (bundle.metadata["test"][key] for key in ("arguments", "attempt"))
             runs[int(number), attempt] += 1
             own = "memory" if int(number) // 2 % 6 in (1, 2, 4) else "own"
-            self.assertStores(bundle, **{own: [number, number + ".1"], "nobody": ["cherry"]})
+            self.assertStores(bundle, **{own: [number, number + ".1"], "unattributed": ["cherry"]})
             shared = {label(store): store.get("shared", False) for store in bundle.metadata["stores"]}
-            self.assertEqual(shared, {own: False, "nobody": True})
+            self.assertEqual(shared, {own: False, "unattributed": True})
             if int(number) // 2 % 6 == 3:
                 self.assertEqual(bundle.store(own, "committedEntry").rows(), [number])
         expected = {(number, attempt + 1) for number in range(0, 64, 2) for attempt in range(ROUNDS)}
@@ -314,7 +314,7 @@ class Ownership(TestingCase):
 
 
     def test_stores_that_are_left_open(self):
-        """What has just ended beside a failing test is none of it, although its store is open."""
+        """A failing test's bundle doesn't have the open store of a test that has just ended."""
         selection = only("LeavingTests", "leaves", "--repetitions", "5")
         with tempfile.TemporaryDirectory(prefix="leaving ") as name:
             directory = pathlib.Path(name)
@@ -327,7 +327,7 @@ class Ownership(TestingCase):
 
 
 class BothFrameworks(SuiteCase):
-    """XCTest and Swift Testing in one module, each started as `swift test` starts it."""
+    """XCTest and Swift Testing in one module, each started as `swift test` does."""
 
     def test_side_by_side(self):
         with tempfile.TemporaryDirectory(prefix="both ") as name:
@@ -351,7 +351,7 @@ class BothFrameworks(SuiteCase):
 
 
 class TimeLimits(TestingCase):
-    """They are minutes: the tests run while the others do, see `setUpModule`."""
+    """Time limits are minutes, so these tests run beside the others; see `setUpModule`."""
 
     def test_time_limits(self):
         found, yardstick = (future.result() for future in TIME_LIMITED)

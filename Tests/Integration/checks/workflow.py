@@ -1,4 +1,4 @@
-"""Runs a composite action's steps the way GitHub's runner does, as far as this project's action goes."""
+"""Runs a composite action's steps like GitHub's runner, with the features that this project's action uses."""
 
 import collections
 import os
@@ -10,7 +10,7 @@ import yaml
 
 URL = "https://github.example/octo/app/actions/runs/1658821493/artifacts/7"
 
-# The commands that the runner knows: `IActionCommandExtension` in
+# The runner's commands: `IActionCommandExtension` in
 # https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs.
 COMMANDS = {
     "internal-set-repo-path", "set-env", "set-output", "save-state", "add-path", "add-mask", "add-matcher",
@@ -18,17 +18,17 @@ COMMANDS = {
 }
 
 
-# For each action that is used, the first major version that runs on Node 24, as its action.yml has it.
+# For each action in use, the first major version that runs on Node 24, according to its action.yml.
 NODE_24 = {"actions/checkout": 5, "actions/upload-artifact": 6}
 
 
 def pin_problems(text):
-    """What is wrong with the actions that a workflow uses: each has to be a commit, with its version in a comment."""
+    """The problems with the actions in a workflow: each has to be a commit, with its version in a comment."""
     problems = []
     for line in re.findall(r"^[ \t-]*uses:.*$", text, re.MULTILINE):
         found = re.fullmatch(r"[ \t-]*uses: *(?P<action>[^@ ]+)(?:@(?P<commit>[^ #]*))?(?P<comment>.*)", line)
         action = found["action"]
-        # This project's own: its users choose the version.
+        # For this project's own action, users choose the version.
         if action.startswith(("./", "OWNER/failure-artifacts/")):
             continue
         version = re.fullmatch(r" # v(\d+)\.\d+\.\d+", found["comment"])
@@ -44,7 +44,7 @@ def pin_problems(text):
 
 
 class Log:
-    """Reads a step's output: which commands in it are obeyed."""
+    """Reads a step's output, and records the commands that the runner obeys."""
 
     def __init__(self):
         self.obeyed = []
@@ -160,7 +160,7 @@ class Action:
         return process.returncode
 
     def upload(self, step):
-        """What actions/upload-artifact does: hidden files are left out, and one bad path fails it all."""
+        """Does the work of actions/upload-artifact: omits hidden files, and fails if one path is bad."""
         assert step["uses"].startswith("actions/upload-artifact@"), step["uses"]
         options = {name: self.expand(value) for name, value in step["with"].items()}
         assert not re.search(r'[":<>|*?\r\n\\/]', options["name"]), options["name"]
@@ -195,7 +195,7 @@ class Action:
         raise AssertionError(f"the expression {expression!r} is not known")
 
     def condition(self, text, has_failed):
-        """Comparisons with texts, joined by `&&`."""
+        """Evaluates comparisons with texts, joined by `&&`."""
         parts = [part.strip() for part in text.strip().removeprefix("${{").removesuffix("}}").split("&&")]
         if not any(part in ("always()", "failure()", "cancelled()") for part in parts) and has_failed:
             return False

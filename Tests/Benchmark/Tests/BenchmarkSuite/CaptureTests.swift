@@ -3,10 +3,13 @@ import FailureArtifacts
 import Foundation
 import XCTest
 
-/// Failures with a store that the benchmark has made; what is measured is written to a file as JSON.
+/// Failing tests with a store that the benchmark created.
+///
+/// They write the measurements to a JSON file.
 final class CaptureTests: XCTestCase {
-    /// Fails once with the store at `BENCHMARK_STORE` open, and tells when, in nanoseconds of the monotonic
-    /// clock, the assertion was reached and left.
+    /// Fails once with the store at `BENCHMARK_STORE` open.
+    ///
+    /// Records when the assertion started and ended, in nanoseconds of the monotonic clock.
     func testFailWithStore() throws {
         let variables = ProcessInfo.processInfo.environment
         let path = try XCTUnwrap(variables["BENCHMARK_STORE"])
@@ -31,12 +34,13 @@ final class CaptureTests: XCTestCase {
 
 }
 
-/// Failures of tests one after the other, each with the store at `BENCHMARK_STORE` open.
+/// Failing tests, one after the other, each with the store at `BENCHMARK_STORE` open.
 final class SmallCaptureTests: XCTestCase {
     func testNothing() {}
 
-    /// Runs `BENCHMARK_COUNT` tests when no other test runs, and tells for each how many nanoseconds it took from
-    /// its failure until its end, with which its bundle was there.
+    /// Runs `BENCHMARK_COUNT` tests after all other tests.
+    ///
+    /// Records for each the nanoseconds from its failure until its end, when its bundle is complete.
     override class func tearDown() {
         let variables = ProcessInfo.processInfo.environment
         CaptureConfiguration.current.packsInBackground = variables["BENCHMARK_BACKGROUND"] != nil
@@ -66,7 +70,7 @@ final class SmallCaptureTests: XCTestCase {
     }
 }
 
-/// A test that is made while the process runs.
+/// A test created at run time.
 private final class OneFailureTest: XCTestCase {}
 
 private func now() -> UInt64 {

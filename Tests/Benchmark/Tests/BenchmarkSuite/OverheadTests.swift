@@ -2,7 +2,7 @@ import CBenchmarkSQLite
 import Foundation
 import XCTest
 
-/// What statements pay.
+/// The cost per statement.
 final class StatementTests: XCTestCase, Measured {
     func testStatementsInMemory() throws {
         try measure(":memory:")
@@ -14,7 +14,7 @@ final class StatementTests: XCTestCase, Measured {
         try measure(path)
     }
 
-    /// `BENCHMARK_COUNT` small inserts, and as many selects, a thousand of each in a transaction.
+    /// Runs `BENCHMARK_COUNT` small inserts and as many selects, in transactions of a thousand each.
     private func measure(_ path: String) throws {
         let count = try Self.count
         var handle: OpaquePointer?
@@ -44,11 +44,11 @@ final class StatementTests: XCTestCase, Measured {
     }
 }
 
-/// What tests that pass pay.
+/// The cost per passing test.
 final class PassingTests: XCTestCase, Measured {
     func testNothing() {}
 
-    /// Runs `BENCHMARK_COUNT` tests that open one store each, when no other test runs.
+    /// Runs `BENCHMARK_COUNT` tests that open one store each, after all other tests.
     override class func tearDown() {
         do {
             let count = try count
@@ -72,10 +72,10 @@ final class PassingTests: XCTestCase, Measured {
     }
 }
 
-/// A test that is made while the process runs.
+/// A test created at run time.
 private final class OneStoreTest: XCTestCase {}
 
-/// Reports the time of its own thread, in seconds of the processor.
+/// Reports the processor time of its own thread, in seconds.
 protocol Measured {}
 
 extension Measured {

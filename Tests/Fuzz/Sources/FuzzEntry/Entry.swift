@@ -6,8 +6,8 @@ internal import Glibc
 internal import Darwin
 #endif
 
-// libFuzzer has the `main` (https://llvm.org/docs/LibFuzzer.html#fuzz-target). What is to be fuzzed is named by
-// the variable FUZZ_TARGET; with FUZZ_SEEDS its seeds are written into that directory, and nothing else is done.
+// libFuzzer defines `main` (https://llvm.org/docs/LibFuzzer.html#fuzz-target). The variable FUZZ_TARGET names
+// the target. With FUZZ_SEEDS, the program only writes the target's seeds to that directory.
 
 private let target: FuzzTarget = {
     let names = FuzzTarget.all.map(\.name).joined(separator: ", ")
@@ -20,7 +20,7 @@ private let target: FuzzTarget = {
     return target
 }()
 
-/// Called once, before the first input.
+/// Called by libFuzzer once, before the first input.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
     _ count: UnsafeMutablePointer<CInt>,
@@ -37,7 +37,7 @@ public func initialize(
     return 0
 }
 
-/// Called for each input.
+/// Called by libFuzzer for each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     target.run(Array(UnsafeBufferPointer(start: bytes, count: count)))

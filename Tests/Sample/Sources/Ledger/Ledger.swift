@@ -1,10 +1,11 @@
 import GRDB
 
-/// Double-entry books in a SQLite database.
+/// Double-entry bookkeeping in a SQLite database.
 ///
-/// Amounts are in cents. Money that an account owes or spends is positive, money that it gave is negative.
+/// Amounts are in cents. They are positive for money that an account owes or spends, negative for money it
+/// gave.
 public struct Ledger {
-    /// What cannot be booked.
+    /// The reasons to refuse a booking.
     public enum BookingError: Error, Equatable {
         case unknownAccount(String)
         case notAHundredPercent(Int)
@@ -12,7 +13,7 @@ public struct Ledger {
 
     private let database: any DatabaseWriter
 
-    /// Opens the books, and creates the tables where there are none.
+    /// Opens the database, and creates missing tables.
     public init(_ database: any DatabaseWriter) throws {
         self.database = database
         var migrator = DatabaseMigrator()
@@ -52,7 +53,9 @@ public struct Ledger {
         try book(on: day, note: note, [(giver, -cents), (taker, cents)])
     }
 
-    /// Splits a bill that one paid into equal parts; the cents that are left over go to the first.
+    /// Splits a bill into equal parts.
+    ///
+    /// The first participant pays the remaining cents.
     public func splitEvenly(
         _ cents: Int, paidBy payer: String, among names: [String], on day: String, note: String
     ) throws {
@@ -61,7 +64,7 @@ public struct Ledger {
         try book(on: day, note: note, [(payer, -cents)] + parts)
     }
 
-    /// Splits a bill that one paid by shares in percent.
+    /// Splits a bill by shares in percent.
     public func split(
         _ cents: Int, paidBy payer: String, shares: [(name: String, percent: Int)], on day: String,
         note: String
@@ -72,7 +75,7 @@ public struct Ledger {
         try book(on: day, note: note, [(payer, -cents)] + parts)
     }
 
-    /// The sum of an account's postings.
+    /// Returns the sum of an account's postings.
     public func balance(of name: String) throws -> Int {
         try database.read { db in
             let account = try Self.account(name, in: db)
@@ -81,7 +84,7 @@ public struct Ledger {
         }
     }
 
-    /// The sum of all postings: zero, as long as the books are right.
+    /// Returns the sum of all postings, which is zero if the books are balanced.
     public func total() throws -> Int {
         try database.read { db in
             try Posting.select(sum(Column("cents")), as: Int.self).fetchOne(db) ?? 0

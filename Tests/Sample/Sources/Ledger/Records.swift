@@ -1,6 +1,6 @@
 import GRDB
 
-/// Somebody's money, or what it was spent on.
+/// A person's money, or a purpose that it was spent on.
 struct Account: Codable, FetchableRecord, MutablePersistableRecord {
     static let databaseTableName = "account"
 
@@ -12,7 +12,9 @@ struct Account: Codable, FetchableRecord, MutablePersistableRecord {
     }
 }
 
-/// One business transaction, whose postings add up to zero.
+/// A business transaction.
+///
+/// The amounts of its postings add up to zero.
 struct Transfer: Codable, FetchableRecord, MutablePersistableRecord {
     static let databaseTableName = "transfer"
 
@@ -25,7 +27,7 @@ struct Transfer: Codable, FetchableRecord, MutablePersistableRecord {
     }
 }
 
-/// What a transfer adds to one account.
+/// The amount that a transfer adds to one account.
 struct Posting: Codable, FetchableRecord, PersistableRecord {
     static let databaseTableName = "posting"
 

@@ -3,7 +3,7 @@ import GRDB
 import Ledger
 import XCTest
 
-/// The books of a flat that Aiko, Ben and Chidi share.
+/// Tests of the books of a flat that Aiko, Ben and Chidi share.
 final class LedgerTests: XCTestCase {
     private var directory: URL?
     private var books: Ledger?
@@ -82,7 +82,7 @@ final class LedgerTests: XCTestCase {
         XCTAssertEqual(try ledger.total(), 0, "The books of March are not balanced")
     }
 
-    /// By the size of the rooms.
+    /// Shares by the size of the rooms.
     private var rooms: [(name: String, percent: Int)] {
         [("Aiko", 50), ("Ben", 30), ("Chidi", 20)]
     }

@@ -15,12 +15,12 @@ static inline int suite_keep_log_on_close(sqlite3 *db) {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
-// The header declares it only where the library is compiled with it, which the library doesn't tell the header.
+// The header declares it only if the library is compiled with it, which the header can't know.
 extern void *sqlite3_preupdate_hook(
     sqlite3 *, void (*)(void *, sqlite3 *, int, const char *, const char *, sqlite3_int64, sqlite3_int64), void *)
     __attribute__((weak));
 
-/// Sets the hook where the library has it.
+/// Sets the hook if the library has it.
 static inline void suite_preupdate_hook(
     sqlite3 *db,
     void (*callback)(void *, sqlite3 *, int, const char *, const char *, sqlite3_int64, sqlite3_int64),

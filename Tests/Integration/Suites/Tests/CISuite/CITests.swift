@@ -18,11 +18,11 @@ private func openStore(_ name: String) throws -> OpaquePointer? {
     return handle
 }
 
-/// One test of each kind that a CI has to tell apart.
+/// One test for each result that a CI service distinguishes.
 final class CITests: XCTestCase {
     func testPasses() { print("no end of line, ", terminator: "") }
 
-    /// What it says is for a CI's log, for XML and for Markdown to choke on.
+    /// The message is difficult for logs of CI services, for XML and for Markdown.
     func testFails() throws {
         let store = try openStore("fails.sqlite")
         defer { sqlite3_close(store) }
@@ -45,7 +45,7 @@ final class CITests: XCTestCase {
 
     func testIsSkipped() throws { throw XCTSkip("not on <this> machine") }
 
-    /// Fails the first time only: the file is what tells.
+    /// Fails only on the first attempt; the file exists afterwards.
     func testIsFlaky() throws {
         guard let file = ProcessInfo.processInfo.environment["CI_SUITE_FLAKY"] else { return }
         guard !FileManager.default.fileExists(atPath: file) else { return }

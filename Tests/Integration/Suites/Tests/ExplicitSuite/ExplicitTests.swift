@@ -19,9 +19,9 @@ private func open(_ url: URL, fruit: String) {
     XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
 }
 
-/// Stores that are named to the product.
+/// Stores that tests register.
 final class RegistrationTests: XCTestCase {
-    /// `registered`: apple, by the name `larder`; `other`: pear, where stores are looked for.
+    /// `registered`: apple, with the name `larder`; `other`: pear, found by discovery.
     func testRegistersOneOfTwo() throws {
         let directory = try freshDirectory()
         let registered = directory.appendingPathComponent("registered.sqlite")
@@ -32,15 +32,15 @@ final class RegistrationTests: XCTestCase {
     }
 }
 
-/// Data and files that go into the bundle.
+/// Attached data and files.
 final class AttachmentTests: XCTestCase {
-    /// Three attachments; the file with its content at the failure.
+    /// Three attachments; the file has its content at the failure time.
     func testAttaches() throws {
         try attach()
         XCTFail("with attachments")
     }
 
-    /// Nothing.
+    /// No bundle.
     func testAttachesAndPasses() throws {
         try attach()
     }
@@ -55,7 +55,7 @@ final class AttachmentTests: XCTestCase {
     }
 }
 
-/// The observer installed by hand, although linking the product did so before.
+/// The observer installed by hand, although linking the product has already installed it.
 final class InstallationTests: XCTestCase {
     override class func setUp() {
         super.setUp()
@@ -66,14 +66,14 @@ final class InstallationTests: XCTestCase {
         FailureObserver.install(configuration)
     }
 
-    /// `installed`: apple; one bundle, in the directory that the code names.
+    /// `installed`: apple; one bundle, in the directory that the code sets.
     func testInstallsTwice() throws {
         open(try freshDirectory().appendingPathComponent("installed.sqlite"), fruit: "apple")
         XCTFail("installed by hand")
     }
 }
 
-/// The observer installed by hand while a test runs; the environment turns it off before.
+/// The observer installed by hand during a test; the environment had turned it off.
 final class LateInstallationTests: XCTestCase {
     private var earlier: OpaquePointer?
 
@@ -101,7 +101,7 @@ final class LateInstallationTests: XCTestCase {
         XCTAssertEqual(sqlite3_close(late), SQLITE_OK)
     }
 
-    /// Nothing.
+    /// No bundle.
     func testBPasses() throws {
         XCTAssertEqual(sqlite3_close(openStore("passing", fruit: "plum")), SQLITE_OK)
     }
@@ -115,7 +115,7 @@ final class LateInstallationTests: XCTestCase {
 
     /// `earlier`: kiwi.
     ///
-    /// Its failure arrives from another thread.
+    /// Another thread reports its failure.
     func testDFailsLater() async throws {
         await Task.yield()
         XCTFail("after a suspension")

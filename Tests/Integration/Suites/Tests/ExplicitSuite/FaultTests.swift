@@ -3,12 +3,12 @@ import FailureArtifacts
 import Foundation
 import XCTest
 
-// Tests during whose captures the system or SQLite fails; whatever it is, they go on as if nothing had happened.
+// Tests during whose captures the system or SQLite fails. The tests themselves must not notice.
 
-/// Runs what captures, with what the checks have prepared for it.
+/// Runs a failing assertion under the faults that the checks have prepared.
 ///
-/// A library that has calls fail, and is preloaded, learns when; `SUITE_HEAP` says how many bytes SQLite may
-/// allocate besides those that it has.
+/// A preloaded library that makes calls fail is told the time window. `SUITE_HEAP` is the number of bytes
+/// that SQLite may allocate in addition.
 private func capturing(_ body: () -> Void) {
     typealias Window = @convention(c) (Int32) -> Void
     let window = dlsym(nil, "faults_window").map { unsafeBitCast($0, to: Window.self) }
@@ -27,7 +27,7 @@ final class FaultTests: XCTestCase {
 
     override func tearDown() {
         for handle in handles { XCTAssertEqual(sqlite3_close(handle), SQLITE_OK) }
-        // Not before: it would drop SQLite's locks.
+        // Closing them earlier would drop SQLite's locks.
         for descriptor in descriptors { close(descriptor) }
         (handles, descriptors) = ([], [])
     }
@@ -62,7 +62,7 @@ final class FaultTests: XCTestCase {
         print("the test that passes went on")
     }
 
-    /// `transaction`: apple and pear, of which pear is not committed.
+    /// `transaction`: apple and pear; pear is not committed.
     func test3FailsInATransaction() throws {
         let path = try freshDirectory().appendingPathComponent("transaction.sqlite").path
         let store = openStore(path, journal: "delete")
@@ -78,7 +78,7 @@ final class FaultTests: XCTestCase {
         print("the test in a transaction went on")
     }
 
-    /// `rollback`: apple; `closed`, which was closed before: pear.
+    /// `rollback`: apple; `closed`, closed before the failure: pear.
     func test4FailsWithARollbackJournal() throws {
         let directory = try freshDirectory()
         let store = openStore(
@@ -94,7 +94,9 @@ final class FaultTests: XCTestCase {
         print("the test with a rollback journal went on")
     }
 
-    /// `others`: apple and pear; the connection can't be used, so that the files are copied.
+    /// `others`: apple and pear.
+    ///
+    /// The connection can't be used, so the files are copied.
     func test6FailsWithAnotherThreadsStore() throws {
         let path = try freshDirectory().appendingPathComponent("others.sqlite").path
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
@@ -120,7 +122,7 @@ final class FaultTests: XCTestCase {
 
     /// `few`: apple.
     ///
-    /// `SUITE_DESCRIPTORS` says how many files the process may still open.
+    /// `SUITE_DESCRIPTORS` is the number of files that the process may still open.
     func test7FailsWithFewDescriptors() throws {
         let few = ProcessInfo.processInfo.environment["SUITE_DESCRIPTORS"].flatMap { Int($0) }
         let path = try freshDirectory().appendingPathComponent("few.sqlite").path
@@ -148,7 +150,7 @@ final class FaultTests: XCTestCase {
         print("the test with few descriptors went on")
     }
 
-    /// `large`: more than the cache of its connection holds, so that pages are read from the file.
+    /// `large`: more rows than the connection's cache holds, so that pages are read from the file.
     func test9FailsInALargeTransaction() throws {
         let path = try freshDirectory().appendingPathComponent("large.sqlite").path
         let store = openStore(path, journal: "delete")
@@ -170,7 +172,7 @@ final class FaultTests: XCTestCase {
 
     /// `last`: apple.
     ///
-    /// What is short stays so until the process ends.
+    /// The shortage lasts until the process ends.
     func test5FailsAtItsEnd() throws {
         let store = openStore(
             try freshDirectory().appendingPathComponent("last.sqlite").path, journal: "wal")
@@ -204,7 +206,7 @@ final class FaultTests: XCTestCase {
         XCTAssertEqual(sqlite3_exec(handle, sql, nil, nil, nil), SQLITE_OK)
     }
 
-    /// The connection has its rows, and can write.
+    /// Checks that the connection has its rows and can write.
     private func assertUsable(_ handle: OpaquePointer?, rows: Int32) {
         func number(_ sql: String) -> Int32 {
             var statement: OpaquePointer?
@@ -220,10 +222,10 @@ final class FaultTests: XCTestCase {
             number("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1)
     }
 
-    /// Bytes of a database file that SQLite locks.
+    /// The bytes of a database file that SQLite locks.
     private static let (reserved, shared) = (0x4000_0001, 0x4000_0002)
 
-    /// The process still has its lock on a byte of a file.
+    /// Checks that the process still has its lock on a byte of a file.
     private func assertLocked(_ path: String, _ byte: Int, by type: Int32) {
         #if os(Linux)
         let descriptor = open(path, O_RDONLY)
@@ -233,16 +235,16 @@ final class FaultTests: XCTestCase {
         lock.l_whence = Int16(SEEK_SET)
         lock.l_start = byte
         lock.l_len = 1
-        // F_OFD_GETLK: a lock of the open file's own meets those of every process, this one's too.
+        // F_OFD_GETLK: a lock of the open file conflicts with those of every process, including this one's.
         XCTAssertEqual(fcntl(descriptor, 36, &lock), 0)
         XCTAssertEqual(Int32(lock.l_type), Int32(type), "the lock on \(path) is gone")
         #endif
     }
 }
 
-/// Alone in its process: the limits are those of all threads.
+/// The only test in its process, because the limits apply to all threads.
 final class OpeningTests: XCTestCase {
-    /// The codes of attempts to open a store with little memory.
+    /// Prints the result codes of opening a store with little memory.
     func testOpens() throws {
         var codes: [String] = []
         for bytes in stride(from: Int64(0), to: 60_000, by: 41) {

@@ -3,7 +3,7 @@ import FailureArtifacts
 import Foundation
 import XCTest
 
-/// Redactions that a test suite sets itself.
+/// Redactions that a test suite configures itself.
 final class ConfiguredRedactionTests: XCTestCase {
     private let secret = ProcessInfo.processInfo.environment["SUITE_SECRET"] ?? "no secret"
 

@@ -3,7 +3,7 @@ import FailureArtifacts
 import Foundation
 import XCTest
 
-/// Tests that change what their process stands on.
+/// Tests that change the surroundings of their process.
 final class SurroundingsTests: XCTestCase {
     private var start = ""
 
@@ -43,7 +43,7 @@ final class SurroundingsTests: XCTestCase {
     /// `masked`: apple.
     func testSetsAMask() throws {
         let mask = ProcessInfo.processInfo.environment["SUITE_UMASK"].flatMap { mode_t($0, radix: 8) }
-        // Before the mask is set, which may keep an ordinary user out of what it makes.
+        // Opened before the mask is set, which may deny an ordinary user access to new files.
         let store = try open(try freshDirectory() + "/masked.sqlite", fruit: "apple")
         umask(try XCTUnwrap(mask))
         CurrentTest.snapshot("before")
@@ -61,14 +61,16 @@ final class SurroundingsTests: XCTestCase {
     }
 }
 
-/// Tests that fork: the parent waits for the child, and sees how it ends.
+/// Tests that fork.
+///
+/// The parent waits for the child and checks its end.
 final class ForkTests: XCTestCase {
-    /// Nothing: the child does nothing but end.
+    /// No bundle: the child only ends.
     func testChildEnds() throws {
         try inChild { _exit(3) }
     }
 
-    /// Nothing.
+    /// No bundle.
     func testChildExits() throws {
         let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
         try inChild { exit(3) }
@@ -77,7 +79,7 @@ final class ForkTests: XCTestCase {
 
     /// `before`: apple.
     ///
-    /// The parent has failed when the child exits.
+    /// The parent fails before the child exits.
     func testChildExitsAfterAFailure() throws {
         let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
         XCTFail("before the fork")
@@ -85,7 +87,7 @@ final class ForkTests: XCTestCase {
         XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
     }
 
-    /// Nothing: what fails in the child is not seen by the parent.
+    /// No bundle: the parent doesn't see the child's failure.
     func testChildFails() throws {
         let store = try open(try freshDirectory() + "/before.sqlite", fruit: "apple")
         try inChild {
@@ -107,7 +109,7 @@ final class ForkTests: XCTestCase {
         XCTAssertEqual(sqlite3_close(store), SQLITE_OK)
     }
 
-    /// Nothing: the child has a store of its own.
+    /// No bundle: the child has its own store.
     func testChildUsesAStore() throws {
         let path = try freshDirectory() + "/child.sqlite"
         try inChild {
@@ -116,7 +118,7 @@ final class ForkTests: XCTestCase {
         }
     }
 
-    /// The bundle of this test is made while the next one forks.
+    /// This test's bundle is packed while the next one forks.
     func testFork1Fails() throws { try failLarge() }
     func testFork2Forks() throws { try forkMany() }
     func testFork3Fails() throws { try failLarge() }
@@ -148,7 +150,7 @@ final class ForkTests: XCTestCase {
     }
 
     private func inChild(_ body: () -> Void) throws {
-        // Swift does not offer it on all systems.
+        // Swift doesn't import `fork` on all systems.
         let symbol = try XCTUnwrap(dlsym(everywhere, "fork"))
         fflush(nil)
         let process = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
@@ -171,7 +173,7 @@ final class ForkTests: XCTestCase {
     }
 }
 
-/// Where `dlsym` looks: in all libraries.
+/// The handle that makes `dlsym` search all libraries.
 private var everywhere: UnsafeMutableRawPointer? {
     #if canImport(Darwin)
     return RTLD_DEFAULT
@@ -180,7 +182,7 @@ private var everywhere: UnsafeMutableRawPointer? {
     #endif
 }
 
-/// A directory for a test's own files, where the checks say, or the temporary directory is.
+/// Returns a new directory for a test's files, in the one that the checks set or in the temporary directory.
 private func freshDirectory() throws -> String {
     let place = ProcessInfo.processInfo.environment["SUITE_PLACE"].map {
         URL(fileURLWithPath: $0, isDirectory: true)

@@ -2,7 +2,7 @@ import Dispatch
 import GRDB
 import XCTest
 
-/// `DatabasePool`: a writer and readers, each on a connection of its own.
+/// `DatabasePool`: a writer and readers with separate connections.
 final class PoolTests: XCTestCase {
     /// `pool`: apple, pear.
     func testFile() throws {
@@ -54,7 +54,9 @@ final class PoolTests: XCTestCase {
     }
 }
 
-/// Errors out of the write of a pool, whose readers use connections of their own.
+/// Errors thrown out of a pool's write.
+///
+/// Its readers use separate connections.
 final class PoolErrorTests: XCTestCase {
     /// `pool`: apple, pear; committed: apple.
     func testErrorThrownOutOfWrite() throws {
@@ -79,7 +81,7 @@ final class PoolErrorTests: XCTestCase {
     }
 }
 
-/// GRDB's own log of SQLite's errors, which it sets before the first open.
+/// GRDB's log of SQLite's errors, which it sets before the first open.
 final class LogTests: XCTestCase {
     nonisolated(unsafe) private static var messages: [String] = []
 
@@ -99,7 +101,7 @@ final class LogTests: XCTestCase {
     }
 }
 
-/// What is known of the statements before a failure.
+/// The recorded statements before a failure.
 final class PoolStatementTests: XCTestCase {
     /// `statements`: apple, pear, plum.
     func testStatementsOfAPool() throws {

@@ -33,7 +33,7 @@ final class QueueTests: XCTestCase {
         XCTAssertEqual(try queue.read { try Fruit.fetchCount($0) }, 3)
     }
 
-    /// One store in memory: apple, pear; committed: apple, wherever that can be told.
+    /// One store in memory: apple, pear; committed: apple, if that can be read.
     func testAssertionInsideWriteInMemory() throws {
         let queue = try DatabaseQueue()
         try queue.plant("apple")
@@ -45,7 +45,7 @@ final class QueueTests: XCTestCase {
 
     /// `thrown`: apple.
     ///
-    /// GRDB rolls pear back before XCTest hears of the error.
+    /// GRDB rolls pear back before XCTest learns of the error.
     func testErrorThrownOutOfWrite() throws {
         let queue = try DatabaseQueue(path: try freshPath("thrown.sqlite"))
         try queue.plant("apple")
@@ -57,7 +57,7 @@ final class QueueTests: XCTestCase {
 
     /// `closed`: apple, pear; committed: apple.
     ///
-    /// Rolled back and closed before XCTest hears of the error.
+    /// It is rolled back and closed before XCTest learns of the error.
     func testErrorThrownOutOfWriteAndClosed() throws {
         let queue = try DatabaseQueue(path: try freshPath("closed.sqlite"))
         defer { XCTAssertNoThrow(try queue.close()) }
@@ -83,7 +83,7 @@ final class QueueTests: XCTestCase {
         try failInSavepoint(of: queue)
     }
 
-    /// Two rollbacks, of which the first loses most.
+    /// Rolls back twice; the first rollback discards most changes.
     private func failInSavepoint(of queue: DatabaseQueue) throws {
         try queue.write { db in
             try db.inSavepoint {
@@ -94,7 +94,7 @@ final class QueueTests: XCTestCase {
         }
     }
 
-    /// `after`: apple; pear was rolled back, and the assertion is about what is left.
+    /// `after`: apple; pear was rolled back before the assertion.
     func testAssertionAfterARollback() throws {
         let queue = try DatabaseQueue(path: try freshPath("after.sqlite"))
         try queue.plant("apple")
@@ -118,7 +118,7 @@ final class QueueTests: XCTestCase {
 
     /// One store in memory: apple, pear.
     ///
-    /// The connection has no mutex, and the thread that used it is not the one of the failure.
+    /// The connection has no mutex, and another thread than the failing one has used it.
     func testAsyncAccessInMemory() async throws {
         let queue = try DatabaseQueue()
         try queue.plant("apple")

@@ -27,7 +27,7 @@ enum BoardGames {
             }),
     ]
 
-    /// The same as GRDB migrates it.
+    /// The same migrations by GRDB.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { db in
@@ -65,7 +65,7 @@ final class BoardGameTests: XCTestCase {
             XCTAssertEqual(
                 try new.rows("SELECT title, minimumPlayers, maximumPlayers FROM game ORDER BY id"),
                 [["Catan", 3, 4], ["Go", 2, 2]])
-            // The old one stays as it was.
+            // The old store is unchanged.
             XCTAssertEqual(try old.rows("SELECT players FROM game ORDER BY id"), [["3-4"], ["2-2"]])
 
             let difference = try stores.difference()

@@ -2,7 +2,7 @@ import FailureArtifactsTestKit
 import Foundation
 import XCTest
 
-/// A test with a store in Core Data's layout, which needs no Core Data to be captured and read.
+/// A test with a store in Core Data's layout, which can be captured and read without Core Data.
 final class CoreDataLayoutTests: StoreTestCase<SQLiteTestStore> {
     private func file(_ variable: String) -> URL {
         URL(filePath: ProcessInfo.processInfo.environment[variable] ?? "/nowhere")

@@ -7,7 +7,7 @@ enum Rotten: Error, CustomStringConvertible {
     var description: String { "the apple is rotten" }
 }
 
-/// Fails in each way that there is.
+/// Fails in every possible way.
 final class FailingTests: StoreTestCase<SQLiteTestStore> {
     override var content: StoreContent<SQLiteTestStore> {
         .script("CREATE TABLE fruit (name TEXT NOT NULL); INSERT INTO fruit VALUES ('apple')")
@@ -52,7 +52,7 @@ final class FailingOpenTests: StoreTestCase<SQLiteTestStore> {
     func testOpen() { XCTFail("the test must not be run") }
 }
 
-/// A store that tells when it is closed, and that something is against it.
+/// A store that reports when it is closed, and that closing it fails.
 final class StubbornStore: TestStore {
     private let store: SQLiteTestStore
 

@@ -23,7 +23,7 @@ enum Fruits {
     }
 }
 
-/// A store of GRDB for each test.
+/// A GRDB store for each test.
 final class FruitTests: StoreTestCase<GRDBStore> {
     override var content: StoreContent<GRDBStore> { Fruits.withApples }
     override var storeName: String { "fruits" }
@@ -50,7 +50,7 @@ final class FruitTests: StoreTestCase<GRDBStore> {
     }
 }
 
-/// Setup and teardown have the store as well, however they are written.
+/// Setup and teardown can use the store too, in every form.
 final class FruitLifetimeTests: StoreTestCase<SQLiteTestStore> {
     override var content: StoreContent<SQLiteTestStore> {
         .script("CREATE TABLE fruit (name TEXT NOT NULL)")

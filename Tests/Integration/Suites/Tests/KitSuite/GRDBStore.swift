@@ -1,7 +1,7 @@
 import FailureArtifactsTestKit
 import GRDB
 
-/// A queue of GRDB as a store of the test kit: all that it takes.
+/// A GRDB queue as a store of the test kit: a complete conformance.
 final class GRDBStore: TestStore {
     let queue: DatabaseQueue
 
@@ -10,8 +10,8 @@ final class GRDBStore: TestStore {
         var path = location.path
         if location == .devNull {
             configuration.prepareDatabase { try $0.execute(sql: StoreLocation.setupAtDevNull) }
-            // Several stores at once would lock each other out. GRDB does not ask for URIs: it depends on how SQLite
-            // was built (SQLITE_USE_URI) whether this is one.
+            // Several stores at once would lock each other out. GRDB doesn't request URIs, so SQLite's build
+            // options (SQLITE_USE_URI) decide if this is one.
             path = "file:/dev/null?nolock=1"
         }
         queue = try DatabaseQueue(path: path, configuration: configuration)

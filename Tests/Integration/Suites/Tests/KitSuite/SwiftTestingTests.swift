@@ -90,7 +90,7 @@ import Testing
     }
 }
 
-/// Starts with what another test left.
+/// Starts with the store that another test left.
 @Suite struct RestoredTests {
     static let bundle = URL(
         filePath: ProcessInfo.processInfo.environment["KIT_BUNDLE"] ?? "no bundle was given")

@@ -19,7 +19,7 @@ private func openStore(_ name: String, fruit: String) throws -> OpaquePointer? {
     return handle
 }
 
-/// XCTest's tests, in the same module as those of Swift Testing.
+/// XCTest's tests, in the same module as tests of Swift Testing.
 final class OldTests: XCTestCase {
     /// `old`: apple.
     func testFails() throws {
@@ -31,7 +31,7 @@ final class OldTests: XCTestCase {
     func testPasses() {}
 }
 
-/// Swift Testing's.
+/// Tests of Swift Testing.
 @Suite(.failureArtifacts) struct NewTests {
     /// `new`: pear.
     @Test func fails() throws {
@@ -43,7 +43,7 @@ final class OldTests: XCTestCase {
     @Test func passes() {}
 }
 
-/// Its like is in another module, too.
+/// Another module has a suite of the same name.
 @Suite(.failureArtifacts) struct TwinTests {
     @Test func fails() { Issue.record("in MixedSuite") }
 }

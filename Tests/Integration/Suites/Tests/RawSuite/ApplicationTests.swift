@@ -1,7 +1,9 @@
 import CSuiteSQLite
 import XCTest
 
-/// What SQLite told the application; C callbacks find it through a pointer.
+/// The values that SQLite passed to the application.
+///
+/// C callbacks find them through a pointer.
 private final class Heard {
     var logged = 0
     var statements: [String] = []
@@ -18,8 +20,7 @@ private final class Heard {
 
 /// An application that configures SQLite itself.
 ///
-/// Every check here is one of the test's own; the planned
-/// failure is the only one where nothing interferes.
+/// Every other check here is the test's own. The planned failure is the only one if nothing interferes.
 final class ApplicationTests: XCTestCase {
     /// `configured`: apple.
     func testConfiguresAndShutsDownBeforeTheFirstOpen() throws {

@@ -3,9 +3,9 @@ import FailureArtifacts
 import Foundation
 import XCTest
 
-/// What stores held when the test began to use them is in the bundle of one that asked for it.
+/// Baselines: bundles that ask for them have the stores' content from when the test began to use them.
 ///
-/// Each fails, or passes where its name says so.
+/// Each test fails, unless its name says that it passes.
 final class BaselineTests: XCTestCase {
     private static let shared: Database? = try? Database(
         freshPath("shared.sqlite"), journal: "wal", fruit: "apple")
@@ -21,13 +21,13 @@ final class BaselineTests: XCTestCase {
         XCTAssertNoThrow(try shared?.close())
     }
 
-    /// A file with apple and pear that nobody has open.
+    /// Creates a file with apple and pear that no connection has open.
     ///
     /// - Parameters:
-    ///   - journal: Its journal mode.
-    ///   - ballast: How many bytes there are besides.
-    /// - Returns: Its path.
-    /// - Throws: The failure to make it.
+    ///   - journal: The journal mode.
+    ///   - ballast: The number of additional bytes.
+    /// - Returns: The file's path.
+    /// - Throws: An error if the file can't be created.
     private func template(journal: String, ballast: Int = 0) throws -> String {
         let original = try freshPath("original.sqlite")
         let database = try Database(original, journal: journal, fruit: "apple", "pear")
@@ -81,7 +81,7 @@ final class BaselineTests: XCTestCase {
     /// `memory`: from nothing to apple.
     func testNewStoreInMemory() throws {
         let database = try Database(":memory:")
-        // What can be set only while nothing is written.
+        // These settings require an empty store.
         try database.execute(
             "PRAGMA page_size = 1024; PRAGMA encoding = 'UTF-16le'; PRAGMA auto_vacuum = 1")
         try database.execute("CREATE TABLE fruit (name TEXT); INSERT INTO fruit VALUES ('apple')")
@@ -93,7 +93,7 @@ final class BaselineTests: XCTestCase {
         try database.close()
     }
 
-    /// `template`: larger than what is kept.
+    /// `template`: larger than the limit for saved states.
     func testStoreBeyondTheLimit() throws {
         let limit = Int(CaptureConfiguration.current.maximumKeptBytes)
         let database = try Database(template(journal: "wal", ballast: limit + 1))
@@ -102,18 +102,18 @@ final class BaselineTests: XCTestCase {
         try database.close()
     }
 
-    /// `template`: from apple, pear to eight more, by as many threads that begin at the same time.
+    /// `template`: from apple, pear to eight more, added by as many threads that start at the same time.
     func testStoreThatThreadsBeginToUseAtOnce() throws {
         let path = try template(journal: "wal")
         let databases = try (0..<8).map { _ in try Database(path) }
-        // Not by a statement, which would be the first use.
+        // Not set by a statement, which would be the first use.
         for database in databases { sqlite3_busy_timeout(database.handle, 10_000) }
         let gate = DispatchSemaphore(value: 0)
         let done = DispatchGroup()
         for database in databases {
             let thread = Thread {
                 gate.wait()
-                // What it could not add is missing from the copy.
+                // A row that can't be added is missing from the copy.
                 try? database.add("kiwi")
                 done.leave()
             }
@@ -126,7 +126,7 @@ final class BaselineTests: XCTestCase {
         for database in databases { try database.close() }
     }
 
-    /// A statement that is prepared once for all tests, as libraries do that keep theirs.
+    /// A statement that is prepared once for all tests, as by libraries that cache statements.
     private nonisolated(unsafe) static let addition: OpaquePointer? = {
         var statement: OpaquePointer?
         let sql = "INSERT INTO fruit (name) VALUES (?)"
@@ -147,7 +147,9 @@ final class BaselineTests: XCTestCase {
         addToShared("plum")
     }
 
-    /// `shared`: from apple to apple, kiwi; and if the test above has run, from apple, pear, plum to one more.
+    /// `shared`: from apple to apple, kiwi.
+    ///
+    /// If the test above has run, from apple, pear, plum to one more.
     func testWithTheSharedStore() {
         addToShared("kiwi")
         XCTFail("shared")

@@ -1,8 +1,8 @@
 import XCTest
 
-/// Where the rows are when the assertion fails.
+/// The location of the rows when the assertion fails.
 final class CopyTests: XCTestCase {
-    /// `wal`: apple, pear; both were in the WAL only.
+    /// `wal`: apple, pear; both are only in the WAL.
     func testRowsInTheWAL() throws {
         let path = try freshPath("wal.sqlite")
         let database = try Database(path, journal: "wal")
@@ -68,9 +68,11 @@ final class CopyTests: XCTestCase {
         try theirs.close()
     }
 
-    /// Names of which the entries would be the same on some file system; each store has its own name as its row.
+    /// Names whose entries would collide on some file system.
     ///
-    /// `x.db` and `y.db` have open transactions with a second row; `y.committed.db` was used last, `x.db` was used
+    /// Each store has its own name as its row.
+    ///
+    /// `x.db` and `y.db` have open transactions with a second row. `y.committed.db` was used last, and `x.db`
     /// after `x.committed.db`.
     func testNamesOfEntriesThatCollide() throws {
         let long = String(repeating: "l", count: 160)
@@ -119,7 +121,8 @@ final class TransactionTests: XCTestCase {
         try failInside(journal: "wal", begin: "BEGIN IMMEDIATE", message: "a transaction, WAL")
     }
 
-    /// `open`: apple, pear; committed: apple, wherever others can read while this journal mode writes.
+    /// `open`: apple, pear; committed: apple, if other connections can read during a write in this journal
+    /// mode.
     func testOpenWithRollbackJournal() throws {
         try failInside(journal: "delete", begin: "BEGIN", message: "a transaction, rollback journal")
     }
@@ -139,7 +142,7 @@ final class TransactionTests: XCTestCase {
         try database.close()
     }
 
-    /// The exit status of another process that adds a row to `path`.
+    /// Returns the exit status of another process that adds a row to `path`.
     private func write(from program: String, to path: String) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -2,7 +2,7 @@ import CSuiteSQLite
 import Foundation
 import XCTest
 
-/// Tests whose process does not survive them.
+/// Tests that end their process.
 final class CrashTests: XCTestCase {
     /// `crash`: apple and pear are committed, kiwi is not.
     private func openStore(journal: String = "wal") throws -> Database {
@@ -46,7 +46,7 @@ final class CrashTests: XCTestCase {
         _exit(3)
     }
 
-    /// Orderly: what is not committed can still be seen.
+    /// An orderly exit: uncommitted rows can still be seen.
     func testExits() throws {
         _ = try openStore()
         exit(0)
@@ -58,7 +58,7 @@ final class CrashTests: XCTestCase {
         exit(0)
     }
 
-    /// The failure is of the first assertion, the end comes later.
+    /// The first assertion fails, and the process ends later.
     func testFailsAndCrashes() throws {
         let database = try Database(try freshPath("crash.sqlite"), journal: "wal", fruit: "apple")
         XCTFail("failed before the crash")
@@ -94,7 +94,7 @@ final class CrashTests: XCTestCase {
         pause()
     }
 
-    /// The pages of the second transaction are in the file already, their originals in the journal.
+    /// The second transaction's pages are already in the file, and the original pages are in the journal.
     func testLeavesAHotJournal() throws {
         let database = try Database(
             try freshPath("crash.sqlite"), journal: "delete", fruit: "apple", "pear")
@@ -108,9 +108,9 @@ final class CrashTests: XCTestCase {
         pause()
     }
 
-    /// Somebody else ends the process.
+    /// Writes until the checks end the process.
     ///
-    /// Each number on standard output has been committed.
+    /// Each number on standard output is committed.
     func testWritesForEver() throws {
         let journal = ProcessInfo.processInfo.environment["SUITE_JOURNAL"] ?? "wal"
         let database = try Database(try freshPath("endless.sqlite"))
@@ -123,7 +123,7 @@ final class CrashTests: XCTestCase {
         }
     }
 
-    /// Somebody else ends the process, or nobody does.
+    /// Hangs until the checks end the process, if they do.
     func testHangs() throws {
         let database = try openStore()
         say("hanging")
@@ -147,7 +147,7 @@ final class SharedStoreCrashTests: XCTestCase {
     }
 }
 
-/// Many failures in a row, to be interrupted anywhere.
+/// Many failures in a row, to be interrupted at any point.
 final class ManyFailuresTests: XCTestCase {
     private func fail(_ name: String = #function) throws {
         let database = try Database(try freshPath("many.sqlite"), journal: "wal", fruit: name)
@@ -181,7 +181,7 @@ final class ManyFailuresTests: XCTestCase {
     func test16() throws { try fail() }
 }
 
-/// Writes a line at once, whatever standard output is.
+/// Writes a line immediately, even if standard output is buffered.
 private func say(_ line: String) {
     let bytes = Array((line + "\n").utf8)
     _ = write(1, bytes, bytes.count)

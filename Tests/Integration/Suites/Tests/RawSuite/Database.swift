@@ -1,7 +1,9 @@
 import CSuiteSQLite
 import Foundation
 
-/// A connection of the C interface, as a test without any library has it: nothing closes it by itself.
+/// A connection of the C interface, as in a test without a library.
+///
+/// It is never closed automatically.
 ///
 /// SQLite guards the handle with a mutex of its own; the tests open and close it on one thread.
 final class Database: @unchecked Sendable {
@@ -22,7 +24,7 @@ final class Database: @unchecked Sendable {
         }
     }
 
-    /// A store with a table `fruit` that has one row for each of `rows`.
+    /// Opens a store with a table `fruit` that has one row for each of `rows`.
     convenience init(_ path: String, journal: String, fruit rows: String...) throws {
         try self.init(path)
         try execute("PRAGMA journal_mode = \(journal)")
@@ -41,7 +43,7 @@ final class Database: @unchecked Sendable {
         try execute("INSERT INTO fruit (name) VALUES ('\(fruit)')")
     }
 
-    /// The first column of the first row.
+    /// Returns the first column of the first row.
     func integer(_ sql: String) throws -> Int {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
@@ -60,7 +62,7 @@ final class Database: @unchecked Sendable {
     }
 }
 
-/// A path in a fresh directory.
+/// Returns a path in a new directory.
 func freshPath(_ name: String) throws -> String {
     let directory = FileManager.default.temporaryDirectory
         .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
@@ -68,7 +70,7 @@ func freshPath(_ name: String) throws -> String {
     return directory.appendingPathComponent(name).path
 }
 
-/// The size of a file, or nil where there is none.
+/// Returns the size of a file; nil if it doesn't exist.
 func size(of path: String) -> Int? {
     (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int
 }

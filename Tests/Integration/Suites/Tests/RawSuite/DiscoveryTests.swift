@@ -1,35 +1,35 @@
 import CSuiteSQLite
 import XCTest
 
-/// Nothing fails: no bundle, not even a directory.
+/// Tests without a failure: no bundle, not even a directory.
 final class QuietTests: XCTestCase {
-    /// Nothing.
+    /// No bundle.
     func testPasses() throws {
         let database = try Database(try freshPath("quiet.sqlite"), journal: "wal", fruit: "apple")
         XCTAssertEqual(try database.integer("SELECT count(*) FROM fruit"), 1)
         try database.close()
     }
 
-    /// Nothing.
+    /// No bundle.
     func testSkips() throws {
         let database = try Database(try freshPath("quiet.sqlite"), journal: "wal", fruit: "apple")
         defer { XCTAssertNoThrow(try database.close()) }
         throw XCTSkip("nothing to see")
     }
 
-    /// A bundle without a store: the failure is worth knowing all the same.
+    /// A bundle without a store, because the failure is still worth recording.
     func testFailsWithoutAStore() {
         XCTFail("no store at all")
     }
 }
 
-/// A store that the whole suite shares, and others that live for one test.
+/// A store that the whole suite shares, and stores that live for one test.
 final class SharedStoreTests: XCTestCase {
     nonisolated(unsafe) private static var shared: Database?
 
-    /// Nothing.
+    /// No bundle.
     ///
-    /// Opens the shared store, and one that it closes.
+    /// Opens the shared store, and a store that it closes.
     func test1OpensAndPasses() throws {
         Self.shared = try Database(try freshPath("shared.sqlite"), journal: "wal", fruit: "apple")
         let other = try Database(try freshPath("earlier.sqlite"), journal: "wal", fruit: "kiwi")
@@ -51,19 +51,20 @@ final class SharedStoreTests: XCTestCase {
     }
 }
 
-/// Stores that a test leaves open after it has deleted their files, with a trace of the application's own, so that
-/// nothing is kept of them when they are closed.
+/// Stores that a test leaves open after deleting their files.
+///
+/// The application's own trace prevents saving their states when they are closed.
 final class LeftStoreTests: XCTestCase {
     nonisolated(unsafe) private static var untouched: Database?
     nonisolated(unsafe) private static var used: Database?
 
-    /// Nothing.
+    /// No bundle.
     func test1LeavesThemOpen() throws {
         Self.untouched = try deletedStore("untouched")
         Self.used = try deletedStore("used")
     }
 
-    /// `own`: plum; of `used` what was done to it; nothing of `untouched`.
+    /// `own`: plum; the changes to `used`; not `untouched`.
     func test2FailsAfterTheirEnd() throws {
         let own = try Database(try freshPath("own.sqlite"), journal: "delete", fruit: "plum")
         XCTAssertEqual(try Self.used?.integer("SELECT count(*) FROM fruit"), 1)
@@ -82,7 +83,7 @@ final class LeftStoreTests: XCTestCase {
     }
 }
 
-/// Names that file systems, shells and CI services have opinions on.
+/// Names that are difficult for file systems, shells and CI services.
 final class NameTests: XCTestCase {
     /// `fruit`: apple.
     func test_CoreData内の果物を更新できる() throws {
@@ -91,7 +92,7 @@ final class NameTests: XCTestCase {
 
     /// `fruit`: apple.
     ///
-    /// The name is longer than a bundle's may be.
+    /// The name is longer than a bundle's name may be.
     func test_とても長い名前のテストはファイル名の長さの限界を超えるので文字の境目で切られそれでも他の名前と区別でき誰が読んでも意味が分かるようにしておくべきである() throws {
         try fail()
     }
@@ -128,7 +129,7 @@ final class VanishedTests: XCTestCase {
         try kept.close()
     }
 
-    /// `kept`: pear; ten of the 25 others are named.
+    /// `kept`: pear; ten of the 25 other stores are named.
     func testManyDeletedAfterClosing() throws {
         for number in 1...25 {
             let path = try freshPath("gone-\(number).sqlite")
@@ -140,7 +141,7 @@ final class VanishedTests: XCTestCase {
         try kept.close()
     }
 
-    /// `large`, in memory: as many rows as a full disk cannot take.
+    /// `large`, in memory: more rows than a full disk can take.
     func testLargeStoreInMemory() throws {
         let database = try Database(":memory:", journal: "memory", fruit: "apple")
         try database.execute("CREATE TABLE noise AS SELECT randomblob(2000000) AS bytes")

@@ -1,6 +1,6 @@
 import XCTest
 
-/// A failure with a store that somebody else has made.
+/// A failure with an existing store.
 final class LargeTests: XCTestCase {
     /// The store at the path in `SUITE_STORE`, which has a table `fruit`.
     func testGivenStore() throws {

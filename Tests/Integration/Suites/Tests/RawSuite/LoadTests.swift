@@ -2,9 +2,9 @@ import CSuiteSQLite
 import Foundation
 import XCTest
 
-/// More of everything than anybody has.
+/// More stores and threads than real tests have.
 final class LoadTests: XCTestCase {
-    /// 500 stores that are files and 500 in memory, in each: its number.
+    /// 500 stores in files and 500 in memory; each has its number.
     func testThousandConnections() throws {
         let directory = try freshPath("")
         let databases = try (0..<1000).map { number in
@@ -15,7 +15,7 @@ final class LoadTests: XCTestCase {
         for database in databases { try database.close() }
     }
 
-    /// 64 threads with a store each, `store-0` to `store-63`, that fail at once; in each: its number.
+    /// 64 threads that fail at once, with stores `store-0` to `store-63`; each has its number.
     func testSixtyFourThreads() throws {
         let directory = try freshPath("")
         let ready = Barrier(of: 64)
@@ -34,7 +34,9 @@ final class LoadTests: XCTestCase {
     }
 }
 
-/// Runs `LOAD_FAILURES` tests, `test1` and so on, that fail with a store of their own: a file with one row.
+/// Runs `LOAD_FAILURES` tests, `test1` and so on.
+///
+/// Each fails with its own store, a file with one row.
 final class FailingSuiteTests: XCTestCase {
     func testNothing() {}
 
@@ -57,10 +59,10 @@ final class FailingSuiteTests: XCTestCase {
     }
 }
 
-/// A test that is made while the process runs.
+/// A test created at run time.
 private final class FailingTest: XCTestCase {}
 
-/// Where threads wait for each other; can be used again.
+/// A reusable barrier for threads.
 private final class Barrier: @unchecked Sendable {
     private let count: Int
     private let condition = NSCondition()
@@ -84,7 +86,7 @@ private final class Barrier: @unchecked Sendable {
     }
 }
 
-/// Runs `body` with each of the numbers below `count`, on a thread of its own.
+/// Runs `body` with each number below `count`, each on its own thread.
 private func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let group = DispatchGroup()
     for number in 0..<count {

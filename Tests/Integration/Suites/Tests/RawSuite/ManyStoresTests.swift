@@ -7,7 +7,7 @@ final class ManyStoresTests: XCTestCase {
     nonisolated(unsafe) private static var descriptors = 0
     nonisolated(unsafe) private static var memory = 0
 
-    /// `store-0` to `store-49`: apple and their number, each with 20,000 bytes of noise.
+    /// `store-0` to `store-49`: apple and the store's number, each with 20,000 bytes of noise.
     func testFiftyOpenStores() throws {
         let databases = try (0..<50).map { number in
             let database = try Database(
@@ -20,12 +20,12 @@ final class ManyStoresTests: XCTestCase {
         for database in databases { try database.close() }
     }
 
-    /// Nothing; ten thousand stores of each kind come and go.
+    /// No bundle; ten thousand stores of each kind come and go.
     func test1Passes() throws {
         Self.descriptors = try openFiles().count
         let path = try freshPath("again.sqlite")
         for number in 0..<10_000 {
-            // The first ones fill what is kept for the test, and what the allocator holds.
+            // The first stores fill the test's saved states and the allocator's caches.
             if number == 2000 { Self.memory = try residentBytes() }
             let memory = try Database(":memory:")
             try memory.execute(
@@ -34,22 +34,22 @@ final class ManyStoresTests: XCTestCase {
             let file = try Database(path)
             try file.execute("PRAGMA synchronous = off; CREATE TABLE IF NOT EXISTS t(a)")
             try file.close()
-            // Deleted after its close, which keeps it until the end of the test at most.
+            // Deleted after its close, which keeps its state until the end of the test at most.
             if number % 100 == 0 { try FileManager.default.removeItem(atPath: path) }
         }
         XCTAssertLessThan(try residentBytes() - Self.memory, 8 << 20, "memory grows")
         XCTAssertLessThan(try openFiles().count - Self.descriptors, 200, "descriptors are left open")
     }
 
-    /// Nothing; what was kept for the test before is gone.
+    /// No bundle; the states saved for the preceding test are gone.
     func test2PassesToo() throws {
         let files = try openFiles()
         XCTAssertEqual(files.count, Self.descriptors, files.joined(separator: ", "))
     }
 
-    /// What has a path: queues and timers of the system's come and go as they like.
+    /// Returns the paths of open files, because the system's queues and timers come and go.
     ///
-    /// Without the one file that says, until the process ends, which test has which stores open.
+    /// It leaves out the file that lists the open stores of each test until the process ends.
     private func openFiles() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").sorted().compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)
@@ -62,13 +62,13 @@ final class ManyStoresTests: XCTestCase {
     }
 }
 
-/// An application that makes a VFS of its own SQLite's default one.
+/// An application whose own VFS is SQLite's default one.
 final class DefaultFileSystemTests: XCTestCase {
     nonisolated(unsafe) private static var opened: [String] = []
 
     /// `ours`: apple.
     ///
-    /// The copy is no business of that VFS, which might encrypt it.
+    /// The copy must not use that VFS, which might encrypt it.
     func testHasAVFSOfItsOwn() throws {
         let system = try XCTUnwrap(sqlite3_vfs_find(nil))
         let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)

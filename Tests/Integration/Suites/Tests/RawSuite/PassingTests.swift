@@ -1,10 +1,12 @@
 import Foundation
 import XCTest
 
-/// How many kilos of apples the stores hold: 3 is too little.
+/// The kilos of apples in the stores; 3 is too few.
 private let kilos = ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? "4"
 
-/// Tests that fail on one attempt and pass on another, and whose stores are gone when they have ended.
+/// Tests that fail on one attempt and pass on another.
+///
+/// Their stores are gone at their end.
 final class RetriedTests: XCTestCase {
     private var directory = ""
     private var database: Database?
@@ -37,7 +39,7 @@ final class RetriedTests: XCTestCase {
         XCTAssertNotEqual(kilos, "3", "too little")
     }
 
-    /// `open`: nothing, `closed`: apple, pear, although its file is deleted before the test has ended.
+    /// `open`: empty; `closed`: apple, pear, although its file is deleted before the test ends.
     func testClosed() throws {
         let path = directory + "/closed.sqlite"
         let database = try Database(path)
@@ -50,7 +52,7 @@ final class RetriedTests: XCTestCase {
         XCTAssertNotEqual(kilos, "3", "too little")
     }
 
-    /// `open`: nothing, `memory`: apple, pear, closed within the test.
+    /// `open`: empty; `memory`: apple, pear, closed within the test.
     func testMemory() throws {
         let database = try Database(":memory:")
         try database.execute("CREATE TABLE fruit (name TEXT PRIMARY KEY, kilos INTEGER)")

@@ -2,14 +2,16 @@ import CSuiteSQLite
 import Foundation
 import XCTest
 
-/// Tests with secrets in their stores; what a bundle may hold of them is said by variables.
+/// Tests with secrets in their stores.
 ///
-/// No secret is in the source of the suite, whose text is in no bundle but whose failure messages are:
-/// `SUITE_SECRET` is a random one.
+/// Variables control the secrets that a bundle may contain.
+///
+/// The secret is random and comes from `SUITE_SECRET`. It is not in the source, because failure messages
+/// quote the source.
 final class RedactionTests: XCTestCase {
     private let secret = ProcessInfo.processInfo.environment["SUITE_SECRET"] ?? "no secret"
 
-    /// Users with names and tokens, some of them in an index, some deleted, some not committed.
+    /// Creates users with names and tokens: some in an index, some deleted, some not committed.
     private func makeStore(_ path: String, journal: String) throws -> Database {
         let database = try Database(path)
         try database.execute(
@@ -103,7 +105,7 @@ final class RedactionTests: XCTestCase {
         XCTFail("planned")
     }
 
-    /// The application has copied it to where nobody looks.
+    /// The application has copied the secret to another table.
     func testCopiedElsewhere() throws {
         let database = try makeStore(try freshPath("redacted.sqlite"), journal: "delete")
         try database.execute("CREATE TABLE elsewhere(a); INSERT INTO elsewhere SELECT token FROM users")
@@ -137,7 +139,7 @@ final class RedactionTests: XCTestCase {
         while try database.integer("SELECT 1") == 1 { pause() }
     }
 
-    /// Somebody else ends the process.
+    /// Fails until the checks end the process.
     func testFailsForEver() throws {
         let database = try makeStore(try freshPath("redacted.sqlite"), journal: "wal")
         print("failing")

@@ -1,9 +1,10 @@
 import Foundation
 import XCTest
 
-/// A store that a second copy of SQLite has open, as packages bring it along under other symbol names.
+/// A store that a second copy of SQLite has open, as in packages that include SQLite with different symbol
+/// names.
 ///
-/// The checks build the copy; `SECOND_SQLITE` is its path. Discovery can't see its connections.
+/// The checks build the copy, and `SECOND_SQLITE` is its path. Discovery can't see its connections.
 final class SecondLibraryTests: XCTestCase {
     /// `second`: apple.
     func testOutsideWithAWAL() throws {
@@ -22,10 +23,10 @@ final class SecondLibraryTests: XCTestCase {
 
         XCTFail("in a second library")
 
-        // A process that finds no lock on a WAL store would, on closing, take the WAL away with it.
+        // A process that finds no lock on a WAL store would remove the WAL when it closes the store.
         XCTAssertEqual(try sqlite3(path, "INSERT INTO fruit VALUES ('pear')"), 0, "a writer was refused")
         try database.execute("INSERT INTO fruit VALUES ('kiwi')")
-        // Of another number of rows, `abs` fails.
+        // If the number of rows differs, `abs` fails.
         let count = "SELECT abs(iif(count(*) = 3, 0, -9223372036854775808)) FROM fruit"
         XCTAssertEqual(try sqlite3(path, count), 0, "rows were lost")
         XCTAssertEqual(size(of: path + "-wal") != nil, journal == "wal", "the WAL was taken away")
@@ -76,12 +77,12 @@ final class SecondLibraryTests: XCTestCase {
         XCTFail("deleted in a second library")
 
         XCTAssertNil(size(of: path), "the file came back")
-        // Without a WAL, SQLite refuses to write to a file that has no name.
+        // Without a WAL, SQLite refuses to write to a file without a name.
         if journal == "wal" { try database.execute("INSERT INTO fruit VALUES ('pear')") }
         database.close()
     }
 
-    /// The exit status of the program `sqlite3`.
+    /// Returns the exit status of the program `sqlite3`.
     private func sqlite3(_ path: String, _ sql: String) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -107,7 +108,7 @@ private final class SecondDatabase {
     private let library: UnsafeMutableRawPointer
     private var handle: OpaquePointer?
 
-    /// A store with an empty table `fruit`.
+    /// Opens a store with an empty table `fruit`.
     init(_ path: String, journal: String) throws {
         let name = try XCTUnwrap(ProcessInfo.processInfo.environment["SECOND_SQLITE"])
         library = try XCTUnwrap(dlopen(name, RTLD_NOW | RTLD_LOCAL))

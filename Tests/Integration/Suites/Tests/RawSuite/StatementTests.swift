@@ -1,7 +1,7 @@
 import CSuiteSQLite
 import XCTest
 
-/// What is known of the statements before a failure.
+/// The recorded statements before a failure.
 final class StatementTests: XCTestCase {
     private nonisolated(unsafe) static var earlier: Database?
 

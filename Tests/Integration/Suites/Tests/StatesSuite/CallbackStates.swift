@@ -38,12 +38,12 @@ extension State {
                 inTransaction: true
             ) { $0.run("SELECT noted(name) FROM fruit") },
             State(
-                // SQLite logs each look at a connection that is being closed.
+                // SQLite logs each access to a connection that is being closed.
                 name: "insideFunctionDestructorDuringClose", rule: .untouched, own: added,
                 committed: added, allowances: [.logs("21 21 21 21 21 21")],
                 keeping: { $0.isFile ? [] : Allowance.keeping("before") },
                 adjustment: { setting, stores in
-                    // It may have been kept when the close began.
+                    // The state may have been saved when the close began.
                     guard !setting.isFile else { return }
                     for label in stores.keys {
                         stores[label]?.copies = [added]
@@ -110,7 +110,7 @@ extension State {
         ]
     }
 
-    /// A test that fails inside a callback, which the call makes SQLite call.
+    /// Returns a test that fails inside a callback of SQLite during `call`.
     private static func inside(
         _ name: String, _ event: Event, rule: Rule, settings: [Setting] = Setting.allCases,
         own: [String] = base, committed: [String] = base, begins: Bool = false,
@@ -121,7 +121,7 @@ extension State {
             State(
                 name: name, rule: rule, settings: settings, own: own, committed: committed,
                 allowances: listens && rule == .serialized ? [.calls(.trace, more: 1)] : [],
-                // What the statement has written so far can't be known.
+                // The rows that the statement has written so far are unknown.
                 mayWarn: rule == .untouched
             ) { run in
                 let a = inTransaction ? run.openInTransaction() : run.open()
@@ -134,12 +134,12 @@ extension State {
                 call(a)
                 if sqlite3_get_autocommit(a.handle) == 0 { a.run("COMMIT") }
             }
-        // The application's trace hears of the close in place of the product's.
+        // The application's trace is called for the close, in place of the product's.
         if let keeping = listens ? { _ in [] } : keeping { state.keeping = keeping }
         return state
     }
 
-    /// A test that fails inside a commit hook which then refuses the transaction.
+    /// Returns a test that fails inside a commit hook, which then refuses the transaction.
     private static func refusing(
         _ name: String, inTransaction: Bool, call: @escaping (Connection) -> Void
     ) -> State {
@@ -154,7 +154,7 @@ extension State {
         }
     }
 
-    /// A test that fails inside the progress handler, when the transaction has come to a state.
+    /// Returns a test that fails inside the progress handler, when the transaction has reached a state.
     private static func insideProgressHandler(
         _ name: String, _ transaction: Int32, rule: Rule, own: [String] = base,
         inTransaction: Bool = false, call: @escaping (Connection) -> Void

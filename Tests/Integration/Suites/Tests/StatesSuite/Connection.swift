@@ -23,10 +23,10 @@ final class Connection: @unchecked Sendable {
         setHooks()
     }
 
-    /// Sets what a callback does and returns, beside being counted.
+    /// Sets the action and result of a callback, besides counting it.
     func on(_ event: Event, _ answer: @escaping () -> Int32) { answers[event] = answer }
 
-    /// Sets a trace of the application's own, which takes the place of any other.
+    /// Sets the application's own trace, which replaces any other.
     func listen() {
         let callback:
             @convention(c) (
@@ -81,7 +81,7 @@ final class Connection: @unchecked Sendable {
 
     func prepare(_ sql: String) -> Statement { Statement(sql, on: self, log: log) }
 
-    /// Closes the handle; what that says is noted.
+    /// Closes the handle and records the result.
     func close() {
         guard handle != nil else { return }
         isClosing = true
@@ -92,10 +92,10 @@ final class Connection: @unchecked Sendable {
 
     // MARK: - Observations
 
-    /// Notes everything that can be asked without running a statement.
+    /// Records everything that can be read without running a statement.
     func observe(_ phase: String) {
         observeCalls(phase)
-        // A handle that is being closed may not be asked.
+        // A handle that is being closed can't be read.
         guard let handle, !isClosing else { return }
         func note(_ what: String, _ value: some CustomStringConvertible) {
             log("\(phase): \(name) \(what)", value)
@@ -122,7 +122,7 @@ final class Connection: @unchecked Sendable {
         note("statements", "\(statements), \(busy) of them busy")
     }
 
-    /// Notes how often SQLite has made each call since the last phase.
+    /// Records the number of SQLite's calls since the last phase.
     private func observeCalls(_ phase: String) {
         for event in Event.allCases {
             log("\(phase): \(name) calls of \(event.rawValue)", counts[event] ?? 0)
@@ -137,7 +137,7 @@ final class Connection: @unchecked Sendable {
     }
 }
 
-/// A statement whose steps are noted.
+/// A statement whose steps are recorded.
 final class Statement {
     private let sql: String
     private let connection: Connection
@@ -164,7 +164,7 @@ final class Statement {
         return code == SQLITE_ROW
     }
 
-    /// Makes the steps that are left.
+    /// Makes the remaining steps.
     func finish() {
         guard handle != nil else { return }
         while step() {}

@@ -1,6 +1,8 @@
 import Foundation
 
-/// The list of everything that a test could notice, written at once so that it outlives a crash.
+/// The list of everything that a test could notice.
+///
+/// It is written immediately, so that it survives a crash.
 final class Observations: Sendable {
     private let file: Int32
 
@@ -19,7 +21,7 @@ final class Observations: Sendable {
     }
 }
 
-/// The files of a directory and the locks on them, looked at without opening any.
+/// The files of a directory and their locks, read without opening any of them.
 struct Listing {
     private let directory: String
     private var entries: [String: stat] = [:]
@@ -38,9 +40,10 @@ struct Listing {
             .joined(separator: ", ")
     }
 
-    /// The names of those that differ from an earlier listing.
+    /// The names of the files that differ from an earlier listing.
     ///
-    /// The times of a WAL's index don't count: it is mapped into memory, and the system notes writes when it likes.
+    /// The times of a WAL index don't count. It is mapped into memory, and the system records writes at any
+    /// time.
     func changes(since earlier: Listing) -> String {
         let names = Set(entries.keys).union(earlier.entries.keys)
         return names.filter { name in
@@ -50,9 +53,9 @@ struct Listing {
         }.sorted().joined(separator: ", ")
     }
 
-    /// The POSIX locks that this process holds on the files it has open (`man 5 proc_pid_fdinfo`).
+    /// The POSIX locks that this process holds on its open files (`man 5 proc_pid_fdinfo`).
     ///
-    /// `/proc/locks` would be no help: it is given in parts, between which the locks of the whole system come and go.
+    /// `/proc/locks` doesn't help: it is read in parts, and the locks of the whole system change in between.
     var locks: String {
         let names = Dictionary(entries.map { ($0.value.st_ino, $0.key) }) { first, _ in first }
         let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
@@ -76,7 +79,7 @@ struct Listing {
 }
 
 extension stat {
-    /// The seconds and nanoseconds of the last change of the content.
+    /// The time of the last change of the content: seconds and nanoseconds.
     fileprivate var changeTimes: [Int] {
         #if os(Linux)
         [st_mtim.tv_sec, st_mtim.tv_nsec]

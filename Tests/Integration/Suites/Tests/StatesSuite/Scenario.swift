@@ -8,7 +8,7 @@ enum AutomaticExtension {
     nonisolated(unsafe) private static var count = 0
     nonisolated(unsafe) private static var answer: () -> Void = {}
 
-    /// The number of its calls, all threads together.
+    /// The number of its calls by all threads.
     static var calls: Int { lock.withLock { count } }
 
     static func install() {
@@ -24,7 +24,7 @@ enum AutomaticExtension {
         sqlite3_auto_extension(unsafeBitCast(function, to: (@convention(c) () -> Void).self))
     }
 
-    /// Sets what it does while the body runs.
+    /// Sets its action while the body runs.
     static func on(_ call: @escaping () -> Void, _ body: () -> Void) {
         answer = call
         body()
@@ -32,15 +32,15 @@ enum AutomaticExtension {
     }
 }
 
-/// SQLite's error log, which the application has set.
+/// SQLite's error log, set by the application.
 enum ErrorLog {
     private static let lock = NSLock()
     nonisolated(unsafe) private static var logged: [Int32] = []
 
-    /// The codes of all messages, in their order.
+    /// The codes of all messages, in order.
     static var codes: [Int32] { lock.withLock { logged } }
 
-    /// Sets it, which SQLite allows before its first use only.
+    /// Sets the log, which SQLite allows only before its first use.
     static func install() {
         let code = suite_config_log(
             { _, code, _ in ErrorLog.lock.withLock { ErrorLog.logged.append(code) } }, nil)
@@ -67,7 +67,7 @@ final class Scenario {
         AutomaticExtension.install()
     }
 
-    /// The path of a file of the run.
+    /// Returns the path of a file of the run.
     func path(_ file: String) -> String { directory + "/" + file }
 
     // MARK: - Stores
@@ -81,7 +81,7 @@ final class Scenario {
             INSERT INTO filler (data) SELECT randomblob(4000) FROM number;
         """
 
-    /// Makes the file of a store and closes it again.
+    /// Creates and closes a store's file.
     func makeFile(_ file: String = "shop.db", isLog: Bool? = nil) {
         var handle: OpaquePointer?
         sqlite3_open_v2(path(file), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs)
@@ -92,7 +92,7 @@ final class Scenario {
         precondition(code == SQLITE_OK && sqlite3_close(handle) == SQLITE_OK, "cannot make the store")
     }
 
-    /// Opens a connection and runs nothing on it.
+    /// Opens a connection without running anything on it.
     func openOnly(_ name: String = "a", file: String? = nil, flags: Int32 = SQLITE_OPEN_READWRITE)
         -> Connection
     {
@@ -114,7 +114,7 @@ final class Scenario {
         }
     }
 
-    /// Opens the store that the run is about, in its journal mode, and reads from it.
+    /// Opens the store of the run in its journal mode, and reads from it.
     func open() -> Connection {
         if setting.isFile { makeFile() }
         let connection = openOnly()
@@ -142,15 +142,16 @@ final class Scenario {
 
     // MARK: - The failure
 
-    /// Fails the test, once, and notes the state before and after.
+    /// Fails the test once, and records the state before and after.
     ///
-    /// - Parameter around: Runs what it is given, in surroundings that are only there for the failure.
+    /// - Parameter around: A closure that runs its argument in surroundings that exist only during the
+    ///   failure.
     func fail(around: (() -> Void) -> Void = { $0() }) {
         guard !hasFailed else { return }
         hasFailed = true
         observe("before")
         let listing = Listing(directory)
-        // Later changes get other times.
+        // Wait, so that later changes have different times.
         usleep(8000)
         let opened = AutomaticExtension.calls
         let logged = ErrorLog.codes.count
@@ -170,7 +171,7 @@ final class Scenario {
         log("\(phase): heap limits", [sqlite3_soft_heap_limit64(-1), sqlite3_hard_heap_limit64(-1)])
     }
 
-    /// Notes what another process can do with the store's file.
+    /// Records the access that another process has to the store's file.
     private func probe() {
         guard setting.isFile else { return }
         let sql = """
@@ -190,7 +191,7 @@ final class Scenario {
 
     // MARK: - Afterwards
 
-    /// Notes what the connections and another one see, and closes all.
+    /// Records the rows that the connections and another one see, and closes all connections.
     func finish() {
         log("failed", hasFailed)
         observe("end")
@@ -207,7 +208,7 @@ final class Scenario {
         log("left locks", Listing(directory).locks)
     }
 
-    /// Notes what a second connection sees, and if it may end the WAL.
+    /// Records the rows that a second connection sees, and if it can remove the WAL.
     func tryToEndLog() {
         let other = Connection(
             "other", path: path("shop.db"), flags: SQLITE_OPEN_READWRITE, vfs: vfs, log: log)

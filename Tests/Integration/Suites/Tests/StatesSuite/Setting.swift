@@ -1,4 +1,4 @@
-/// The kind of store that a connection has: a file with its journal mode, or none.
+/// The kind of store: a file with its journal mode, or a store without a file.
 enum Setting: String, CaseIterable {
     case wal, delete, truncate, persist, memory, off
     case walWithoutMutex, deleteWithoutMutex
@@ -7,9 +7,9 @@ enum Setting: String, CaseIterable {
     static let files = allCases.filter(\.isFile)
     static let withoutFile = allCases.filter { !$0.isFile }
     static let logs: [Setting] = [.wal, .walWithoutMutex]
-    /// All but those without a journal, where SQLite can't roll back.
+    /// All settings with a journal; without one, SQLite can't roll back.
     static let withRollback = allCases.filter { $0 != .off }
-    /// The modes that the file itself records.
+    /// The settings whose journal mode is recorded in the file.
     static let recorded: [Setting] = [.wal, .delete, .walWithoutMutex, .deleteWithoutMutex]
 
     var isFile: Bool {
@@ -36,6 +36,6 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// True if the files lack the means to undo a transaction that is half written.
+    /// True if the files can't undo a partly written transaction.
     var lacksJournalFile: Bool { self == .memory || self == .off }
 }

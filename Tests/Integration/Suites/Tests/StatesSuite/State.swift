@@ -1,13 +1,13 @@
 /// The rows of every store before a state adds one.
 let base = ["apple", "banana"]
-/// The same rows and the one that a state adds.
+/// The same rows, and the row that a state adds.
 let added = base + ["pear"]
 
-/// The means by which a store may be copied, by the state of its connection.
+/// The capture strategy that a state of the connection allows.
 enum Rule {
-    /// The files are read and a store without one is described: the connection is left alone.
+    /// Files are read, and a store without a file is described. The connection isn't used.
     case untouched
-    /// The connection's own view is serialized, the committed state is read from the files.
+    /// The connection's own view is serialized, and the committed state is read from the files.
     case serialized
     /// The snapshot of a read transaction, and the committed state if that differs.
     case readSnapshot
@@ -15,24 +15,24 @@ enum Rule {
     case committedOnly
 }
 
-/// The content that a bundle must have of one store.
+/// The required content of one store in a bundle.
 struct Expected: Encodable {
     /// The table whose rows are compared.
     var table = "fruit"
     /// The rows that the connection sees.
     ///
-    /// Where the copy has others, a warning must say so.
+    /// If the copy has different rows, a warning must say so.
     var own: [String]
-    /// The rows of the copy, or several acceptable lists; none where the store must be described.
+    /// The copy's acceptable lists of rows; empty if the store must only be described.
     var copies: [[String]]
-    /// The rows of the copy of the committed state; none where there must not be such a copy.
+    /// The acceptable lists of rows of the committed state's copy; empty if there must be no such copy.
     var committed: [[String]] = []
     var mayLackCommitted = false
     var mayBeDescribed = false
-    /// True if the copy may have other rows as long as it is not called consistent.
+    /// True if the copy may have other rows, as long as it is marked as inconsistent.
     var mayBeInconsistent = false
 
-    /// True if there is only one right content, and it is all that the connection sees.
+    /// True if only one content is correct: all rows that the connection sees.
     var isCertain: Bool {
         copies == [own] && !mayBeDescribed && !mayBeInconsistent && !mayLackCommitted
     }
@@ -54,20 +54,20 @@ struct Expected: Encodable {
     }
 }
 
-/// An effect of the capture that can't be avoided.
+/// An unavoidable effect of the capture.
 ///
-/// An exact number must be met: an allowance that is not needed any more is a failure.
+/// Exact numbers must be met, so that an unnecessary allowance is a failure.
 struct Allowance: Encodable {
     /// The observation's name.
     let observation: String
     /// The exact difference of two counts.
     var more: Int?
-    /// The greatest difference of two counts.
+    /// The maximum difference of two counts.
     var most: Int?
     /// The exact value with the product.
     var becomes: String?
 
-    /// A callback that is called more often while the failure is reported, or in another phase.
+    /// Allows more calls of a callback while the failure is reported, or in another phase.
     static func calls(
         _ event: Event, more: Int? = nil, most: Int? = nil, phase: String = "after",
         of connection: String = "a"
@@ -76,27 +76,29 @@ struct Allowance: Encodable {
             observation: "\(phase): \(connection) calls of \(event.rawValue)", more: more, most: most)
     }
 
-    /// The copy of what a transaction has not committed, by one call of `sqlite3_serialize`.
+    /// The effects of copying uncommitted changes with one call of `sqlite3_serialize`.
     ///
-    /// It compiles and runs `PRAGMA page_count`, for which SQLite calls the authorizer once and makes six instructions.
+    /// It compiles and runs `PRAGMA page_count`. SQLite calls the authorizer once and runs six instructions
+    /// for it.
     static let serialization = [calls(.authorizer, more: 1), calls(.progress, more: 6)]
 
-    /// The restoration of the error that the connection had before it was serialized, by a function that fails.
+    /// The effects of restoring the connection's previous error after serialization, with a function that
+    /// fails.
     ///
     /// SQLite calls the authorizer for the SELECT and for the function.
     static let restoration = [calls(.authorizer, more: 3), calls(.progress, more: 9)]
 
-    /// SQLite's answer after a row, which becomes the one after a statement that has ended.
+    /// SQLite's result after a row becomes the result after a completed statement.
     static let rowIsForgotten = [
         Allowance(observation: "after: a errcode", becomes: "0"),
         Allowance(observation: "after: a extended errcode", becomes: "0"),
         Allowance(observation: "after: a errmsg", becomes: "not an error"),
     ]
 
-    /// The same where it may fail, and be tried again.
+    /// The effects of serialization if it may fail and be repeated.
     static let attempts = [calls(.authorizer, most: 2), calls(.progress, most: 12)]
 
-    /// The state that is kept when a transaction is rolled back or a store without a file closed.
+    /// The effects of saving a state before a transaction is rolled back or a store without a file is closed.
     static func keeping(_ phase: String, of connection: String = "a") -> [Allowance] {
         [
             calls(.authorizer, more: 1, phase: phase, of: connection),
@@ -104,7 +106,7 @@ struct Allowance: Encodable {
         ]
     }
 
-    /// Messages in SQLite's error log, by their codes.
+    /// Allows messages in SQLite's error log, given by their codes.
     static func logs(_ codes: String) -> Allowance {
         Allowance(observation: "after: error log", becomes: codes)
     }
@@ -113,7 +115,7 @@ struct Allowance: Encodable {
     static let extensions = Allowance(observation: "after: calls of the automatic extension", most: 9)
 }
 
-/// One row of the table: a state that a connection is in when its test fails.
+/// A row of the table: a connection's state when its test fails.
 struct State {
     let name: String
     let rule: Rule
@@ -122,20 +124,20 @@ struct State {
     var own = base
     /// The rows that other connections see.
     var committed = base
-    /// Effects beyond those that follow from the rule.
+    /// Effects in addition to those of the rule.
     var allowances: [Allowance] = []
-    /// The effects of keeping states: by default, of a store without a file when it is closed.
+    /// The effects of saving states; by default, when a store without a file is closed.
     var keeping: (Setting) -> [Allowance] = { $0.isFile ? [] : Allowance.keeping("closed") }
-    /// True if ``allowances`` has those of serializing in it.
+    /// True if ``allowances`` includes the effects of serialization.
     var replacesSerialization = false
-    /// True if the bundle may have warnings although all of its copies are as they should be.
+    /// True if the bundle may have warnings although all copies are correct.
     var mayWarn = false
-    /// Changes the expectations that follow from the rule, by the stores' labels.
+    /// Changes the expectations of the rule, by the stores' labels.
     var adjustment: (Setting, inout [String: Expected]) -> Void = { _, _ in }
-    /// Brings a connection into the state, fails, and goes on.
+    /// Brings a connection into the state, fails, and continues.
     let body: (Scenario) throws -> Void
 
-    /// The table's row for one setting, as the checks read it.
+    /// Returns the table's row for one setting, in the form that the checks read.
     func description(in setting: Setting) -> Case {
         let label = setting.isFile ? "shop" : setting == .temporary ? "temporary" : "memory"
         var stores = [label: Expected(rule, own: own, committed: committed, in: setting)]
@@ -152,7 +154,7 @@ struct State {
     }
 }
 
-/// One run of a state, as the checks read it.
+/// One run of a state, in the form that the checks read.
 struct Case: Encodable {
     let state: String
     let setting: String

@@ -5,7 +5,7 @@ import XCTest
 final class StateTests: XCTestCase {
     private static let environment = ProcessInfo.processInfo.environment
 
-    /// Writes the table, for the checks.
+    /// Writes the table for the checks.
     func testTable() throws {
         let path = try XCTUnwrap(Self.environment["STATES_TABLE"])
         let cases = State.table.flatMap { state in state.settings.map(state.description(in:)) }
@@ -14,7 +14,7 @@ final class StateTests: XCTestCase {
         try encoder.encode(cases).write(to: URL(fileURLWithPath: path))
     }
 
-    /// Fails in the state and with the store that `STATES_CASE` names, as in `writeTransaction wal`.
+    /// Fails in the state and with the store that `STATES_CASE` names, such as `writeTransaction wal`.
     func testState() throws {
         let words = try XCTUnwrap(Self.environment["STATES_CASE"]).split(separator: " ").map(String.init)
         let state = try XCTUnwrap(State.table.first { $0.name == words[0] })

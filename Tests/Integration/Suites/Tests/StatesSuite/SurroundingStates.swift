@@ -2,12 +2,12 @@ import CSuiteSQLite
 import Foundation
 
 extension State {
-    /// The states in which something of the connection's surroundings is unusual.
+    /// The states with unusual surroundings of the connection.
     static var surrounded: [State] {
         [
             State(
                 name: "traced", rule: .serialized, own: added, allowances: [.calls(.trace, more: 1)],
-                // The application's trace hears of the close in place of the product's.
+                // The application's trace is called for the close, in place of the product's.
                 keeping: { _ in [] }
             ) { run in
                 let a = run.openInTransaction()
@@ -56,7 +56,7 @@ extension State {
                 run.fail { report in
                     var limit = rlimit()
                     getrlimit(fileSize, &limit)
-                    // More than the observations, and less than the store.
+                    // More bytes than the observations need, and fewer than the store.
                     limit.rlim_cur = 65536
                     setrlimit(fileSize, &limit)
                     report()
@@ -95,7 +95,7 @@ extension State {
                 run in
                 let a = run.open()
                 run.makeFile("extra.db")
-                // A relative path is the same in both runs.
+                // A relative path is equal in both runs.
                 a.run("ATTACH 'store/extra.db' AS extra")
                 if let journal = run.setting.journal { a.run("PRAGMA extra.journal_mode = \(journal)") }
                 a.run("BEGIN")
@@ -141,7 +141,7 @@ extension State {
                 a.run("COMMIT")
             },
             shared("sharedCacheWriterOther", "file:shared?mode=memory&cache=shared", copies: [added]),
-            // The connection that was used last sees the committed rows.
+            // The last connection in use sees the committed rows.
             shared("memdbShared", "file:/shared?vfs=memdb", copies: [added, base]),
             State(
                 name: "dotfileVFS", rule: .serialized,
@@ -170,14 +170,14 @@ extension State {
         ]
     }
 
-    /// A write transaction in surroundings in which it may be that nothing can be serialized.
+    /// Returns a write transaction in surroundings in which serializing may be impossible.
     private static func obstructed(
         _ name: String, around: @escaping (Scenario, Connection, () -> Void) -> Void
     ) -> State {
         State(
             name: name, rule: .serialized, own: added,
             adjustment: { _, stores in
-                // What can't be serialized is read from the files, or described.
+                // Stores that can't be serialized are read from files or described.
                 for label in stores.keys {
                     stores[label]?.copies = [added, base]
                     stores[label]?.mayLackCommitted = true
@@ -192,7 +192,9 @@ extension State {
         }
     }
 
-    /// A store that two connections share in memory: one has an open transaction, the other was used last.
+    /// Returns a store that two connections share in memory.
+    ///
+    /// One has an open transaction, the other was used last.
     private static func shared(_ name: String, _ address: String, copies: [[String]]) -> State {
         State(
             name: name, rule: .serialized, settings: [.inMemory], own: added,

@@ -2,7 +2,7 @@ import CSuiteSQLite
 import Foundation
 
 extension State {
-    /// The states that a connection is in between two calls of the application.
+    /// The states of a connection between two calls of the application.
     static var betweenCalls: [State] {
         [
             State(name: "idle", rule: .committedOnly, own: added, committed: added) { run in
@@ -87,12 +87,12 @@ extension State {
                 name: "spilledTransaction", rule: .serialized, own: added,
                 keeping: { setting in
                     guard setting.isFile else { return Allowance.keeping("closed") }
-                    // The journal of the committed state's copy is played back.
+                    // Reading the committed state's copy rolls back its journal.
                     return setting.journal == "wal" || setting.lacksJournalFile
                         ? [] : [.logs("539")]
                 },
                 adjustment: { setting, stores in
-                    // Pages of the transaction are in the file, and no journal undoes them.
+                    // Pages of the transaction are in the file, and no journal can undo them.
                     if setting.lacksJournalFile { stores["shop"]?.mayLackCommitted = true }
                 }
             ) { run in
@@ -146,11 +146,11 @@ extension State {
                 a.run("COMMIT")
             },
             State(
-                // Before SQLite 3.41 an interruption is found by the statement that it ends.
+                // Before SQLite 3.41, only the interrupted statement notices an interruption.
                 name: "interrupted", rule: .untouched, own: added,
                 allowances: Allowance.rowIsForgotten + [.logs("9")],
                 adjustment: { _, stores in
-                    // Nothing of the transaction is in the file yet.
+                    // The file has no pages of the transaction yet.
                     stores["shop"]?.mayBeInconsistent = false
                 }
             ) { run in
@@ -162,7 +162,7 @@ extension State {
                 statement.finish()
                 a.run("COMMIT")
             },
-            // What was written so far can't be known, so that a warning says that it isn't in the copy.
+            // The rows written so far are unknown, so a warning says that the copy lacks them.
             State(name: "backupTarget", rule: .untouched, mayWarn: true) { run in
                 let a = run.open()
                 run.makeFile("source.db", isLog: false)
@@ -200,7 +200,7 @@ extension State {
         ]
     }
 
-    /// An open handle of a blob.
+    /// Returns a state with an open blob handle.
     private static func blob(name: String, rule: Rule, isWritable: Bool) -> State {
         State(name: name, rule: rule, mayWarn: isWritable) { run in
             let a = run.open()
@@ -219,14 +219,14 @@ extension State {
 }
 
 extension State {
-    /// The same state, in which SQLite logs what it refuses to the product.
+    /// Returns the state with messages in SQLite's log about refused calls of the product.
     func logging(_ codes: String) -> State {
         var state = self
         state.allowances.append(.logs(codes))
         return state
     }
 
-    /// The same state, of whose run one more store is in the bundle.
+    /// Returns the state with an additional store in the bundle.
     func with(store label: String, _ expected: @escaping (Setting) -> Expected) -> State {
         var state = self
         let adjustment = adjustment

@@ -2,9 +2,9 @@ import FailureArtifactsTesting
 import Foundation
 import Testing
 
-/// Many tests that fail at the same time, in as many processes as one likes.
+/// Many tests that fail at the same time, in any number of processes.
 ///
-/// Variables say what is in their stores, and where the order of the failures is written down.
+/// Variables set the content of their stores, and the file that records the order of the failures.
 @Suite(.failureArtifacts) struct BudgetTests {
     private static func number(_ name: String) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? 0
@@ -22,7 +22,7 @@ import Testing
         store.close()
     }
 
-    /// Writes a line to the file `BUDGET_LOG`, which all processes have in common.
+    /// Writes a line to the file `BUDGET_LOG`, which all processes share.
     private static func note(_ number: Int) {
         guard let path = ProcessInfo.processInfo.environment["BUDGET_LOG"] else { return }
         let file = open(path, O_WRONLY | O_APPEND)

@@ -2,11 +2,13 @@ import FailureArtifactsTesting
 import Foundation
 import Testing
 
-/// Two tests at once, each with a store of its own and one that they share; then the process dies.
+/// Two simultaneous tests, each with its own store and a shared one.
+///
+/// Then the process dies.
 @Suite(.failureArtifacts) struct CrashTests {
     private static let ready = Gate()
 
-    /// Opened by no test.
+    /// Opened outside of every test.
     private static let shared = Task.detached {
         try Connection(try freshPath("shared.sqlite"), fruit: "banana")
     }
@@ -25,7 +27,7 @@ import Testing
         try store.add("never")
     }
 
-    /// Nobody passes; who arrives second ends the process.
+    /// A gate that never opens. The second arrival ends the process.
     private actor Gate {
         private var count = 0
 

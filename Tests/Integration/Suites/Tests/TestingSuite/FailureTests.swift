@@ -7,7 +7,9 @@ struct Rotten: Error, CustomStringConvertible {
     var description: String { "the fruit is rotten" }
 }
 
-/// Every way in which a test can fail; the comments name what is in the stores at that moment.
+/// Every way in which a test can fail.
+///
+/// The comments name the stores' content at the failure time.
 @Suite(.failureArtifacts) struct FailureTests {
     /// `fruit`: apple.
     @Test func expectation() throws {
@@ -48,7 +50,7 @@ struct Rotten: Error, CustomStringConvertible {
 
     /// `fruit`: apple.
     ///
-    /// When the error has left the function, the store is closed.
+    /// The store is closed when the error leaves the function.
     @Test func thrownError() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { store.close() }
@@ -74,7 +76,7 @@ struct Rotten: Error, CustomStringConvertible {
 
     /// `fruit`: apple.
     ///
-    /// It is no cancellation where nobody has cancelled the test.
+    /// The error doesn't mean a cancellation, because the test isn't canceled.
     @Test func cancellationError() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { store.close() }
@@ -137,7 +139,7 @@ struct Rotten: Error, CustomStringConvertible {
 
     /// `pool`: apple, pear.
     ///
-    /// Its readers are opened on threads that know of no test.
+    /// Its readers are opened on threads without a current test.
     @Test func pool() async throws {
         let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
         try pool.plant("apple")
@@ -159,7 +161,7 @@ struct Rotten: Error, CustomStringConvertible {
 
     /// `fruit`: apple.
     ///
-    /// The process that ends has a store `child`, and an issue, of its own.
+    /// The child process has its own store `child`, and its own issue.
     @Test func exitTest() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         await #expect(processExitsWith: .success) {
@@ -172,7 +174,7 @@ struct Rotten: Error, CustomStringConvertible {
     }
 }
 
-/// What belongs into the bundle besides the stores.
+/// The contents of a bundle besides stores.
 @Suite(.failureArtifacts) struct CurrentTestTests {
     /// `fruit`: apple, pear; the snapshot `before`: apple; an attachment.
     @Test func everything() async throws {
@@ -187,7 +189,7 @@ struct Rotten: Error, CustomStringConvertible {
         store.close()
     }
 
-    /// Nothing: the test passes.
+    /// No bundle: the test passes.
     @Test func nothingOfAPassingTest() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         CurrentTest.snapshot("before")
@@ -204,7 +206,7 @@ struct Rotten: Error, CustomStringConvertible {
     }
 }
 
-/// Tests that a minute is not enough for.
+/// Tests that exceed a limit of one minute.
 @Suite(.failureArtifacts, .timeLimit(.minutes(1))) struct TimeLimitTests {
     /// `fruit`: apple.
     @Test func sleepsTooLong() async throws {
@@ -227,7 +229,7 @@ struct Rotten: Error, CustomStringConvertible {
         #expect(try await queue.read { try Fruit.fetchCount($0) } == 1)
     }
 
-    /// Nothing: it cancels itself in time.
+    /// No bundle: it cancels itself in time.
     @Test func isCancelled() async throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
         defer { store.close() }

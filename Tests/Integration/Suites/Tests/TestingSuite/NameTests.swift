@@ -8,7 +8,7 @@ import Testing
         @Test func nested() { Issue.record("nested") }
     }
 
-    /// The trait is given three times.
+    /// The trait is applied three times.
     @Suite(.failureArtifacts) struct AgainTests {
         @Test(.failureArtifacts) func again() throws {
             let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -52,7 +52,7 @@ extension OuterTests {
     }
 }
 
-/// What the instance has is gone when the error reaches the trait.
+/// The instance's properties are gone when the error reaches the trait.
 @Suite(.failureArtifacts) final class ClassTests {
     private let file: Connection
     private let memory: Connection
@@ -71,7 +71,7 @@ extension OuterTests {
     @Test func throwsAnError() throws { throw Rotten() }
 }
 
-/// Its initialiser throws: the test never runs.
+/// The initializer throws, so the test never runs.
 @Suite(.failureArtifacts) struct InitialiserTests {
     init() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -92,9 +92,9 @@ struct Basket: Sendable, CustomTestStringConvertible {
     var testDescription: String { "a basket of \(count)" }
 }
 
-/// Cases, each a test of its own.
+/// Test cases, each with its own bundle.
 @Suite(.failureArtifacts) struct ArgumentTests {
-    /// `fruit`: the argument, of which kiwi passes.
+    /// `fruit`: the argument; kiwi passes.
     @Test(arguments: ["apple", "pear", "kiwi"]) func one(fruit: String) throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: fruit)
         #expect(fruit == "kiwi")
@@ -110,7 +110,7 @@ struct Basket: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Counts, over the repetitions of a process.
+/// Counts the repetitions in a process.
 private enum Attempts {
     nonisolated(unsafe) private static var count = 0
     static func next() -> Int {
@@ -119,7 +119,7 @@ private enum Attempts {
     }
 }
 
-/// Its like is in another module, too.
+/// Another module has a suite of the same name.
 @Suite(.failureArtifacts) struct TwinTests {
     @Test func fails() { Issue.record("in TestingSuite") }
 }

@@ -3,14 +3,14 @@ import Foundation
 import GRDB
 import Testing
 
-/// Where several tasks wait for each other.
+/// A meeting point for several tasks.
 actor Meeting {
     private let size: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     init(of size: Int) { self.size = size }
 
-    /// Returns when `size` tasks have called it; then it starts anew.
+    /// Returns when `size` tasks have called it, then starts anew.
     func arrive() async {
         await withCheckedContinuation { continuation in
             waiting.append(continuation)
@@ -21,11 +21,11 @@ actor Meeting {
     }
 }
 
-/// Stores that outlive their tests, and what opens them.
+/// Stores that outlive their tests, and the code that opens them.
 enum Shared {
-    /// Opened by no test: on a thread that has no task.
-    static let ofNobody: DatabasePool = opened(outside: true, "nobody.sqlite")
-    /// Opened by whichever test comes first.
+    /// Opened outside of every test, on a thread without a task.
+    static let unattributed: DatabasePool = opened(outside: true, "unattributed.sqlite")
+    /// Opened by the first test that uses it.
     static let lazily: DatabaseQueue = {
         do {
             let queue = try DatabaseQueue(path: try freshPath("lazily.sqlite"))
@@ -50,7 +50,7 @@ enum Shared {
     }
 }
 
-/// Around the other trait: it knows when a test has ended.
+/// A trait around the other one, which observes the end of a test.
 private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 
@@ -71,7 +71,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     /// `second`: pear; both shared stores.
     @Test func second() async throws { try await run("second", fruit: "pear") }
 
-    /// It passes, and leaves a store open.
+    /// Passes, and leaves a store open.
     @Test func leaves() async throws {
         let store = try DatabaseQueue(path: try freshPath("left.sqlite"))
         await Self.meeting.arrive()
@@ -79,7 +79,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
         _ = Unmanaged.passRetained(store)
     }
 
-    /// Tells the others that ``leaves()`` has ended.
+    /// Signals that ``leaves()`` has ended.
     fileprivate static func leavesHasEnded() {
         Task.detached {
             await meeting.arrive()
@@ -87,7 +87,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
         }
     }
 
-    /// It passes, and has used no shared store.
+    /// Passes without using a shared store.
     @Test func third() async throws {
         let store = try Connection(try freshPath("third.sqlite"), fruit: "kiwi")
         let memory = try Connection(":memory:", fruit: "kiwi")
@@ -114,7 +114,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     }
 
     private func run(_ name: String, fruit: String) async throws {
-        _ = Shared.ofNobody
+        _ = Shared.unattributed
         let store = try Connection(try freshPath("\(name).sqlite"), fruit: fruit)
         let lazily = Shared.lazily
         try await Task.sleep(for: .zero)
@@ -127,20 +127,22 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// 64 tests at the same time, with stores of all kinds, every second of which fails.
+/// 64 simultaneous tests with stores of all kinds.
+///
+/// Every second one fails.
 @Suite(.failureArtifacts) struct StressTests {
     private static let count = 64
     private static let meeting = Meeting(of: count)
 
     @Test(arguments: 0..<count) func crowd(_ number: Int) async throws {
-        _ = Shared.ofNobody
-        // What is thrown leaves no test that others wait for.
+        _ = Shared.unattributed
+        // Errors are thrown only after the meeting, so that no test waits forever.
         let fails = number % 2 == 0
         switch number / 2 % 6 {
         case 0:
             let pool = try DatabasePool(path: try freshPath("own.sqlite"))
             try pool.plant("\(number)")
-            // A reader that is opened on a thread of the pool's.
+            // This opens a reader on one of the pool's threads.
             let count = try await pool.read { try Fruit.fetchCount($0) }
             try await pool.write { try Fruit(name: "\(number).\(count)").insert($0) }
             try await finish { #expect(!fails, "a pool") }
@@ -149,7 +151,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
             let queue = try DatabaseQueue()
             try queue.plant("\(number)")
             try await finish {
-                // GRDB opens its connections without a mutex: a thread that comes by knows nothing of them.
+                // GRDB opens its connections without a mutex, so other threads can't use them.
                 try queue.add("\(number).1")
                 #expect(!fails, "a queue in memory")
             }
@@ -172,7 +174,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
             let queue = try DatabaseQueue()
             try queue.plant("\(number)")
             await Self.meeting.arrive()
-            // A thread of the queue's has used it last.
+            // One of the queue's threads has used it last.
             try await queue.write { try Fruit(name: "\(number).1").insert($0) }
             #expect(!fails, "a queue in memory, used asynchronously")
             await Self.meeting.arrive()
@@ -180,7 +182,7 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
         default:
             let store = try Connection(try freshPath("own.sqlite"), fruit: "\(number)", "\(number).1")
             try await finish {}
-            // Closed when the error reaches the trait.
+            // The store is closed when the error reaches the trait.
             store.close()
             if fails { throw Rotten() }
         }
@@ -194,7 +196,9 @@ private struct EndTrait: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// 64 tests at the same time that end when they like and leave their stores open; every second one fails.
+/// 64 simultaneous tests that end at different times and leave their stores open.
+///
+/// Every second one fails.
 @Suite(.failureArtifacts) struct LeavingTests {
     @Test(arguments: 0..<64) func leaves(_ number: Int) async throws {
         let store = try Connection(try freshPath("left.sqlite"), fruit: "\(number)")

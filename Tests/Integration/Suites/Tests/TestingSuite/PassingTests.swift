@@ -3,10 +3,12 @@ import Foundation
 import GRDB
 import Testing
 
-/// How many kilos of apples the stores hold: 3 is too little.
+/// The kilos of apples in the stores; 3 is too few.
 private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? "") ?? 4
 
-/// Tests that fail on one attempt and pass on another, and whose stores are closed when they have ended.
+/// Tests that fail on one attempt and pass on another.
+///
+/// Their stores are closed at their end.
 @Suite(.failureArtifacts) struct RetriedTests {
     private let database: DatabaseQueue
 
@@ -29,7 +31,9 @@ private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? ""
         #expect(kilos != 3, "too little")
     }
 
-    /// Likewise; of the two one passes always.
+    /// `fruit`: apple, pear.
+    ///
+    /// One of the two cases always passes.
     @Test(arguments: [1, 2]) func argument(_ number: Int) async throws {
         try plant(kilos)
         await Task.yield()
@@ -42,14 +46,14 @@ private let kilos = Int(ProcessInfo.processInfo.environment["SUITE_KILOS"] ?? ""
         try Test.cancel("not today")
     }
 
-    /// Likewise.
+    /// Neither failed nor passed, although the test continues.
     @Test func cancelledAndGoesOn() throws {
         _ = try? Test.cancel("not today")
         try plant(kilos)
     }
 }
 
-/// Runs a test once more, in the same process.
+/// Runs a test twice in one process.
 private struct Twice: TestTrait, TestScoping {
     @TaskLocal static var attempt = 1
 

@@ -2,7 +2,7 @@ import FailureArtifactsTesting
 import Foundation
 import Testing
 
-/// What is no failure leaves nothing.
+/// Tests without a failure leave no bundle.
 @Suite(.failureArtifacts) struct QuietTests {
     private let store: Connection
 
@@ -34,12 +34,12 @@ import Testing
 
     @Test(.disabled("not today")) func disabled() { Issue.record("disabled") }
 
-    /// The run fails, but not this test: nobody can say whose the issue is.
+    /// The run fails, but not this test: the issue isn't attributed to a test.
     @Test func detachedTask() async {
         _ = await Task.detached { Issue.record("in a detached task") }.value
     }
 
-    /// Likewise.
+    /// The same, on a thread.
     @Test func thread() async {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {
@@ -50,7 +50,7 @@ import Testing
     }
 }
 
-/// Without the trait.
+/// Tests without the trait.
 struct PlainTests {
     @Test func fails() throws {
         let store = try Connection(try freshPath("fruit.sqlite"), fruit: "apple")
@@ -59,12 +59,12 @@ struct PlainTests {
     }
 }
 
-/// A task that goes on after the end of its test.
+/// Tasks that continue after the end of their test.
 @Suite(.failureArtifacts, .serialized) struct LateTests {
     private static let ended = AsyncStream.makeStream(of: Void.self)
     private static let recorded = AsyncStream.makeStream(of: Void.self)
 
-    /// Starts the tasks; it fails.
+    /// Starts the tasks, and fails.
     @Test func aStarts() throws {
         let store = try Connection(try freshPath("late.sqlite"), fruit: "apple")
         Task {
@@ -80,7 +80,7 @@ struct PlainTests {
         Issue.record("before the end")
     }
 
-    /// Lets them go on, and passes.
+    /// Lets the tasks continue, and passes.
     @Test func bWaits() async {
         Self.ended.continuation.yield()
         for await _ in Self.recorded.stream { break }

@@ -2,7 +2,7 @@ import CSuiteSQLite
 import Foundation
 import GRDB
 
-/// The path of a store in a fresh directory.
+/// Returns a path in a new directory.
 func freshPath(_ name: String) throws -> String {
     let directory = FileManager.default.temporaryDirectory
         .appendingPathComponent("suite-\(UUID().uuidString)", isDirectory: true)
@@ -29,7 +29,9 @@ extension DatabaseWriter {
     }
 }
 
-/// A connection of the C interface: nothing closes it by itself but `close` and the end of the value.
+/// A connection of the C interface.
+///
+/// It is closed by `close` or at the end of its lifetime.
 ///
 /// SQLite guards the handle with a mutex of its own.
 final class Connection: @unchecked Sendable {
@@ -39,7 +41,7 @@ final class Connection: @unchecked Sendable {
 
     private var handle: OpaquePointer?
 
-    /// Opens `path`, which may be `:memory:`, and has a table `fruit` there with a row for each of `rows`.
+    /// Opens `path`, which may be `:memory:`, and creates a table `fruit` with a row for each of `rows`.
     init(_ path: String, fruit rows: String...) throws {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_URI
         guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK else {

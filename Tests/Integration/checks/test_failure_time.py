@@ -1,11 +1,11 @@
-"""The capture is made inside the failure, whatever comes after it and wherever it happens."""
+"""The capture happens inside the failure, independently of later events and of the place of the failure."""
 
 import json
 
 from harness import SuiteCase, without
 
 
-class Moment(SuiteCase):
+class FailureTime(SuiteCase):
     def scenario(self, suite, name, message, kind="assertion", module="RawSuite", **stores):
         bundle = self.leaves(f"{module}.{suite}/{name}")
         self.assertTest(bundle, suite, name, message, kind=kind)

@@ -1,4 +1,4 @@
-"""Every reading command over bundles that mean harm: an error or what is sound, and nothing else happens."""
+"""Every reading command on malicious bundles gives an error or a correct result, and has no other effect."""
 
 import contextlib
 import os
@@ -14,15 +14,15 @@ import time
 import unittest
 
 import harness
-import hostile
+import untrusted
 
 TOOL = harness.BUILD / "debug" / "failure-artifacts"
 MEBIBYTE = 1 << 20
-MEMORY = 1152 * MEBIBYTE  # What stays resident, at most: SQLite's GiB, and the tool.
+MEMORY = 1152 * MEBIBYTE  # The maximum resident size: SQLite's GiB, and the tool.
 SECONDS = 100
 BRIEF = ("--time-limit", "1")
 STATUSES = {0, 1, 64, 65, 66, 74}
-# A line end is none; a carriage return is one in CSV.
+# A line feed is allowed, and so is a carriage return in CSV.
 CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -36,7 +36,7 @@ def start(arguments, environment, directory):
 
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        # Addresses are cheap, and the threads' stacks take many.
+        # Address space is cheap, and the threads' stacks take much of it.
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -59,11 +59,11 @@ def start(arguments, environment, directory):
             process.returncode, output.read(), errors.read(), usage.ru_maxrss * 1024, time.monotonic() - begin)
 
 
-class Hostile(unittest.TestCase):
-    """`open` runs a `sqlite3` of ours, which says how it was called; no other program can be started."""
+class UntrustedBundles(unittest.TestCase):
+    """`open` runs a stand-in for `sqlite3` that records its arguments. No other program can be started."""
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory(prefix="hostile ")
+        temporary = tempfile.TemporaryDirectory(prefix="untrusted ")
         self.addCleanup(temporary.cleanup)
         self.place = pathlib.Path(temporary.name)
         for name in ("bin", "tmp", "here"):
@@ -77,12 +77,12 @@ class Hostile(unittest.TestCase):
         self.slowest = (0, "")
 
     def tearDown(self):
-        if os.environ.get("HOSTILE_FIGURES"):
+        if os.environ.get("UNTRUSTED_FIGURES"):
             print(f"\n{self.id()}: {self.peak[0] >> 20} MiB in {self.peak[1]}; "
                   f"{self.slowest[0]:.1f} s in {self.slowest[1]}")
 
     def run_tool(self, title, *arguments, statuses=STATUSES):
-        """Runs a command, and makes sure of all that has to be so whatever the bundle is."""
+        """Runs a command, and checks the properties that are independent of the bundle."""
         place, here = self.place, self.place / "here"
         before = {path: path.read_bytes() for path in place.glob("*.zip")}
         found = start(arguments, self.environment, here)
@@ -98,7 +98,7 @@ class Hostile(unittest.TestCase):
         for path in here.rglob("*"):
             self.assertFalse(path.is_symlink(), said)
             self.assertTrue(path.is_file() or path.is_dir(), said)
-        if arguments[0] not in ("open", "query"):  # These give values as they are, where it is no terminal.
+        if arguments[0] not in ("open", "query"):  # These print values unchanged if the output is not a terminal.
             self.assertNotRegex(found.output, CONTROL, said)
         if arguments[0] != "open":
             if found.status not in (0, 1):
@@ -113,8 +113,8 @@ class Hostile(unittest.TestCase):
         return found
 
     def run_all(self, title, content, failing=(), sql="SELECT * FROM sqlite_master", sound=(),
-                only=hostile.ALL):
-        """Runs every command; those in `failing` have to fail, and those in `sound` must not."""
+                only=untrusted.ALL):
+        """Runs every command. Those in `failing` must fail, and those in `sound` must not."""
         path = self.place / "LedgerTests.testTransfer-1a2b3c4d.zip"
         path.write_bytes(content)
         commands = [
@@ -124,45 +124,45 @@ class Hostile(unittest.TestCase):
             ("extract", path, "-o", "out"), ("extract", path, "--at", "0", "-o", "out"),
             ("extract", path, "--fixture", "-o", "out"), ("verify", path, *BRIEF),
             ("report", path, "-o", "page.html")]
-        if failing is hostile.ALL:
-            # What cannot be opened at all cannot be in another way.
+        if failing is untrusted.ALL:
+            # If a bundle can't be opened, one form of each command is enough.
             commands = list({command[0]: command for command in reversed(commands)}.values())
         for command in (command for command in commands if command[0] in only):
             with self.subTest(title, command=command[0]):
                 found = self.run_tool(title, *command)
-                # With these the commands read a part of the bundle only.
+                # With these options, the commands read only a part of the bundle.
                 is_part = "--at" in command or "--fixture" in command
-                if command[0] in failing and (failing is hostile.ALL or not is_part):
+                if command[0] in failing and (failing is untrusted.ALL or not is_part):
                     self.assertNotEqual(found.status, 0, f"{title}: {command[0]}")
                 if command[0] in sound and not is_part:
                     self.assertEqual(found.status, 0, f"{title}: {command[0]}: {found.errors[-500:]!r}")
         path.unlink()
 
     def test_good(self):
-        """The ground of all others: each command works on what is good."""
+        """Each command works on a valid bundle, so the other tests are meaningful."""
         path = self.place / "good.zip"
-        for content in (hostile.packed(hostile.entries()), hostile.forged(hostile.good())):
+        for content in (untrusted.packed(untrusted.entries()), untrusted.forged(untrusted.good())):
             path.write_bytes(content)
-            for command in hostile.ALL:
+            for command in untrusted.ALL:
                 more = {"query": ["SELECT 1"], "open": ["--", "SELECT 1"], "extract": ["-o", "out"]}
                 found = self.run_tool("good", command, path, *more.get(command, []))
                 self.assertEqual(found.status, 1 if command == "diff" else 0, (command, found.errors))
 
     def test_archives(self):
-        for title, content, failing in hostile.archives():
+        for title, content, failing in untrusted.archives():
             self.run_all(title, content, failing)
 
     def test_a_million_entries(self):
         path = self.place / "many.zip"
-        path.write_bytes(hostile.many(1_000_000))
+        path.write_bytes(untrusted.many(1_000_000))
         for command in ("list", "verify", "extract"):
             found = self.run_tool("a million entries", command, path)
             self.assertNotEqual(found.status, 0)
 
     def test_no_limits(self):
-        """What a limit keeps from being read is read where the flag lifts it."""
+        """Content beyond a limit is read with the option that lifts it."""
         path = self.place / "zeros.zip"
-        path.write_bytes(hostile.forged([*hostile.good(), hostile.bomb(320 << 20, "attachments/zeros")]))
+        path.write_bytes(untrusted.forged([*untrusted.good(), untrusted.bomb(320 << 20, "attachments/zeros")]))
         found = self.run_tool("zeros", "extract", path, "-o", "out")
         self.assertEqual(found.status, 65)
         self.assertIn(b"--no-limits", found.errors)
@@ -170,11 +170,11 @@ class Hostile(unittest.TestCase):
             self.assertEqual(self.run_tool("zeros", *command, "--no-limits").status, 0)
 
     def test_metadata(self):
-        for title, content, fails in hostile.descriptions():
+        for title, content, fails in untrusted.descriptions():
             with self.subTest(title):
-                bundle = hostile.packed(hostile.entries(metadata=content))
+                bundle = untrusted.packed(untrusted.entries(metadata=content))
                 if title[0].islower() and ": " in title:
-                    # Many, and much alike.
+                    # Merge several similar bundles.
                     path = self.place / "a.zip"
                     path.write_bytes(bundle)
                     self.assertNotEqual(self.run_tool(title, "list", path).status, 0)
@@ -182,58 +182,59 @@ class Hostile(unittest.TestCase):
                     path.unlink()
                 else:
                     self.run_all(
-                        title, bundle, hostile.ALL if fails else (), sound=("list",) if fails is False else (),
-                        only=("list", "verify", "report") if fails else hostile.ALL)
+                        title, bundle, untrusted.ALL if fails else (), sound=("list",) if fails is False else (),
+                        only=("list", "verify", "report") if fails else untrusted.ALL)
 
     def test_stores(self):
-        for title, content, sql in hostile.stores(str(self.evil)):
-            self.run_all(title, hostile.packed(hostile.entries(store=content)), (), sql, ("list", "extract"))
+        for title, content, sql in untrusted.stores(str(self.evil)):
+            self.run_all(title, untrusted.packed(untrusted.entries(store=content)), (), sql, ("list", "extract"))
 
     def test_histories(self):
-        for title, content, fails in hostile.histories():
-            bundle = hostile.packed(hostile.entries(history=content))
+        for title, content, fails in untrusted.histories():
+            bundle = untrusted.packed(untrusted.entries(history=content))
             self.run_all(title, bundle, ("history", "verify") if fails else (), sound=("list", "show", "query"))
 
     def test_logs(self):
-        for title, content in hostile.logs():
-            self.run_all(title, hostile.packed(hostile.entries(statements=content)), (), sound=("list", "show", "query"))
+        for title, content in untrusted.logs():
+            self.run_all(title, untrusted.packed(untrusted.entries(statements=content)), (), sound=("list", "show", "query"))
 
     def test_open(self):
-        """sqlite3 has functions of its own, which a store must not call; the user may."""
+        """sqlite3 has functions that a store must not call. The user may."""
         path = self.place / "a.zip"
-        for title, content, sql in hostile.stores(str(self.evil)):
+        for title, content, sql in untrusted.stores(str(self.evil)):
             if " to write a file" in title or " to edit" in title or "replaces" in title:
                 with self.subTest(title):
-                    path.write_bytes(hostile.packed(hostile.entries(store=content)))
-                    # Of a trigger, what fires it.
+                    path.write_bytes(untrusted.packed(untrusted.entries(store=content)))
+                    # A trigger needs a statement that fires it.
                     more = ("UPDATE account SET balance = 1; DELETE FROM account",) if "trigger" in title else ()
                     found = self.run_tool(title, "open", path, "--", sql, *more, statuses={1})
                     self.assertIn(b"unsafe use of", found.errors)
         own = self.place / "here" / "out"
-        path.write_bytes(hostile.packed(hostile.entries()))
+        path.write_bytes(untrusted.packed(untrusted.entries()))
         found = start(["open", path, "--", f"SELECT writefile('{own}', 'x')"], self.environment, self.place)
         self.assertEqual((found.status, found.output, own.read_text()), (0, b"1\n", "x"), found.errors)
 
     def test_query(self):
-        """A view that calls what it must not is refused, with what to do where the store is trusted."""
+        """A view that calls a forbidden function is refused, and the message says what to do if the store is trusted."""
         path = self.place / "a.zip"
-        store = hostile.database(hostile.BEFORE, "CREATE VIEW v AS SELECT load_extension('/nowhere/evil.so')")
-        path.write_bytes(hostile.packed(hostile.entries(store=store)))
+        store = untrusted.database(untrusted.BEFORE, "CREATE VIEW v AS SELECT load_extension('/nowhere/evil.so')")
+        path.write_bytes(untrusted.packed(untrusted.entries(store=store)))
         found = self.run_tool("a view", "query", path, "SELECT * FROM v", statuses={64})
         self.assertIn(b"unsafe use of load_extension(). A view of the store must not call it", found.errors)
         self.assertIn(b"'failure-artifacts extract'", found.errors)
 
     def test_scripts(self):
-        """What `diff --sql` writes does no more than to change the store it is for."""
+        """The output of `diff --sql` only changes the store that it is for."""
         path, ground = self.place / "a.zip", self.place / "ground.sqlite"
-        for title, content, _ in hostile.stores(str(self.evil)):
+        for title, content, _ in untrusted.stores(str(self.evil)):
             with self.subTest(title):
-                path.write_bytes(hostile.packed(hostile.entries(store=content)))
+                path.write_bytes(untrusted.packed(untrusted.entries(store=content)))
                 script = self.run_tool(title, "diff", path, "--sql", "--time-limit", "1").output
                 if not script:
                     continue
-                ground.write_bytes(hostile.CHANGED)
-                # It may fail, with what a store claims to be, or make an index that takes for ever.
+                ground.write_bytes(untrusted.CHANGED)
+                # The script may fail because of the store's false claims, or create an index that takes
+                # forever.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     subprocess.run(
                         ["sqlite3", "-bail", str(ground)], input=script, capture_output=True, timeout=5,
@@ -245,18 +246,18 @@ class Hostile(unittest.TestCase):
     def test_a_step_without_an_end(self):
         """One row, whose computation SQLite does not interrupt."""
         columns = ", ".join(f"length(hex(randomblob(15000000))) AS c{n}" for n in range(900))
-        store = hostile.database(hostile.BEFORE, f"CREATE VIEW v AS SELECT {columns}")
+        store = untrusted.database(untrusted.BEFORE, f"CREATE VIEW v AS SELECT {columns}")
         path = self.place / "a.zip"
-        path.write_bytes(hostile.packed(hostile.entries(store=store)))
+        path.write_bytes(untrusted.packed(untrusted.entries(store=store)))
         found = self.run_tool("a long step", "query", path, "SELECT * FROM v", "--time-limit", "1", statuses={74})
         self.assertIn(b"took too long", found.errors)
 
     def test_a_history_without_a_committed_copy(self):
-        description = hostile.metadata(hostile.described(
-            transactionOpen=True, capture={**hostile.CAPTURE, "method": "serialize"},
+        description = untrusted.metadata(untrusted.described(
+            transactionOpen=True, capture={**untrusted.CAPTURE, "method": "serialize"},
             history={"entry": "history/ledger.wal-history", "transactions": 1, "bytes": 1}))
         self.run_all(
-            "only an uncommitted copy", hostile.packed(hostile.entries(metadata=description)), ("history", "verify"),
+            "only an uncommitted copy", untrusted.packed(untrusted.entries(metadata=description)), ("history", "verify"),
             sound=("list", "show", "query"))
 
     def test_a_named_pipe(self):
@@ -265,7 +266,7 @@ class Hostile(unittest.TestCase):
         self.assertNotEqual(start(["list", self.place], self.environment, self.place).status, 0)
 
     def test_a_directory_of_journals(self):
-        """What `sweep` finds may be anything, too."""
+        """The files that `sweep` finds are untrusted too."""
         for title, content in [
             ("noise", os.urandom(500)), ("nothing", b""), ("huge", b"T\t1\t" * 500_000),
             ("numbers", f"P\ta\tb\tc\td\t1\nT\t1\t{(1 << 63) - 1}\t{(1 << 31) - 1}\tXCTest\tA\tb\t1\nS\t1\t/etc/passwd\n".encode()),

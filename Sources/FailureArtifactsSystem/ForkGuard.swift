@@ -1,32 +1,35 @@
-/// What keeps a child that is made by `fork` usable.
+/// Delays `fork` while another thread of this package holds a library's locks.
 ///
-/// Such a child has the thread that forked, and the locks of all threads as they were: one that another thread held
-/// is never given back. In a library such as SQLite, which a test and its child may both use, that would not happen
-/// to them without the threads of ours.
-package enum Forks {
+/// A forked child has only the thread that forked, but all locks as they were. A lock that another thread
+/// held is never released in the child. Without this package's threads, a test and its child could both use a
+/// library such as SQLite.
+package enum ForkGuard {
     private struct Shared: @unchecked Sendable {
         let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        /// How many threads are where no fork may be.
+        /// The number of threads inside ``withForksDelayed(_:)``.
         let count = UnsafeMutablePointer<Int>.allocate(capacity: 1)
     }
 
-    /// How often a fork looks whether it may go on, and how long it waits in between, in microseconds: 5 seconds.
+    /// The number of attempts before a fork goes on anyway, and the wait between them, in microseconds: 5
+    /// seconds in total.
     private static let (attempts, interval) = (10_000, useconds_t(500))
 
     private static let shared: Shared = {
         let shared = Shared()
         pthread_mutex_init(shared.mutex, nil)
         shared.count.initialize(to: 0)
-        pthread_atfork({ prepare() }, { pthread_mutex_unlock(Forks.shared.mutex) }, { startChild() })
+        pthread_atfork({ prepare() }, { pthread_mutex_unlock(ForkGuard.shared.mutex) }, { startChild() })
         return shared
     }()
 
-    /// Runs `body`, which takes locks of others, on a thread of ours; a fork on another thread waits for its end.
+    /// Runs `body`, which takes a library's locks, on a thread of this package.
     ///
-    /// - Parameter body: Takes some seconds at most, and does not fork.
-    /// - Returns: What it returns.
-    /// - Throws: What it throws.
-    package static func heldOff<Result, Failure>(
+    /// A fork on another thread waits until it returns.
+    ///
+    /// - Parameter body: A closure that takes a few seconds at most and doesn't fork.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws.
+    package static func withForksDelayed<Result, Failure>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         add(1)
@@ -40,7 +43,7 @@ package enum Forks {
         pthread_mutex_unlock(shared.mutex)
     }
 
-    /// Waits until the parent may fork, or for as long as it should wait, and leaves the mutex locked.
+    /// Waits until the parent may fork or the time limit passes, and leaves the mutex locked.
     private static func prepare() {
         for _ in 0..<attempts {
             pthread_mutex_lock(shared.mutex)

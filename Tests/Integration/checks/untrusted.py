@@ -1,4 +1,4 @@
-"""Bundles that mean harm, written byte by byte; nothing here is of this project's code."""
+"""Malicious bundles, written byte by byte without this project's code."""
 
 import contextlib
 import io
@@ -17,13 +17,13 @@ CAPTURE = {"method": "fileCopy", "consistent": True, "duration": 0, "checkpoint"
 
 
 def described(name="ledger", **more):
-    """A store of the metadata."""
+    """The metadata of a store."""
     return {
         "name": name, "entry": "stores/ledger.sqlite", "storage": "file", "capture": CAPTURE, "bytes": {}, **more}
 
 
 def metadata(*stores, **more):
-    """The metadata of a bundle whose first store has all that a store can have."""
+    """The metadata of a bundle. By default, its first store has every optional part."""
     stores = stores or (
         described(
             committedEntry="stores/ledger.committed.sqlite", transactionOpen=True,
@@ -40,7 +40,7 @@ def metadata(*stores, **more):
 
 
 def database(*scripts, functions=()):
-    """The bytes of a store."""
+    """The bytes of a store that scripts create."""
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name) / "a.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -57,14 +57,14 @@ GOOD = database(BEFORE)
 CHANGED = database(BEFORE, "UPDATE account SET balance = 5")
 
 
-def history(states, initial=None, page=4096, size=None, **lies):
+def history(states, initial=None, page=4096, size=None, **wrong):
     """A history file: see Documentation.docc. Images are lists of (number, bytes)."""
     initial = images(GOOD) if initial is None else initial
     changed = [image for _, pages in states for image in pages]
     head = b"WAL-hist" + struct.pack(
-        "<IIIIQQ", lies.get("version", 1), page, size if size is not None else len(GOOD) // page,
-        lies.get("transactions", len(states)), lies.get("first", len(initial)),
-        lies.get("changed", len(changed)))
+        "<IIIIQQ", wrong.get("version", 1), page, size if size is not None else len(GOOD) // page,
+        wrong.get("transactions", len(states)), wrong.get("first", len(initial)),
+        wrong.get("changed", len(changed)))
     result = head.ljust(64, b"\0") + b"".join(struct.pack("<I", number) for number, _ in initial)
     result += b"".join(struct.pack("<II", size, len(pages)) for size, pages in states)
     result += b"".join(struct.pack("<I", number) for number, _ in changed)
@@ -82,7 +82,7 @@ STATEMENT = json.dumps({
 
 
 def entries(**changes):
-    """The entries of a good bundle, with other content where it is given by the last part of a name."""
+    """The entries of a good bundle. `changes` replaces content, by the last part of an entry's name."""
     result = {
         "metadata.json": json.dumps(metadata()).encode(),
         "stores/ledger.sqlite": GOOD, "stores/ledger.committed.sqlite": CHANGED,
@@ -96,7 +96,7 @@ def entries(**changes):
 
 
 def packed(content, method=zipfile.ZIP_DEFLATED):
-    """A zip by Python's own writer."""
+    """A zip written by Python."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, data in content.items():
@@ -105,19 +105,19 @@ def packed(content, method=zipfile.ZIP_DEFLATED):
 
 
 class Entry:
-    """An entry whose every field can lie: `local_…` in its own header, `central_…` in the directory."""
+    """An entry whose fields can all be wrong: `local_…` in its own header, `central_…` in the directory."""
 
-    def __init__(self, name, data=b"", raw=None, method=8, flags=0x800, external=0o100600 << 16, **lies):
+    def __init__(self, name, data=b"", raw=None, method=8, flags=0x800, external=0o100600 << 16, **wrong):
         self.name = name if isinstance(name, bytes) else name.encode()
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
         self.raw = raw if raw is not None else packer.compress(data) + packer.flush() if method == 8 else data
         self.values = dict(
             name=self.name, method=method, flags=flags, crc=zlib.crc32(data), size=len(data),
             compressed=len(self.raw), extra=b"", disk=0, external=external, offset=None)
-        self.lies = lies
+        self.wrong = wrong
 
     def field(self, where, key):
-        return self.lies.get(f"{where}_{key}", self.lies.get(key, self.values[key]))
+        return self.wrong.get(f"{where}_{key}", self.wrong.get(key, self.values[key]))
 
     def local(self):
         def get(key):
@@ -139,11 +139,11 @@ class Entry:
 
 
 def forged(parts, prefix=b"", comment=b"", between=b"", zip64=None, **end):
-    """An archive of such entries; `end` has lies of the last record."""
+    """An archive of such entries. `end` has wrong values for the last record."""
     result, directory = prefix, b""
     for part in parts:
         directory += part.central(len(result) - end.get("shift", 0))
-        result += part.local() + part.lies.get("after", b"")
+        result += part.local() + part.wrong.get("after", b"")
     start = len(result)
     result += directory + between
     if zip64 is not None:
@@ -158,12 +158,12 @@ def forged(parts, prefix=b"", comment=b"", between=b"", zip64=None, **end):
 
 
 def good(**changes):
-    """The good entries as forgeable ones."""
+    """The good entries in a form that can be forged."""
     return [Entry(name, data) for name, data in entries(**changes).items()]
 
 
 def bomb(size, name="stores/ledger.sqlite"):
-    """An entry of zeros, packed as well as deflate can."""
+    """An entry of zeros with maximum compression."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block, crc, raw = bytes(1 << 20), 0, []
     for _ in range(size >> 20):
@@ -173,13 +173,13 @@ def bomb(size, name="stores/ledger.sqlite"):
     return Entry(name, raw=b"".join(raw), crc=crc, size=size)
 
 
-# What must fail of each: every command, those that read the store, or none that has to.
+# The commands that must fail: all, those that read the store, or none.
 ALL = ("list", "show", "open", "query", "history", "diff", "extract", "verify", "report")
 STORE = ("open", "query", "extract", "verify")
 
 
 def archives():
-    """Cases: a name, bytes, and the commands that have to fail."""
+    """Cases of archives: a name, bytes, and the commands that must fail."""
     whole = packed(entries())
     for part in range(1, 8):
         yield f"cut at {part}/8", whole[:len(whole) * part // 8], ALL
@@ -253,8 +253,8 @@ def archives():
     yield "a bomb of metadata", forged([bomb(1 << 30, "metadata.json"), *good()[1:]]), ALL
     yield "a bomb that says less", forged(
         [*good()[:1], Entry("stores/ledger.sqlite", raw=bomb(256 << 20).raw, size=4096), *good()[2:]]), STORE
-    claims = [Entry(f"a{index}", raw=b"\3\0", size=3 << 30, crc=0) for index in range(8)]
-    yield "24 GiB that are claimed", forged([*good(), *claims]), ("extract", "verify")
+    large = [Entry(f"a{index}", raw=b"\3\0", size=3 << 30, crc=0) for index in range(8)]
+    yield "24 GiB by its sizes", forged([*good(), *large]), ("extract", "verify")
 
 
 def many(count):
@@ -275,7 +275,7 @@ def many(count):
 
 
 def descriptions():
-    """Cases of metadata: a name, bytes, and whether every command has to fail."""
+    """Cases of metadata: a name, bytes, and True if every command must fail."""
     text = json.dumps(metadata())
     yield "16 MiB of an array", b'{"formatVersion": "1.0", "a": [' + b"0," * (8 << 20) + b"0]}", True
     yield "16 MiB of a string", b'{"formatVersion": "1.0", "a": "' + b"x" * (16 << 20) + b'"}', True
@@ -326,7 +326,7 @@ def descriptions():
 
 
 def fake_schema(*statements):
-    """A store whose schema has statements that SQLite itself would not have let in."""
+    """A store whose schema has statements that SQLite itself would refuse."""
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name) / "a.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -341,9 +341,9 @@ ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
 
 
 def stores(evil):
-    """Cases of stores: a name, bytes, and a statement for `query` that its schema has a part in.
+    """Cases of stores: a name, bytes, and a statement for `query` that involves the schema.
 
-    `evil` is the path of a file that something of a store would create, if it were run.
+    `evil` is the path of a file that the store's code would create if it ran.
     """
     write = f"writefile('{evil}', 'x')"
     load = "load_extension('/nowhere/evil.so')"
@@ -384,7 +384,7 @@ def stores(evil):
             f"CREATE VIEW v{n} AS SELECT a.x FROM v{n - 1} a, v{n - 1} b" for n in range(1, 7))), "SELECT count(*) FROM v6"
     yield "a view of itself", fake_schema(("view", "v", 0, "CREATE VIEW v AS SELECT * FROM v")), "SELECT * FROM v"
     large = "hex(zeroblob(60000000))"
-    # Computed when they are read, not here.
+    # These are computed when they are read.
     yield "generated columns that are large", disguised(
         "CREATE TABLE g(a); INSERT INTO g(a) VALUES (1), (2), (3), (4), (5), (6), (7), (8)", "g",
         "CREATE TABLE g(a, " + ", ".join(f"c{n} AS (length(replace({large}, '0', '{n}')))" for n in range(40)) + ")"), "SELECT * FROM g"
@@ -412,7 +412,7 @@ def stores(evil):
 
 
 def slow_index():
-    """An index on an expression that is computed again for each row when the index is checked, for hours."""
+    """An index on an expression. Checking the index computes it again for each row, which takes hours."""
     return disguised(
         "CREATE TABLE g(a); INSERT INTO g WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3000)"
         " SELECT x FROM c; CREATE INDEX i ON g(length(a))", "i",
@@ -420,7 +420,7 @@ def slow_index():
 
 
 def disguised(script, name, definition):
-    """A store with another definition of a table or an index than the one it was made with."""
+    """A store whose schema has another definition of a table or index than the one that created it."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "a.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -453,7 +453,7 @@ def broken_pages():
 
 
 def histories():
-    """Cases of histories: a name, bytes, and whether `history` has to fail."""
+    """Cases of histories: a name, bytes, and True if `history` must fail."""
     page = images(CHANGED)
     count = len(CHANGED) // 4096
     yield "a size of 16 TiB for a state before", history([(0xFFFFFFFF, page), (count, page)]), True
@@ -480,7 +480,7 @@ def histories():
 
 
 def logs():
-    """Cases of logs of statements: a name, and bytes."""
+    """Cases of statement logs: a name, and bytes."""
     line = json.loads(STATEMENT)
     yield "noise", os.urandom(1000)
     yield "endless line", b'{"sql": "' + b"x" * (8 << 20)

@@ -1,7 +1,7 @@
-/// A value that one thread at a time may touch, and for whose changes others can wait.
+/// A value that only one thread at a time can access, and whose changes other threads can wait for.
 ///
-/// It is ``Lock`` with a condition variable; not recursive either.
-package final class Monitor<Value>: @unchecked Sendable {
+/// It is a ``Lock`` with a condition variable. It is not recursive either.
+package final class ConditionLock<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
     private var value: Value
@@ -21,7 +21,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Changes the value, and has those who wait look at it again.
+    /// Changes the value and wakes the waiting threads.
     package func update<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -33,7 +33,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Runs `body`, which changes nothing that anybody waits for.
+    /// Runs `body`, which must make no change that a thread waits for.
     package func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -42,9 +42,9 @@ package final class Monitor<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Runs `body`, again after each update, until it gives something.
+    /// Runs `body` now and after each update until its result isn't nil.
     ///
-    /// - Parameter body: Looks at the value and may take something from it; nobody is told of that.
+    /// - Parameter body: A closure that may take something from the value. This wakes no other threads.
     /// - Returns: The first result of `body` that is not nil.
     package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
         pthread_mutex_lock(mutex)

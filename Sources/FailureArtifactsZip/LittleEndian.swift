@@ -1,9 +1,11 @@
 internal import FailureArtifactsSystem
 
-/// A cursor over bytes that were read from an archive; the only way this module takes numbers out of them.
+/// A cursor over bytes of an archive.
+///
+/// This module reads all numbers through it.
 ///
 /// ZIP stores all numbers in little-endian order (APPNOTE 4.4.1.1). Every read is checked against the end of
-/// the bytes; what would pass it throws ``ZipError/Reason/truncated``.
+/// the bytes and throws ``ZipError/Reason/truncated`` beyond it.
 struct LittleEndianReader {
     private let bytes: [UInt8]
     private let end: Int
@@ -16,12 +18,12 @@ struct LittleEndianReader {
         end = bytes.count
     }
 
-    /// A cursor over a part of the bytes.
+    /// Creates a cursor over a part of the bytes.
     ///
     /// - Parameters:
     ///   - bytes: All bytes.
-    ///   - range: The part; its bounds have to be in the array, or the read throws.
-    /// - Throws: `truncated` where the range is not inside.
+    ///   - range: The indices of the part.
+    /// - Throws: `truncated` if the range is not within the array.
     init(_ bytes: [UInt8], _ range: Range<Int>) throws(ZipError.Reason) {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { throw .truncated }
         self.bytes = bytes
@@ -29,7 +31,7 @@ struct LittleEndianReader {
         end = range.upperBound
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     var remaining: Int { end - position }
 
     mutating func readByte() throws(ZipError.Reason) -> UInt8 {
@@ -56,23 +58,53 @@ struct LittleEndianReader {
         return UInt64(try readUInt32()) << 32 | low
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     mutating func readBytes(_ count: Int) throws(ZipError.Reason) -> [UInt8] {
         let start = position
         try skip(count)
         return Array(bytes[start..<position])
     }
 
-    /// A cursor over the next `count` bytes, which this one passes over.
+    /// Returns a cursor over the next `count` bytes, and skips them.
     mutating func readPart(_ count: Int) throws(ZipError.Reason) -> LittleEndianReader {
         let start = position
         try skip(count)
         return try LittleEndianReader(bytes, start..<position)
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     mutating func skip(_ count: Int) throws(ZipError.Reason) {
         guard count >= 0, count <= remaining else { throw .truncated }
         position += count
+    }
+}
+
+/// A builder for the bytes of records, the counterpart of ``LittleEndianReader``.
+struct LittleEndianWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func append(_ value: UInt8) {
+        bytes.append(value)
+    }
+
+    mutating func append(_ value: UInt16) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func append(_ value: UInt32) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func append(_ value: UInt64) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func append(_ value: [UInt8]) {
+        bytes.append(contentsOf: value)
+    }
+
+    /// Discards the bytes, once they are written.
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
     }
 }

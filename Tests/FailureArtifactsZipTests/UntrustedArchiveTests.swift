@@ -3,10 +3,10 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// Archives with one lie each, and the reason they are refused for.
-@Suite struct HostileArchiveTests {
-    /// One change to the archive that ``archive(_:)`` makes.
-    struct Lie: Sendable, CustomTestStringConvertible {
+/// Archives with one flaw each, and the error that refuses them.
+@Suite struct UntrustedArchiveTests {
+    /// A change to the archive that ``archive(_:)`` creates.
+    struct Flaw: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let reason: ZipError.Reason
         let tell: @Sendable (inout Forgery) -> Void
@@ -35,25 +35,25 @@ import Testing
     private static let beyond = ZipError.Reason.inconsistent(
         "the central directory reaches beyond the end record")
 
-    /// Found when the archive is opened.
-    static let refusedWhole: [Lie] = [
-        Lie("end: disk", multiDisk) { $0.set16($0.end + 4, 1) },
-        Lie("end: directory's disk", multiDisk) { $0.set16($0.end + 6, 1) },
-        Lie("end: entries on disk", multiDisk) { $0.set16($0.end + 8, 1) },
-        Lie("end: huge count", small) {
+    /// The flaws that opening the archive detects.
+    static let refusedWhole: [Flaw] = [
+        Flaw("end: disk", multiDisk) { $0.set16($0.end + 4, 1) },
+        Flaw("end: directory's disk", multiDisk) { $0.set16($0.end + 6, 1) },
+        Flaw("end: entries on disk", multiDisk) { $0.set16($0.end + 8, 1) },
+        Flaw("end: huge count", small) {
             $0.set16($0.end + 8, 0xffff)
             $0.set16($0.end + 10, 0xffff)
         },
-        Lie(
+        Flaw(
             "end: one entry less",
-            .inconsistent("the central directory has more in it than the end record says")
+            .inconsistent("the central directory is longer than the end record says")
         ) {
             $0.set16($0.end + 8, 1)
             $0.set16($0.end + 10, 1)
         },
-        Lie("end: directory size", beyond) { $0.set32($0.end + 12, 0xffff_ffff) },
-        Lie("end: directory offset", beyond) { $0.set32($0.end + 16, 0xffff_fff0) },
-        Lie(
+        Flaw("end: directory size", beyond) { $0.set32($0.end + 12, 0xffff_ffff) },
+        Flaw("end: directory offset", beyond) { $0.set32($0.end + 16, 0xffff_fff0) },
+        Flaw(
             "end: both shifted",
             .inconsistent(
                 "1 bytes precede or follow the central directory that the end record does not account for"
@@ -61,7 +61,7 @@ import Testing
         ) {
             $0.set32($0.end + 16, UInt32($0.central - 1))
         },
-        Lie(
+        Flaw(
             "a preamble",
             .inconsistent(
                 "5 bytes precede or follow the central directory that the end record does not account for"
@@ -69,110 +69,110 @@ import Testing
         ) {
             $0.bytes.insert(contentsOf: [1, 2, 3, 4, 5], at: 0)
         },
-        Lie(
+        Flaw(
             "something after the end",
             .inconsistent(
                 "the comment after the end record does not reach the end of the file")
         ) {
             $0.bytes.append(0)
         },
-        Lie("no end record in reach", .truncated) {
+        Flaw("no end record in reach", .truncated) {
             $0.bytes += [UInt8](repeating: 0, count: 65_536)
         },
-        Lie("not an archive", .notAnArchive) { $0.bytes = noise(1_000) },
-        Lie("nothing", .notAnArchive) { $0.bytes = [] },
-        Lie(
+        Flaw("not an archive", .notAnArchive) { $0.bytes = noise(1_000) },
+        Flaw("nothing", .notAnArchive) { $0.bytes = [] },
+        Flaw(
             "central signature",
             .inconsistent(
                 "the central directory has fewer entries than the end record says")
         ) {
             $0.bytes[$0.second] = 0
         },
-        Lie("encrypted", .unsupported("encryption")) { $0.set16($0.central + 8, 0x801) },
-        Lie("masked", .unsupported("encryption")) { $0.set16($0.central + 8, 0x2800) },
-        Lie("entry's disk", multiDisk) { $0.set16($0.central + 34, 1) },
-        Lie("symbolic link", .symbolicLink) { $0.set32($0.central + 38, 0o120_777 << 16) },
-        Lie("name length", .truncated) { $0.set16($0.central + 28, 0xffff) },
-        Lie("extra length", .truncated) { $0.set16($0.second + 30, 0xffff) },
-        Lie("comment length", .truncated) { $0.set16($0.second + 32, 0xffff) },
-        Lie("extra block's length", .truncated) { $0.set16($0.central + 46 + 4 + 2, 6) },
-        Lie("same offset", overlap) { $0.set32($0.second + 42, 0) },
-        Lie("offset of the directory", overlap) { $0.set32($0.second + 42, UInt32($0.central)) },
-        Lie("offset outside", overlap) { $0.set32($0.second + 42, 0xffff_fffe) },
-        Lie("compressed size reaches the next", overlap) { $0.set32($0.central + 20, 200) },
-        Lie("compressed size, huge", overlap) { $0.set32($0.central + 20, 0xffff_fffe) },
-        Lie("no ZIP64 value", .inconsistent("a ZIP64 value that its header refers to is missing")) {
+        Flaw("encrypted", .unsupported("encryption")) { $0.set16($0.central + 8, 0x801) },
+        Flaw("masked", .unsupported("encryption")) { $0.set16($0.central + 8, 0x2800) },
+        Flaw("entry's disk", multiDisk) { $0.set16($0.central + 34, 1) },
+        Flaw("symbolic link", .symbolicLink) { $0.set32($0.central + 38, 0o120_777 << 16) },
+        Flaw("name length", .truncated) { $0.set16($0.central + 28, 0xffff) },
+        Flaw("extra length", .truncated) { $0.set16($0.second + 30, 0xffff) },
+        Flaw("comment length", .truncated) { $0.set16($0.second + 32, 0xffff) },
+        Flaw("extra block's length", .truncated) { $0.set16($0.central + 46 + 4 + 2, 6) },
+        Flaw("same offset", overlap) { $0.set32($0.second + 42, 0) },
+        Flaw("offset of the directory", overlap) { $0.set32($0.second + 42, UInt32($0.central)) },
+        Flaw("offset outside", overlap) { $0.set32($0.second + 42, 0xffff_fffe) },
+        Flaw("compressed size reaches the next", overlap) { $0.set32($0.central + 20, 200) },
+        Flaw("compressed size, huge", overlap) { $0.set32($0.central + 20, 0xffff_fffe) },
+        Flaw("no ZIP64 value", .inconsistent("a ZIP64 value that its header refers to is missing")) {
             $0.set32($0.central + 24, 0xffff_ffff)
         },
-        Lie(
+        Flaw(
             "stored with two sizes",
-            .inconsistent("it is not compressed and yet has two different sizes")
+            .inconsistent("it is not compressed but has two different sizes")
         ) {
             $0.set32($0.second + 24, 101)
         },
-        Lie("duplicate", .duplicateName) { $0.rename($0.second, "aaaa") },
-        Lie("directory with content", .inconsistent("it is a directory and yet has content")) {
+        Flaw("duplicate", .duplicateName) { $0.rename($0.second, "aaaa") },
+        Flaw("directory with content", .inconsistent("it is a directory but has content")) {
             $0.rename($0.central, "aaa/")
         },
     ]
 
-    /// Found when the first entry is read.
-    static let refusedWhenRead: [Lie] = [
-        Lie(
+    /// The flaws that reading the first entry detects.
+    static let refusedWhenRead: [Flaw] = [
+        Flaw(
             "local signature", .inconsistent("there is no header where the central directory says it is")
         ) {
             $0.bytes[0] = 0
         },
-        Lie("local name", names) { $0.bytes[30] = 0x62 },
-        Lie("local name's length", names) { $0.set16(26, 3) },
-        Lie("local method", methods) { $0.set16(8, 0) },
-        Lie("central method", methods) { $0.set16($0.central + 10, 12) },
-        Lie("both methods", .unsupported("compression method 12")) {
+        Flaw("local name", names) { $0.bytes[30] = 0x62 },
+        Flaw("local name's length", names) { $0.set16(26, 3) },
+        Flaw("local method", methods) { $0.set16(8, 0) },
+        Flaw("central method", methods) { $0.set16($0.central + 10, 12) },
+        Flaw("both methods", .unsupported("compression method 12")) {
             $0.set16(8, 12)
             $0.set16($0.central + 10, 12)
         },
-        Lie("local encryption", .unsupported("encryption")) { $0.set16(6, 0x801) },
-        Lie("local CRC", sizes) { $0.bytes[14] ^= 1 },
-        Lie("local compressed size", sizes) { $0.bytes[18] ^= 1 },
-        Lie("local size", sizes) { $0.bytes[22] ^= 1 },
-        Lie("local extra length", overlap) { $0.set16(28, 200) },
-        Lie("both CRCs", .badChecksum) {
+        Flaw("local encryption", .unsupported("encryption")) { $0.set16(6, 0x801) },
+        Flaw("local CRC", sizes) { $0.bytes[14] ^= 1 },
+        Flaw("local compressed size", sizes) { $0.bytes[18] ^= 1 },
+        Flaw("local size", sizes) { $0.bytes[22] ^= 1 },
+        Flaw("local extra length", overlap) { $0.set16(28, 200) },
+        Flaw("both CRCs", .badChecksum) {
             $0.bytes[14] ^= 1
             $0.bytes[$0.central + 16] ^= 1
         },
-        Lie("declared too large", .badSize) { $0.setSizes(1_001) },
-        Lie("declared too small", .badSize) { $0.setSizes(999) },
-        Lie("declared empty", .badSize) { $0.setSizes(0) },
-        Lie("compressed data is cut", .truncated) { $0.setCompressedSizes($0.compressedSize - 1) },
-        Lie("compressed data is missing", .truncated) { $0.setCompressedSizes(0) },
-        Lie("bad data", .inconsistent("its compressed data is not valid")) { $0.bytes[43] = 0xff },
+        Flaw("declared too large", .badSize) { $0.setSizes(1_001) },
+        Flaw("declared too small", .badSize) { $0.setSizes(999) },
+        Flaw("declared empty", .badSize) { $0.setSizes(0) },
+        Flaw("compressed data is cut", .truncated) { $0.setCompressedSizes($0.compressedSize - 1) },
+        Flaw("compressed data is missing", .truncated) { $0.setCompressedSizes(0) },
+        Flaw("bad data", .inconsistent("its compressed data is not valid")) { $0.bytes[43] = 0xff },
     ]
 
-    @Test(arguments: refusedWhole) func isRefusedWhole(lie: Lie) throws {
+    @Test(arguments: refusedWhole) func isRefusedWhole(flaw: Flaw) throws {
         try withTemporaryDirectory { directory in
-            let path = try Self.archive(lie, in: directory)
+            let path = try Self.archive(flaw, in: directory)
             let error = #expect(throws: ZipError.self) { _ = try ZipArchive(path: path) }
-            #expect(error?.reason == lie.reason)
+            #expect(error?.reason == flaw.reason)
             #expect(error?.archive == path)
         }
     }
 
-    @Test(arguments: refusedWhenRead) func isRefusedWhenRead(lie: Lie) throws {
+    @Test(arguments: refusedWhenRead) func isRefusedWhenRead(flaw: Flaw) throws {
         try withTemporaryDirectory { directory in
-            let path = try Self.archive(lie, in: directory)
+            let path = try Self.archive(flaw, in: directory)
             let archive = try ZipArchive(path: path)
             let error = #expect(throws: ZipError.self) {
                 _ = try archive.contents(of: archive.entries[0], limit: 1 << 20)
             }
-            #expect(error == ZipError(archive: path, entry: "aaaa", reason: lie.reason))
-            // The other entry is none the worse.
+            #expect(error == ZipError(archive: path, entry: "aaaa", reason: flaw.reason))
+            // The other entry is still readable.
             #expect(try archive.contents(of: archive.entries[1], limit: 100) == noise(100))
         }
     }
 
-    @Test func theTruthIsRead() throws {
+    @Test func theUnchangedArchiveIsRead() throws {
         try withTemporaryDirectory { directory in
-            let path = try Self.archive(Lie("none", .truncated) { _ in }, in: directory)
+            let path = try Self.archive(Flaw("none", .truncated) { _ in }, in: directory)
             let content = [UInt8](repeating: 7, count: 1_000)
             #expect(try readArchive(path) == ["aaaa": content, "bbbb": noise(100)])
         }
@@ -180,9 +180,9 @@ import Testing
 
     @Test func bytesAfterTheCompressedDataAreRefused() throws {
         try withTemporaryDirectory { directory in
-            // The second entry goes, and its bytes become the end of the first one's data.
+            // Drop the second entry, so that its bytes become the end of the first one's data.
             let path = try Self.archive(
-                Lie("", .truncated) { forgery in
+                Flaw("", .truncated) { forgery in
                     forgery.setCompressedSizes(UInt32(forgery.central - 43))
                     forgery.bytes.removeSubrange(forgery.second..<forgery.end)
                     forgery.end = forgery.second
@@ -196,7 +196,9 @@ import Testing
         }
     }
 
-    /// 64 MiB of zeros that say they are 10 bytes: no more than one block is ever inflated.
+    /// 64 MiB of zeros with a recorded size of 10 bytes.
+    ///
+    /// At most one block is inflated.
     @Test func aBombStopsAtItsDeclaredSize() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
@@ -214,12 +216,12 @@ import Testing
         }
     }
 
-    private static func archive(_ lie: Lie, in directory: String) throws -> String {
+    private static func archive(_ flaw: Flaw, in directory: String) throws -> String {
         let original = directory + "/original.zip"
         try writeArchive(
             original, [("aaaa", [UInt8](repeating: 7, count: 1_000)), ("bbbb", noise(100))])
         var forgery = Forgery(try FileSystem.contents(ofFile: original))
-        lie.tell(&forgery)
+        flaw.tell(&forgery)
         let path = directory + "/forged.zip"
         try FileSystem.write(forgery.bytes, toNewFile: path)
         return path

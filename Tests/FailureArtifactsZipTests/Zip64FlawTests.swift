@@ -3,9 +3,9 @@ import Testing
 
 @testable import FailureArtifactsZip
 
-/// ZIP64 records with one lie each.
-@Suite struct Zip64LieTests {
-    typealias Lie = HostileArchiveTests.Lie
+/// ZIP64 records with one flaw each.
+@Suite struct Zip64FlawTests {
+    typealias Flaw = UntrustedArchiveTests.Flaw
 
     private static let multiDisk = ZipError.Reason.unsupported("several parts (a multi-disk archive)")
     private static let outside = ZipError.Reason.inconsistent(
@@ -21,68 +21,70 @@ import Testing
     private static let contradiction = ZipError.Reason.inconsistent(
         "its two end records contradict each other")
 
-    /// Offsets are from the end record: the locator is 20 bytes before it, the ZIP64 end record 76.
-    static let lies: [Lie] = [
-        Lie("locator: disk", multiDisk) { $0.set32($0.end - 16, 1) },
-        Lie("locator: disks", multiDisk) { $0.set32($0.end - 4, 2) },
-        Lie("locator: offset past itself", outside) { $0.set64($0.end - 12, UInt64($0.end)) },
-        Lie("locator: greatest offset", outside) { $0.set64($0.end - 12, .max) },
-        Lie("locator: offset too small", notThere) { $0.set64($0.end - 12, 0) },
-        Lie("record: signature", notThere) { $0.bytes[$0.end - 76] = 0 },
-        Lie("record: length too small", impossible) { $0.set64($0.end - 72, 43) },
-        Lie("record: length overflows", impossible) { $0.set64($0.end - 72, .max) },
-        Lie("record: length too large", wrongEnd) { $0.set64($0.end - 72, 45) },
-        Lie("record: disk", multiDisk) { $0.set32($0.end - 60, 1) },
-        Lie("record: directory's disk", multiDisk) { $0.set32($0.end - 56, 1) },
-        Lie("record: entries on disk", multiDisk) { $0.set64($0.end - 52, 1) },
-        Lie("record: a great count", .tooLarge(limit: 100_000)) {
+    /// Offsets are relative to the end record.
+    ///
+    /// The locator is 20 bytes before it, and the ZIP64 end record 76.
+    static let flaws: [Flaw] = [
+        Flaw("locator: disk", multiDisk) { $0.set32($0.end - 16, 1) },
+        Flaw("locator: disks", multiDisk) { $0.set32($0.end - 4, 2) },
+        Flaw("locator: offset past itself", outside) { $0.set64($0.end - 12, UInt64($0.end)) },
+        Flaw("locator: greatest offset", outside) { $0.set64($0.end - 12, .max) },
+        Flaw("locator: offset too small", notThere) { $0.set64($0.end - 12, 0) },
+        Flaw("record: signature", notThere) { $0.bytes[$0.end - 76] = 0 },
+        Flaw("record: length too small", impossible) { $0.set64($0.end - 72, 43) },
+        Flaw("record: length overflows", impossible) { $0.set64($0.end - 72, .max) },
+        Flaw("record: length too large", wrongEnd) { $0.set64($0.end - 72, 45) },
+        Flaw("record: disk", multiDisk) { $0.set32($0.end - 60, 1) },
+        Flaw("record: directory's disk", multiDisk) { $0.set32($0.end - 56, 1) },
+        Flaw("record: entries on disk", multiDisk) { $0.set64($0.end - 52, 1) },
+        Flaw("record: a great count", .tooLarge(limit: 100_000)) {
             $0.set64($0.end - 52, 1_000_001)
             $0.set64($0.end - 44, 1_000_001)
         },
-        Lie("record: the greatest count", .tooLarge(limit: 100_000)) {
+        Flaw("record: the greatest count", .tooLarge(limit: 100_000)) {
             $0.set64($0.end - 52, .max)
             $0.set64($0.end - 44, .max)
         },
-        Lie(
+        Flaw(
             "record: too many for the directory",
             .inconsistent("the central directory is too small for the number of entries")
         ) {
             $0.set64($0.end - 52, 99_999)
             $0.set64($0.end - 44, 99_999)
         },
-        Lie("record: greatest size", beyond) { $0.set64($0.end - 36, .max) },
-        Lie("record: greatest offset", beyond) { $0.set64($0.end - 28, .max) },
-        Lie("record: size and offset overflow to the truth", beyond) {
+        Flaw("record: greatest size", beyond) { $0.set64($0.end - 36, .max) },
+        Flaw("record: greatest offset", beyond) { $0.set64($0.end - 28, .max) },
+        Flaw("record: size and offset overflow to the truth", beyond) {
             $0.set64($0.end - 36, .max)
             $0.set64($0.end - 28, UInt64($0.end - 76) + 1)
         },
-        Lie("other record: count", contradiction) {
+        Flaw("other record: count", contradiction) {
             $0.set16($0.end + 8, 3)
             $0.set16($0.end + 10, 3)
         },
-        Lie("other record: size", contradiction) { $0.set32($0.end + 12, 1) },
-        Lie("other record: offset", contradiction) { $0.set32($0.end + 16, 1) },
-        Lie("no locator", beyond) { $0.bytes[$0.end - 20] = 0 },
+        Flaw("other record: size", contradiction) { $0.set32($0.end + 12, 1) },
+        Flaw("other record: offset", contradiction) { $0.set32($0.end + 16, 1) },
+        Flaw("no locator", beyond) { $0.bytes[$0.end - 20] = 0 },
     ]
 
-    @Test(arguments: lies) func isRefused(lie: Lie) throws {
+    @Test(arguments: flaws) func isRefused(flaw: Flaw) throws {
         try withTemporaryDirectory { directory in
-            let path = try Self.archive(lie, in: directory)
+            let path = try Self.archive(flaw, in: directory)
             let error = #expect(throws: ZipError.self) { _ = try ZipArchive(path: path) }
-            #expect(error == ZipError(archive: path, reason: lie.reason))
+            #expect(error == ZipError(archive: path, reason: flaw.reason))
         }
     }
 
-    @Test func theTruthIsRead() throws {
+    @Test func theUnchangedArchiveIsRead() throws {
         try withTemporaryDirectory { directory in
-            let path = try Self.archive(Lie("none", .truncated) { _ in }, in: directory)
+            let path = try Self.archive(Flaw("none", .truncated) { _ in }, in: directory)
             #expect(try readArchive(path) == ["aaaa": [1, 2, 3], "bbbb": []])
             #expect(try run(["unzip", "-tq", path]).status == 0)
         }
     }
 
-    /// An archive without entries is read too, with and without the ZIP64 records.
-    @Test(arguments: [false, true]) func zeroIsAValue(hasZip64: Bool) throws {
+    /// An archive without entries is valid too, with and without ZIP64 records.
+    @Test(arguments: [false, true]) func emptyArchivesAreRead(hasZip64: Bool) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.zip"
             try writeArchive(path, [])
@@ -96,8 +98,8 @@ import Testing
         }
     }
 
-    /// Two small entries, and an end of which everything is in the ZIP64 record.
-    private static func archive(_ lie: Lie, in directory: String) throws -> String {
+    /// Creates an archive with two small entries, and an end record whose values are all in the ZIP64 record.
+    private static func archive(_ flaw: Flaw, in directory: String) throws -> String {
         try writeArchive(directory + "/original.zip", [("aaaa", [1, 2, 3]), ("bbbb", [])])
         let original = try FileSystem.contents(ofFile: directory + "/original.zip")
         let plain = Forgery(original)
@@ -106,7 +108,7 @@ import Testing
         forgery.bytes += zip64Records(
             entries: 2, size: UInt64(plain.end - plain.central), offset: UInt64(plain.central))
         forgery.end = plain.end + 76
-        lie.tell(&forgery)
+        flaw.tell(&forgery)
         let path = directory + "/forged.zip"
         try FileSystem.write(forgery.bytes, toNewFile: path)
         return path

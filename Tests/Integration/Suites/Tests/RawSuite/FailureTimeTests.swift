@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// What happens after the failure is not in the bundle.
+/// Changes after the failure, which are not in the bundle.
 final class AfterwardsTests: XCTestCase {
     /// `fruit`: apple.
     ///
@@ -59,11 +59,11 @@ final class DeletingTearDownTests: XCTestCase {
     }
 }
 
-/// Errors thrown out of the body.
+/// Errors thrown out of the test's body.
 final class ErrorTests: XCTestCase {
     /// `thrown`: apple.
     ///
-    /// The connection is open while the error passes, and closed by nobody.
+    /// The connection is open when the error is thrown, and is never closed.
     func testThrownWithTheStoreOpen() throws {
         let database = try Database(try freshPath("thrown.sqlite"), journal: "wal", fruit: "apple")
         try database.execute("INSERT INTO vegetables VALUES ('leek')")
@@ -71,7 +71,7 @@ final class ErrorTests: XCTestCase {
 
     /// `thrown`: apple.
     ///
-    /// The connection is closed on the way out, and the file is still there.
+    /// The connection is closed when the error leaves the function. The file still exists.
     func testThrownWithTheStoreClosed() throws {
         let database = try Database(try freshPath("thrown.sqlite"), journal: "wal", fruit: "apple")
         defer { XCTAssertNoThrow(try database.close()) }
@@ -100,7 +100,7 @@ final class SetUpErrorTests: XCTestCase {
     }
 }
 
-/// Failures after the body.
+/// Failures after the test's body.
 final class TeardownBlockTests: XCTestCase {
     /// `block`: apple, pear.
     func testFailureInATeardownBlock() throws {
@@ -153,7 +153,7 @@ final class ThreadTests: XCTestCase {
 
     /// `thread`: apple.
     ///
-    /// The thread that fails is not the one that opened the store.
+    /// Another thread than the failing one has opened the store.
     func testFailureOnAnotherThread() throws {
         let database = try Database(try freshPath("thread.sqlite"), journal: "wal", fruit: "apple")
         let done = DispatchSemaphore(value: 0)
@@ -167,7 +167,7 @@ final class ThreadTests: XCTestCase {
     }
 }
 
-/// The process ends right after the failure is reported: there is no teardown.
+/// The process ends directly after reporting the failure, without a teardown.
 final class StoppingTests: XCTestCase {
     override var continueAfterFailure: Bool {
         get { false }
