@@ -1,5 +1,7 @@
+import FailureArtifacts
 import FailureArtifactsBundle
 import FailureArtifactsTestSupport
+import Foundation
 import Testing
 
 /// Tests of XCTest in child processes, and the bundles that they leave.
@@ -108,6 +110,11 @@ import Testing
             #expect(try bundles[0].texts(fruits) == ["apple"])
             #expect(try bundles[0].texts(fruits, in: "failure-2/larder") == ["apple", "plum"])
         }
+    }
+
+    @Test func capturingIsOffInThisProcess() {
+        #expect(CaptureConfiguration.current.mode == .off)
+        #expect(ProcessInfo.processInfo.environment["FAILURE_ARTIFACTS"] != "off")
     }
 
     @Test func observerCanBeTurnedOff() throws {
