@@ -9,11 +9,11 @@
 
 // MARK: - Replaced traces
 
-// SQLite keeps one trace of a connection, and does not report that it was replaced. To run a statement and see whether
-// the trace hears it would be heard by the application's own trace instead, and must not be done while another
-// thread may be about to use the connection. So it is looked at where SQLite keeps the trace's argument: the one
-// word of the connection that holds the record while our trace is set, and nothing while there is none. Where that
-// is, depends on SQLite's version and how it was built; it is found by that once.
+// SQLite keeps one trace of a connection, and does not report that it was replaced. A statement run as a trial would be
+// reported to the application's own trace, and must not be run while another thread may be about to use the connection.
+// So the place is read where SQLite keeps the trace's argument: the one word of the connection that holds the record
+// while our trace is set, and something else without a trace. The place depends on SQLite's version and on how it was
+// built; it is searched once.
 
 // From the start of a connection, in bytes. SQLite does not keep it in the very first word.
 static _Atomic(size_t) place;
@@ -30,7 +30,7 @@ static void set(failure_artifacts_connection *connection, unsigned events, failu
     sqlite3_trace_v2(connection->handle, events, trace, connection);
 }
 
-// Only at a connection's open, when nobody else knows it.
+// Only at a connection's open, when no other code knows it.
 static size_t find(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
     size_t found = not_found;
     // Of what SQLite has allocated it knows the size.
@@ -50,7 +50,7 @@ static size_t find(failure_artifacts_connection *connection, unsigned events, fa
 void failure_artifacts_trace_set(
     failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
     set(connection, events, trace);
-    // Whoever opens another connection at the same time finds the same.
+    // A thread that opens another connection at the same time finds the same place.
     if (atomic_load_explicit(&place, memory_order_relaxed) == not_looked_for) {
         atomic_store_explicit(&place, find(connection, events, trace), memory_order_relaxed);
     }

@@ -15,7 +15,7 @@ internal import FailureArtifactsSystem
 ///
 /// For one thread.
 struct ConnectionHold: ~Copyable {
-    /// What the backup would write to.
+    /// The empty database that the backup would write to.
     private let target: OpaquePointer
     private var backup: OpaquePointer?
     private var source: UnsafeMutablePointer<failure_artifacts_connection>?
@@ -37,7 +37,7 @@ struct ConnectionHold: ~Copyable {
     /// - Parameter connection: The connection, whose end has not been told yet.
     /// - Returns: Whether it is held now; not if a thread is closing it.
     mutating func take(_ connection: UnsafeMutablePointer<failure_artifacts_connection>) -> Bool {
-        // Whoever closes it at this moment does not look for backups again, and ends it: to finish one would end it
+        // A thread that closes it at this moment does not look for backups again, and ends it: to finish one would end it
         // for a second time.
         guard !failure_artifacts_is_closing(connection) else { return false }
         backup = sqlite3_backup_init(target, "main", connection.pointee.handle, "main")
@@ -51,7 +51,7 @@ struct ConnectionHold: ~Copyable {
         return false
     }
 
-    /// Lets go of it, which may end the connection.
+    /// Ends the hold, which may end the connection.
     ///
     /// Where the close is not told of, and another thread is between the two steps of it, both would end the
     /// connection: it calls it closed, and then looks for backups. It gets the time to have done both.

@@ -3,7 +3,7 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// What `sqlite3_serialize` gives: all pages of a database as its connection sees them, in memory.
+/// The result of `sqlite3_serialize`: all pages of a database as its connection sees them, in memory.
 ///
 /// Relies on: a page that could not be read is all zeros in the image, without an error (`sqlite3_serialize` in memdb.c).
 /// Verified on SQLite 3.40.1. Otherwise: a page that can't be read is in the copy as SQLite leaves it.

@@ -1,12 +1,12 @@
 internal import FailureArtifactsSQLite
 
-/// What SQLite says of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
+/// The result of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
 struct Checkpoint: Equatable, Sendable {
-    /// Whether somebody kept it from being completed.
+    /// True if another connection kept it from being completed.
     let isBusy: Bool
     /// Frames in the WAL; −1 where there is no WAL.
     let logFrames: Int64
-    /// How many of them are in the database now; −1 where there is no WAL.
+    /// Frames of the WAL that are in the database now; −1 where there is no WAL.
     let checkpointedFrames: Int64
 }
 

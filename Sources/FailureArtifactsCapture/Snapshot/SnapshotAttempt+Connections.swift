@@ -31,7 +31,7 @@ extension SnapshotAttempt {
     private mutating func copyThrough(
         _ access: DiscoveredStore.Access, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        // Whoever is inside the connection for longer is not the test, and there is another way.
+        // A thread that is inside the connection for longer is not the test's, and there is another way.
         let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
         do {
             let result = try access.connection.lend(
@@ -206,7 +206,7 @@ extension SnapshotAttempt {
         do {
             try File(creating: target).close()
             let copy = try Connection(path: target, mode: .readWrite)
-            // Nobody else uses the copy, and half a copy is thrown away: neither locks nor a journal nor
+            // No other code uses the copy, and half a copy is thrown away: neither locks nor a journal nor
             // waiting for the disk would be of use.
             try copy.execute(
                 "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")

@@ -3,7 +3,7 @@ internal import FailureArtifactsSystem
 
 // The strategies that read a store's files.
 extension FileSnapshot {
-    /// What a database file says of its journal.
+    /// The kind of journal that a database file names.
     package enum Journal {
         case rollback, wal, unknown
     }
@@ -74,7 +74,7 @@ extension FileSnapshot {
 
     /// Copies the files of a store, and folds the journal's copy into the database's copy.
     ///
-    /// Somebody may be writing: another process, another thread, another copy of SQLite in this one. No lock
+    /// Another writer may be at work: another process, another thread, another copy of SQLite in this one. No lock
     /// is dropped, see `File.init(sharing:)`.
     ///
     /// - Returns: How the copy was made; nil for a store without a file.
@@ -87,7 +87,7 @@ extension FileSnapshot {
                 throw SnapshotFailure("There was no file '\(original)' when the test failed.")
             }
             try checkSize(of: sizeOfFiles)
-            // Whoever has it open unknown to us may be inside a transaction.
+            // An unknown connection may be inside a transaction.
             if try source.transactions.isEmpty && FileSystem.descriptor(of: status.identity) == nil {
                 snapshot.isTransactionOpen = false
             }
@@ -173,7 +173,7 @@ extension FileSnapshot {
         return true
     }
 
-    /// What changes when somebody writes to a store.
+    /// The facts that change when a store is written to.
     private struct Fingerprint: Equatable {
         var files: [FileStatus?] = []
         var header: Header?
@@ -195,7 +195,7 @@ extension FileSnapshot {
         }
     }
 
-    /// The fields of a database's header that tell of writing.
+    /// The fields of a database's header that change with writing.
     private struct Header: Equatable {
         let journal: Journal
         /// Counts transactions, but not those in a WAL.
@@ -347,7 +347,7 @@ extension FileSnapshot {
         return (try? FileSystem.remove(wal)) != nil
     }
 
-    /// Copies the files as they are, for somebody who knows more than SQLite.
+    /// Copies the files as they are, for readers that know more than SQLite.
     private mutating func keepRawFiles() {
         guard let files = source.files else { return }
         do {

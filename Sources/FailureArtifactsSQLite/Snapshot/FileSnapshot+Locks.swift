@@ -11,7 +11,7 @@ extension FileSnapshot {
         static let walWriter: UInt64 = 120
     }
 
-    /// Says whose uncommitted changes the copy will lack, if anybody's but the test's own.
+    /// Warns of another connection's uncommitted changes, which the copy will lack.
     package mutating func noteOtherWriters() {
         guard let path = source.path, let files = source.files, snapshot.isTransactionOpen != true else {
             return
@@ -36,7 +36,7 @@ extension FileSnapshot {
             ["path": .text(path), "process": isOwn ? nil : .number(Int64(writer))])
     }
 
-    /// Whether somebody may be in the middle of writing to the database file without a journal that could
+    /// True if another connection may be in the middle of writing to the database file without a journal that could
     /// undo it: with `journal_mode` MEMORY or OFF.
     func holdsHalfTransaction(_ files: StoreFiles) -> Bool {
         guard journal == .rollback,

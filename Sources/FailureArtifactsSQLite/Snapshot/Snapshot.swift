@@ -1,4 +1,4 @@
-/// What came of the attempt to copy a store.
+/// The result of an attempt to copy a store.
 package struct Snapshot: Sendable {
     /// The ways to read a store, in the words of the metadata.
     package enum Method: String, Sendable {
@@ -10,7 +10,7 @@ package struct Snapshot: Sendable {
         case secondConnection
         /// The files' bytes, those of the journal folded in.
         case fileCopy
-        /// What the test's connection saw just before a rollback, kept while the test ran.
+        /// The content that the test's connection saw just before a rollback, kept while the test ran.
         case beforeRollback
         /// The content at the end of the last connection, kept while the test ran.
         case atClose
@@ -20,7 +20,7 @@ package struct Snapshot: Sendable {
         case described
     }
 
-    /// Where a store lives.
+    /// The place where a store lives.
     package enum Storage: String, Sendable {
         case file, memory, temporary
     }
@@ -31,7 +31,7 @@ package struct Snapshot: Sendable {
     package var storage: Storage
     /// Whether the copy is one state that the store really had.
     package var isConsistent = false
-    /// Of the original, by SQLite's names; nil where it could not be learnt.
+    /// The original's journal mode, by SQLite's names; nil if unknown.
     package var journalMode: String?
     /// Whether the test's connection was inside a write transaction; nil where it could not be asked.
     package var isTransactionOpen: Bool?
@@ -43,7 +43,7 @@ package struct Snapshot: Sendable {
     package var foldedJournal = false
     /// The files as they were, where SQLite does not read all of them: the suffixes of their names.
     package var rawFiles: [String] = []
-    /// What there is of the store's earlier states; nil for one that has no WAL.
+    /// The store's earlier states; nil for a store without a WAL.
     package var history: HistoryRecorder.Summary?
     /// The VFS that the store is read with, where it is not the system's own.
     package var vfs: String?
@@ -53,12 +53,12 @@ package struct Snapshot: Sendable {
     package var warnings: [CaptureWarning] = []
     /// The store's size in bytes where it was the reason: more than may be copied.
     package var excessiveBytes: UInt64?
-    /// The size of the database file at the time, in bytes; nil where there is none.
+    /// The size of the database file at the time, in bytes; nil for a store without a file.
     package var originalBytes: UInt64?
     /// The size of the WAL beside it.
     package var walBytes: UInt64?
 
-    /// What rules have changed in the copies; nil where there are none for stores.
+    /// The changes that rules have made in the copies; nil without rules for stores.
     package var redaction: StoreRedactor.Result?
 
     package init(storage: Storage) {

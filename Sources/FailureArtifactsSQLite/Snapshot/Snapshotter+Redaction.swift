@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 extension Snapshotter {
     /// Has a store copied; if there is a redactor, into a private place, and what may be kept of it from there.
     ///
-    /// Where a copy can't be redacted there is none: the store is described.
+    /// A store whose copy can't be redacted is described, not copied.
     ///
     /// - Parameters:
     ///   - path: The store's file; nil for a store without one.

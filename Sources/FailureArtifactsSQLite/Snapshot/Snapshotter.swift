@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 ///
 /// The original's locks, journal mode and WAL stay as they are, and every wait is bounded.
 package struct Snapshotter: Sendable {
-    /// Where the copies of one store go: files that must not exist.
+    /// The files of one store's copies, none of which may exist.
     ///
     /// The directories of the copies have to exist; those of ``raw`` and ``history``, which few stores have, are
     /// created when they are needed.
@@ -35,10 +35,11 @@ package struct Snapshotter: Sendable {
     package var maximumHistoryBytes: UInt64 = 64 << 20
     /// Seconds that recording a history may take, within ``timeLimit``.
     package var historyTimeLimit: Double = 1
-    /// What a transaction has not committed can only be read into memory as a whole: of larger stores the
-    /// committed state is copied.
+    /// The largest store, in bytes, that may be read into memory as a whole, as uncommitted changes require.
+    ///
+    /// Of larger stores the committed state is copied.
     package var maximumMemory: UInt64
-    /// What keeps out of the copies what must not be in them.
+    /// Removes secrets from the copies.
     package var redactor: StoreRedactor?
 
     package init(timeLimit: Double = 2, maximumBytes: UInt64, maximumMemory: UInt64 = 256 << 20) {

@@ -42,7 +42,7 @@ package struct StoreSource: Sendable {
     package let storage: Snapshot.Storage
     /// The database file, absolute; nil for a store without one.
     package let path: String?
-    /// The file that its users have open under that path; nil if there is none, or no user is known.
+    /// The file that its users have open under that path; nil if it has no file, or no user is known.
     package let identity: FileStatus.Identity?
     /// The places where its bytes can be read; nil for a store without a file.
     package let files: StoreFiles?
