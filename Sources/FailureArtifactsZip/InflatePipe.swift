@@ -82,7 +82,7 @@ enum InflatePipe {
             filled.isEmpty ? end : .piece(filled.removeFirst())
         }
 
-        /// Takes an empty piece; nil if there is none yet.
+        /// Takes an empty piece; nil while all are in use.
         ///
         /// After closing, any piece will do.
         mutating func takeEmpty() -> Piece? {
