@@ -64,7 +64,7 @@ struct UsageFile: ~Copyable {
     /// The usage, as the file or a listing has it.
     var usage: DirectoryUsage
     private let directory: String
-    /// The locked file; nil if there is none that can be locked.
+    /// The locked file; nil if it can't be created or locked.
     private let file: File?
 
     /// Opens and locks the file, and creates it if it is missing.
