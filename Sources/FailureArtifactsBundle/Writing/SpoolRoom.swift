@@ -78,7 +78,7 @@ package final class SpoolRoom: Sendable {
     }
 
     private func room(besides used: UInt64) -> (bytes: UInt64, limit: DirectoryLimits.Limit) {
-        let bundles = (try? UsageFile(in: directory.path))?.usage.bytes ?? 0
+        let bundles = UsageFile.lastUsage(in: directory.path)?.bytes ?? 0
         // Staged bytes are on the disk twice while they are packed.
         let spare = spareBytes.saturatingSubtract(used) / 2
         let rooms: [(bytes: UInt64, limit: DirectoryLimits.Limit)] = [
