@@ -8,7 +8,7 @@ package import FailureArtifactsSystem
 package struct ArtifactsDirectory: Sendable {
     /// Absolute.
     package let path: String
-    /// Who may read its bundles.
+    /// The users who may read its bundles.
     package let readers: BundleReaders
 
     package init(path: String, readers: BundleReaders = .owner) {
@@ -16,7 +16,7 @@ package struct ArtifactsDirectory: Sendable {
         self.readers = readers
     }
 
-    /// What is not finished: the journals and captures of running tests, hidden from uploads.
+    /// The directory with the journals and captures of running tests, hidden from uploads.
     var inFlight: String { Path.join(path, ".in-flight") }
 
     /// Creates the directory where it is missing.
@@ -27,7 +27,7 @@ package struct ArtifactsDirectory: Sendable {
 
     private var ignoreFile: String { Path.join(path, ".gitignore") }
 
-    /// Has git ignore what is in the directory; on a full disk it does without.
+    /// Makes git ignore the directory's content, unless the disk is full.
     private func haveItIgnored() {
         do throws(SystemError) {
             try FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
@@ -37,15 +37,15 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Whether some process has left something here, or is at work.
+    /// True if a process is at work, or has left something behind.
     package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
 
-    /// What is not packed yet, of all processes, as far as it can be seen.
+    /// The captures of all processes that are not packed yet; none if they can't be listed.
     package var spools: [Spool] { (try? allSpools()) ?? [] }
 
-    /// What is not packed yet, of all processes.
+    /// The captures of all processes that are not packed yet.
     ///
-    /// - Throws: The failure to look.
+    /// - Throws: The failure to list them.
     func allSpools() throws(SystemError) -> [Spool] {
         try hiddenNames().compactMap { Spool(at: Path.join(inFlight, $0)) }
     }
@@ -60,10 +60,10 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Creates a hidden directory in which one capture is put together.
+    /// Creates the hidden directory of one capture.
     ///
     /// - Parameters:
-    ///   - process: Whose capture.
+    ///   - process: The process of the test.
     ///   - limits: What the artifacts directory may hold.
     /// - Returns: The directory.
     /// - Throws: A `SystemError`, the failure to create it, or ``LimitReached``.
@@ -74,7 +74,7 @@ package struct ArtifactsDirectory: Sendable {
         return try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
     }
 
-    /// Runs `body` where the hidden directory exists.
+    /// Runs `body` after creating the hidden directory.
     func inHiddenDirectory<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
@@ -83,18 +83,19 @@ package struct ArtifactsDirectory: Sendable {
             do {
                 return try body()
             } catch  where error.isNotFound {
-                // Another process has just removed the last of its own, and the hidden directory with it.
+                // Another process has just removed its last capture, and the hidden directory with it.
                 continue
             }
         }
         return try body()
     }
 
-    /// Removes the hidden directory when nothing is in it; and the directory itself, if nothing is in that
-    /// either and it was created here: a directory of somebody else's has other permissions.
+    /// Removes the hidden directory if it is empty, and then the artifacts directory if that is empty, too.
+    ///
+    /// An artifacts directory that the user has created has other permissions, and stays.
     package func removeIfEmpty() {
         do throws(SystemError) {
-            // Fails where other captures are under way, as it should.
+            // Fails while there are other captures.
             try FileSystem.removeEmptyDirectory(inFlight)
             guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions,
                 try FileSystem.contents(ofDirectory: path).allSatisfy({ ours.contains($0) })
@@ -117,14 +118,14 @@ package struct ArtifactsDirectory: Sendable {
     /// Packs a spool, and gives the bundle its name.
     ///
     /// - Parameters:
-    ///   - metadata: What the bundle says, but for what SQLite says of the copies.
-    ///   - spool: Holds its entries.
+    ///   - metadata: The bundle's metadata. The inspection of the copies is added.
+    ///   - spool: The files of its entries.
     ///   - limits: What the directory may hold.
-    ///   - date: The time that the entries get.
-    ///   - warn: Gets a full sentence on each copy that could not be looked at, and on what went wrong although the
-    ///     bundle has its name.
+    ///   - date: The time of the zip's entries.
+    ///   - warn: Receives a full sentence for each copy that can't be inspected, and for each failure after which there
+    ///     is a bundle all the same.
     /// - Returns: The bundle's path.
-    /// - Throws: A `ZipError` or a `SystemError`, why it could not be written, or ``LimitReached``.
+    /// - Throws: A `ZipError` or a `SystemError` if it can't be written, or ``LimitReached``.
     package func publish(
         _ metadata: BundleMetadata, from spool: Spool, within limits: DirectoryLimits,
         date: Timestamp = .now, warn: (String) -> Void = { _ in }
@@ -187,24 +188,20 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Has others read a bundle, and find it, where that was asked for.
+    /// Lets other users read a bundle and list its directory, if the configuration says so.
     private func openToReaders(_ file: String) throws(SystemError) {
         guard readers != .owner else { return }
         try FileSystem.setPermissions(readers.filePermissions, of: file)
-        // A directory of somebody else's keeps what it has.
+        // A directory that the user has created keeps its permissions.
         guard try FileSystem.status(of: path)?.permissions == FileSystem.directoryPermissions else {
             return
         }
         try FileSystem.setPermissions(readers.directoryPermissions, of: path)
     }
 
-    /// The bundle that a spool was packed into before its process died; nil where it was not.
-    func bundle(of spool: Spool) -> String? {
-        (try? spool.read()).flatMap { content in (try? bundle(of: content)) ?? nil }
-    }
-
-    /// As above.
+    /// Finds the bundle that a spool was packed into before its process died.
     ///
+    /// - Returns: The bundle's path; nil if there is none.
     /// - Throws: The failure to look for it.
     func bundle(of spool: Spool.Content) throws(SystemError) -> String? {
         guard let name = spool.bundleName else { return nil }

@@ -1,21 +1,21 @@
 package import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// Packs a spool into a bundle: what can wait until the test has gone on.
+/// Packs a spool into a bundle, while the next tests run.
 package enum BundlePacker {
     /// Writes a bundle.
     ///
     /// - Parameters:
     ///   - metadata: Becomes the first entry.
-    ///   - spool: Holds a file for each entry that the metadata names.
-    ///   - date: The time that the entries get.
-    /// - Returns: The bundle's path, inside the spool: complete, on the disk, and without its final name.
-    /// - Throws: Why it could not be written; then there is no such file.
+    ///   - spool: A file for each entry that the metadata names.
+    ///   - date: The time of the zip's entries.
+    /// - Returns: The path of the complete and synced bundle, inside the spool.
+    /// - Throws: The failure to write it; then the file is removed.
     package static func pack(
         _ metadata: BundleMetadata, from spool: Spool, date: Timestamp = .now
     ) throws(ZipError) -> String {
         let path = spool.file(ofEntry: "bundle.zip.partial")
-        // Where somebody before this process has died over it.
+        // Another process may have died while it wrote this file.
         try? FileSystem.remove(path)
         do throws(ZipError) {
             var zip = try ZipWriter(creating: path)
@@ -44,7 +44,7 @@ package enum BundlePacker {
         }
     }
 
-    /// How to open a bundle, for somebody who has never heard of it.
+    /// The text of `README.txt`, for readers who don't know bundles.
     package static func readMe(_ metadata: BundleMetadata) -> String {
         let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
         let moment = metadata.outcome == .passed ? "at its end: it passed" : "when it failed"

@@ -1,14 +1,14 @@
 package import FailureArtifactsSystem
 
-/// Who may read bundles, besides root.
+/// The users who may read bundles, besides root.
 package enum BundleReaders: String, Sendable, CaseIterable {
-    /// Whoever runs the tests.
+    /// The owner of the file: the user of the test process.
     case owner
-    /// The members of the file's group too.
+    /// The owner and the members of the file's group.
     case group
     case everyone
 
-    /// The variable that says it.
+    /// The environment variable.
     package static let variable = "FAILURE_ARTIFACTS_READABLE_BY"
 
     /// The value of the environment variable, or the default.

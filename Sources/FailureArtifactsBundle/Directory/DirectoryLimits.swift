@@ -1,16 +1,16 @@
 package import FailureArtifactsSystem
 
-/// What an artifacts directory may hold.
+/// The limits of an artifacts directory.
 package struct DirectoryLimits: Equatable, Sendable {
-    /// Larger stores are described, not copied.
+    /// The greatest size of a store that is copied, in bytes.
     package var storeBytes: UInt64
-    /// For the content of one bundle, not compressed, and for its file.
+    /// The greatest size of one bundle's file, and of its content before it is compressed, in bytes.
     package var bundleBytes: UInt64
-    /// For all bundles together, and for what is in the making, not compressed.
+    /// The greatest size of all bundles together, in bytes.
     package var totalBytes: UInt64
-    /// How many bundles there may be.
+    /// The greatest number of bundles.
     package var bundles: Int
-    /// What is left free of the volume.
+    /// The bytes that are left free on the volume.
     package var freeBytes: UInt64
 
     package init(
@@ -36,7 +36,7 @@ package struct DirectoryLimits: Equatable, Sendable {
         freeBytes = bytes(.freeBytes, 256 << 20)
     }
 
-    /// What a bundle may have where nothing is said: 3 GiB, or three times the largest store, if that is more.
+    /// The default for ``bundleBytes``: 3 GiB, or three times the largest store, if that is more.
     package static func ordinaryBundleBytes(forStoresOf storeBytes: UInt64) -> UInt64 {
         max(3 << 30, storeBytes.saturatingAdd(storeBytes).saturatingAdd(storeBytes))
     }
@@ -49,21 +49,21 @@ package struct DirectoryLimits: Equatable, Sendable {
         case bundles = "FAILURE_ARTIFACTS_MAX_BUNDLES"
         case freeBytes = "FAILURE_ARTIFACTS_MIN_FREE_BYTES"
 
-        /// Those that say how much there may be in all, whatever the size of a store.
+        /// The limits that depend on what else there is.
         package static let ofRoom: [Limit] = [.bundleBytes, .totalBytes, .freeBytes]
     }
 
-    // MARK: What is kept for descriptions
+    // MARK: The reserve for descriptions
 
-    // A bundle that has no copies any more is to have room for saying so. It takes some kilobytes.
+    // A bundle without copies still says what is missing and why. It takes some kilobytes.
 
-    /// What copies, statements and attachments of all bundles may have in all.
+    /// The greatest size of all bundles with copies, statements or attachments, in bytes.
     var totalContentBytes: UInt64 { Self.withoutReserve(totalBytes, atMost: 16 << 20) }
 
-    /// What those of one bundle may have.
+    /// The greatest size of the copies, statements and attachments of one bundle, in bytes.
     var bundleContentBytes: UInt64 { Self.withoutReserve(bundleBytes, atMost: 1 << 20) }
 
-    /// What is left free by them.
+    /// The bytes that copies, statements and attachments leave free on the volume.
     var contentFreeBytes: UInt64 { freeBytes.saturatingAdd(min(freeBytes / 4, 16 << 20)) }
 
     private static func withoutReserve(_ bytes: UInt64, atMost reserve: UInt64) -> UInt64 {
@@ -71,10 +71,10 @@ package struct DirectoryLimits: Equatable, Sendable {
     }
 }
 
-/// A bundle, or a part of it, for which there is no room.
+/// The error for a bundle that a limit leaves no room for.
 package struct LimitReached: Error, CustomStringConvertible {
     package let limit: DirectoryLimits.Limit
-    /// The directory.
+    /// The path of the artifacts directory.
     let path: String
     let limits: DirectoryLimits
 
@@ -85,7 +85,7 @@ package struct LimitReached: Error, CustomStringConvertible {
             "'\(path)' holds \(limits.bundles) bundles, as many as it may; further failures leave none "
                 + "(\(limit.rawValue))."
         case .totalBytes:
-            "'\(path)' and what is in the making hold as much as they may, \(limits.totalBytes) bytes; "
+            "The bundles in '\(path)' have as many bytes as they may, \(limits.totalBytes); "
                 + "further failures leave less, or nothing (\(limit.rawValue))."
         case .bundleBytes, .storeBytes:
             "The bundle would have more than the \(limits.bundleBytes) bytes that it may have "

@@ -1,16 +1,16 @@
 internal import FailureArtifactsSystem
 
-/// The name of something in the hidden directory: whose it is, and who finishes it should its process have died.
+/// The name of a spool or a journal in the hidden directory, with its process and the one that finishes it.
 ///
-/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` once somebody has taken it. What a process has
-/// several of ends in `-<random>`.
+/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` once another process has taken it over. The names of spools
+/// end in `-<random>`.
 struct HiddenName {
     let kind: String
-    /// Whose it is.
+    /// The process of the tests.
     let process: ProcessIdentity
-    /// Who finishes it.
+    /// The process that finishes it, because the first one has died.
     var taker: ProcessIdentity?
-    /// Six letters and digits; nil where there is but one.
+    /// Six letters and digits; nil for a journal.
     var random: String?
 
     init(
@@ -22,7 +22,7 @@ struct HiddenName {
         self.random = random
     }
 
-    /// What a path is; nil where it is of another kind.
+    /// Parses a path; nil if it is of another kind.
     init?(_ kind: String, at path: String, hasRandom: Bool) {
         var parts = Path.name(of: path).split(separator: "-", omittingEmptySubsequences: false)[...]
         guard parts.popFirst() == kind[...] else { return nil }
@@ -39,15 +39,15 @@ struct HiddenName {
         self.init(kind, of: process, taker: taker, random: random)
     }
 
-    /// Whether nobody is at it any more.
+    /// True if the process that works on it has died.
     var isAbandoned: Bool { !(taker ?? process).isAlive }
 
-    /// The same in the hands of this process.
+    /// The name once this process has taken it over.
     var takenByThisProcess: HiddenName {
         HiddenName(kind, of: process, taker: .current, random: random)
     }
 
-    /// All but the random part, which who creates it may choose.
+    /// The name without the random part.
     var prefix: String {
         let processes = [process] + (taker.map { [$0] } ?? [])
         return processes.reduce(kind) { "\($0)-\($1.number)-\($1.start)" }

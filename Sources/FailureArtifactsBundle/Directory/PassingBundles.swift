@@ -1,41 +1,19 @@
 internal import FailureArtifactsSystem
 
-// Bundles of tests that passed, in the directory that they share with those of failures.
+// Bundles of tests that passed, in the same directory as those of failures.
 
 extension BundleMetadata.Outcome {
-    /// What the names of its bundles say besides the test; nil where they say nothing.
+    /// The suffix in the names of its bundles; nil if they have none.
     var nameSuffix: String? { self == .passed ? Self.passed.rawValue : nil }
 }
 
-extension BundleName {
-    /// What a bundle's name ends in: a dash, eight hexadecimal digits and `.zip`.
-    private static let randomCount = 13
-
-    /// What the names of all bundles of a test begin with, up to the dash before the random part.
-    static func stem(of test: BundleMetadata.Test, suffix: String? = nil) -> String {
-        String(BundleName(test: test, suffix: suffix).description.dropLast(randomCount))
-    }
-
-    /// Whether a name is that of a bundle with that stem, which may be in other bytes on the disk.
-    static func isName(_ name: String, with stem: String) -> Bool {
-        name.count == stem.count + randomCount && name.hasPrefix(stem + "-") && name.hasSuffix(".zip")
-    }
-
-    /// Whether a bundle's name says that the test passed.
-    static func isOfPassingTest(_ name: String) -> Bool {
-        name.hasSuffix(".zip")
-            && name.dropLast(randomCount).hasSuffix("-\(BundleMetadata.Outcome.passed.rawValue)")
-    }
-}
-
 extension ArtifactsDirectory {
-    /// What a bundle of a test that passes may take, in bytes; nil where there is to be none.
+    /// Computes the greatest size of a passing test's bundle.
     ///
-    /// All bundles of such tests together take half of the directory at most, so that there is room for failures,
-    /// and none takes more than what is left.
+    /// All bundles of such tests together take half of the directory at most, so that there is room for failures.
     ///
     /// - Parameter limits: What the directory may hold.
-    /// - Returns: The room; all there may be where there is no such directory yet.
+    /// - Returns: The size in bytes; nil if there is no room.
     package func roomForPassingTest(within limits: DirectoryLimits) -> UInt64? {
         var (all, passing) = (DirectoryUsage(), DirectoryUsage())
         for name in bundleNames {

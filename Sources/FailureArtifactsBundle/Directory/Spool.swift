@@ -1,10 +1,9 @@
 package import FailureArtifactsSystem
 
-/// The files of one capture, before they are packed: each has the path that its entry will have, and what is
-/// known of them is in `metadata.json`.
+/// The directory with the files of one capture, before they are packed.
 ///
-/// The directory's name says whose it is, see ``HiddenName``. Should the process die, somebody else can pack
-/// what is there.
+/// Each file has the path that its entry will have, and `metadata.json` describes them. The directory's name has the
+/// process of the test, see ``HiddenName``. If that process dies, another one can pack the files.
 package struct Spool: Sendable {
     package let path: String
     private let name: HiddenName
@@ -12,8 +11,8 @@ package struct Spool: Sendable {
     /// Creates a spool.
     ///
     /// - Parameters:
-    ///   - directory: Where.
-    ///   - process: Whose capture it takes; where that is another process, it is in the hands of this one.
+    ///   - directory: The hidden directory.
+    ///   - process: The process of the test. If it is another process, this one finishes the capture.
     /// - Throws: The failure to create its directory.
     init(in directory: String, of process: ProcessIdentity) throws(SystemError) {
         let name = HiddenName(Self.kind, of: process, taker: process == .current ? nil : .current)
@@ -21,7 +20,7 @@ package struct Spool: Sendable {
             path: FileSystem.createUniqueDirectory(in: directory, prefix: name.prefix + "-"), name)
     }
 
-    /// What a path is the spool of; nil for anything else.
+    /// Parses the path of a spool; nil if it is anything else.
     init?(at path: String) {
         guard let name = HiddenName(Self.kind, at: path, hasRandom: true) else { return nil }
         self.init(path: path, name)
@@ -34,10 +33,10 @@ package struct Spool: Sendable {
 
     private static let kind = "spool"
 
-    /// Whose it is.
+    /// The process of the test.
     package var process: ProcessIdentity { name.process }
 
-    /// Whether nobody is at it any more.
+    /// True if the process that works on it has died.
     var isAbandoned: Bool { name.isAbandoned }
 
     // MARK: Content
@@ -45,7 +44,7 @@ package struct Spool: Sendable {
     /// The file with the content of an entry.
     package func file(ofEntry entry: String) -> String { Path.join(path, entry) }
 
-    /// Where the content of an entry is put; the directory above it exists.
+    /// The file for the content of an entry, in a directory that this creates.
     package func path(ofEntry entry: String) throws(SystemError) -> String {
         let path = file(ofEntry: entry)
         try FileSystem.createDirectory(Path.directory(of: path))
@@ -54,7 +53,7 @@ package struct Spool: Sendable {
 
     private var metadataPath: String { file(ofEntry: "metadata.json") }
 
-    /// Records what is known, in one step.
+    /// Records the metadata, in one step.
     package func record(_ metadata: BundleMetadata) throws(SystemError) {
         let partial = metadataPath + ".partial"
         try? FileSystem.remove(partial)
@@ -62,22 +61,22 @@ package struct Spool: Sendable {
         try FileSystem.rename(partial, to: metadataPath)
     }
 
-    /// What was recorded last; nil where nothing was, or it can't be read.
+    /// The metadata that was recorded last; nil if there is none, or it can't be read.
     package var metadata: BundleMetadata? { (try? read())?.metadata }
 
-    /// What is known of a spool.
+    /// The recorded facts of a spool.
     struct Content {
-        /// What was recorded last; nil where nothing was, or it is no metadata.
+        /// The metadata that was recorded last; nil if there is none.
         var metadata: BundleMetadata?
-        /// Whether the test has ended, so that nothing is to be added.
+        /// True if the test has ended, so that nothing is to be added.
         let isEnded: Bool
-        /// The name that the bundle has or would have had; nil where it was not packed.
+        /// The name that the bundle has or would have had; nil if it was not packed.
         let bundleName: String?
     }
 
-    /// Reads what is known.
+    /// Reads the recorded facts.
     ///
-    /// - Throws: The failure to read, which is no reason to take it for nothing.
+    /// - Throws: The failure to read them.
     func read() throws(SystemError) -> Content {
         let names = try FileSystem.contents(ofDirectory: path)
         var metadata: BundleMetadata?
@@ -92,34 +91,34 @@ package struct Spool: Sendable {
 
     private var endMark: String { file(ofEntry: "ended") }
 
-    /// Whether the test has ended, so that nothing is to be added; false where that can't be read.
+    /// True if the test has ended; false if that can't be read.
     package var isEnded: Bool { (try? read())?.isEnded ?? false }
 
-    /// Says that the test has ended.
+    /// Records that the test has ended.
     package func markEnded() throws(SystemError) {
         try FileSystem.write([], toNewFile: endMark)
     }
 
-    /// The start of the name of an empty file, whose rest is the bundle's name: the disk may be full.
+    /// The start of an empty file's name that ends in the bundle's name: a full disk still takes such a file.
     private static let bundleMark = "bundle="
 
     private static func bundleName(in names: [String]) -> String? {
         names.first { $0.hasPrefix(bundleMark) }.map { String($0.dropFirst(bundleMark.count)) }
     }
 
-    /// The name that the bundle has or would have had; nil where it was not packed.
+    /// The name that the bundle has or would have had; nil if it was not packed.
     var bundleName: String? {
         Self.bundleName(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
     }
 
-    /// Records it.
+    /// Records the bundle's name.
     func recordBundleName(_ name: String) throws(SystemError) {
         let new = file(ofEntry: Self.bundleMark + name)
         guard let old = bundleName else { return try FileSystem.write([], toNewFile: new) }
         if old != name { try FileSystem.rename(file(ofEntry: Self.bundleMark + old), to: new) }
     }
 
-    /// The same spool in the hands of this process; only one of several who try succeeds.
+    /// Takes over the spool of a dead process; only one of several processes that try succeeds.
     func taken() throws(SystemError) -> Spool {
         let name = name.takenByThisProcess
         let target = Path.join(Path.directory(of: path), name.description)
@@ -127,10 +126,10 @@ package struct Spool: Sendable {
         return Spool(path: target, name)
     }
 
-    /// Removes it, as far as that is possible.
+    /// Removes the spool, as far as that is possible.
     ///
-    /// What is left, should this process die meanwhile or a file not go away, is nothing to make a bundle of: it
-    /// lacks the metadata, or it has the name of its bundle, or it has ended without a failure.
+    /// No bundle is made of a rest, if this process dies meanwhile or a file can't be removed: the rest lacks the
+    /// metadata, or has the name of its bundle, or has ended without a failure.
     package func remove() {
         do throws(SystemError) {
             try FileSystem.remove(metadataPath)
@@ -146,7 +145,7 @@ package struct Spool: Sendable {
         }
     }
 
-    /// Removes what the bundle holds, and leaves what is known of it.
+    /// Removes the copies, and leaves the recorded facts.
     func removeCopies() {
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
         where file(ofEntry: name) != metadataPath && !name.hasPrefix(Self.bundleMark) {
@@ -154,9 +153,9 @@ package struct Spool: Sendable {
         }
     }
 
-    /// Removes all that is in it, and leaves what is noted of it.
+    /// Removes all but the bundle's name.
     package func removeContent() {
-        // Without it there is nothing to make a bundle of.
+        // Without it crash recovery makes no bundle.
         try? FileSystem.remove(metadataPath)
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
         where !name.hasPrefix(Self.bundleMark) {

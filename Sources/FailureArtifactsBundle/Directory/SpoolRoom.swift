@@ -22,8 +22,8 @@ package final class SpoolRoom: Sendable {
     /// Begins a capture, if there may be one more bundle.
     ///
     /// - Parameters:
-    ///   - directory: Where.
-    ///   - process: Whose capture.
+    ///   - directory: The artifacts directory.
+    ///   - process: The process of the test.
     ///   - limits: What the directory may hold.
     /// - Throws: A `SystemError`, the failure to create its files, or ``LimitReached``.
     package init(
@@ -36,7 +36,7 @@ package final class SpoolRoom: Sendable {
         state = Lock(State(used: 0))
     }
 
-    /// Takes over what another process has left.
+    /// Continues a capture that another process has left.
     package init(of spool: Spool, in directory: ArtifactsDirectory, within limits: DirectoryLimits) {
         self.spool = spool
         self.directory = directory
@@ -44,13 +44,13 @@ package final class SpoolRoom: Sendable {
         state = Lock(State(used: FileSystem.size(ofAllBelow: spool.path)))
     }
 
-    /// The limit that left no more bytes, when these were asked for last.
+    /// The limit that decided when room was asked for last.
     package var limit: DirectoryLimits.Limit { state.withLock(\.limit) }
 
     /// The bytes that are staged.
     package var used: UInt64 { state.withLock(\.used) }
 
-    /// Runs `body`, which stages no more than up to a maximum.
+    /// Runs `body` with a maximum for all that is staged.
     package func limited(to maximum: UInt64, _ body: () -> Void) {
         state.withLock { $0.maximum = maximum }
         body()
@@ -78,8 +78,8 @@ package final class SpoolRoom: Sendable {
     }
 
     private func room(besides used: UInt64) -> (bytes: UInt64, limit: DirectoryLimits.Limit) {
-        let bundles = (try? UsageFile(in: directory.path))?.usage.bytes ?? 0
-        // What is staged is still to be packed: it will be there twice.
+        let bundles = UsageFile.lastUsage(in: directory.path)?.bytes ?? 0
+        // Staged bytes are on the disk twice while they are packed.
         let spare = spareBytes.saturatingSubtract(used) / 2
         let rooms: [(bytes: UInt64, limit: DirectoryLimits.Limit)] = [
             (limits.totalContentBytes.saturatingSubtract(bundles.saturatingAdd(used)), .totalBytes),
@@ -95,7 +95,7 @@ package final class SpoolRoom: Sendable {
         return free.saturatingSubtract(limits.contentFreeBytes)
     }
 
-    /// Takes room, if there is that much.
+    /// Counts bytes as staged, and returns true, if there is room for them.
     package func take(_ bytes: UInt64) -> Bool {
         state.withLock { state in
             guard available(for: bytes, &state) >= bytes else { return false }
@@ -104,7 +104,7 @@ package final class SpoolRoom: Sendable {
         }
     }
 
-    /// Gives back what was taken.
+    /// Counts bytes as no longer staged.
     package func giveBack(_ bytes: UInt64) {
         state.withLock { $0.used = $0.used.saturatingSubtract(bytes) }
     }

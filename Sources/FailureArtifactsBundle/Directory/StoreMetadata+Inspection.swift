@@ -62,7 +62,7 @@ extension BundleMetadata.Store {
                 BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
             }
             setSchema(inspection.schema)
-            // What nobody can read need not be packed. Of a damaged file each byte may count.
+            // Free pages need not be packed. In a damaged file each byte may count.
             if inspection.integrity == "ok" {
                 _ = try? FreePages.clear(inCopyAt: path)
             }
@@ -78,5 +78,13 @@ extension BundleMetadata.Store {
             integrity = error.message
             return nil
         }
+    }
+
+    /// Takes over what was read of the copy's schema.
+    package mutating func setSchema(_ schema: StoreSchema) {
+        self.schema = schema.objects.map {
+            SchemaObject(type: $0.type, name: $0.name, table: $0.table, sql: $0.sql)
+        }
+        schemaOmitted = schema.omitted > 0 ? schema.omitted : nil
     }
 }

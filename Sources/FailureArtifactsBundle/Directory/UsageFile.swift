@@ -64,7 +64,7 @@ struct UsageFile: ~Copyable {
     /// The usage, as the file or a listing has it.
     var usage: DirectoryUsage
     private let directory: String
-    /// The locked file; nil if there is none that can be locked.
+    /// The locked file; nil if it can't be created or locked.
     private let file: File?
 
     /// Opens and locks the file, and creates it if it is missing.
@@ -141,6 +141,14 @@ struct UsageFile: ~Copyable {
 
     // MARK: The file
 
+    /// Reads the usage without a lock.
+    ///
+    /// - Parameter directory: The artifacts directory.
+    /// - Returns: The usage when the file was written last; nil if it can't be read.
+    static func lastUsage(in directory: String) -> DirectoryUsage? {
+        usage(in: try? File(reading: Path.join(directory, name)))
+    }
+
     private static func usage(in file: borrowing File?) -> DirectoryUsage? {
         var bytes = [UInt8](repeating: 0, count: 128)
         let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
@@ -213,9 +221,7 @@ extension ArtifactsDirectory {
     }
 
     /// The number of failures that a limit left without a bundle so far; 0 if that is not known.
-    package var failuresLeftOut: UInt64 {
-        hasUsageFile ? (try? UsageFile(in: path).usage.failuresLeftOut) ?? 0 : 0
-    }
+    package var failuresLeftOut: UInt64 { UsageFile.lastUsage(in: path)?.failuresLeftOut ?? 0 }
 
     /// Counts a failure that a limit left without a bundle.
     package func countFailureLeftOut() {

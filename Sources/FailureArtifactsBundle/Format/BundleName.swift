@@ -30,3 +30,24 @@ package struct BundleName: Equatable, Sendable, CustomStringConvertible {
         return name[..<start]
     }
 }
+
+extension BundleName {
+    /// The length of the end of a bundle's name: a dash, eight hexadecimal digits and `.zip`.
+    private static let randomCount = 13
+
+    /// The start of the names of all bundles of a test, up to the dash before the random part.
+    static func stem(of test: BundleMetadata.Test, suffix: String? = nil) -> String {
+        String(BundleName(test: test, suffix: suffix).description.dropLast(randomCount))
+    }
+
+    /// True if a bundle with this stem has such a name, which may be in other bytes on the disk.
+    static func isName(_ name: String, with stem: String) -> Bool {
+        name.count == stem.count + randomCount && name.hasPrefix(stem + "-") && name.hasSuffix(".zip")
+    }
+
+    /// True if a bundle's name says that the test passed.
+    static func isOfPassingTest(_ name: String) -> Bool {
+        name.hasSuffix(".zip")
+            && name.dropLast(randomCount).hasSuffix("-\(BundleMetadata.Outcome.passed.rawValue)")
+    }
+}

@@ -2,21 +2,23 @@ internal import FailureArtifactsSystem
 
 // The journals of processes, which are in the hidden directory.
 extension ArtifactsDirectory {
-    /// The journals of all processes, as far as they can be seen.
+    /// The journals of all processes; none if they can't be listed.
     var journals: [Journal] { (try? allJournals()) ?? [] }
 
     /// The journals of all processes.
     ///
-    /// - Throws: The failure to look.
+    /// - Throws: The failure to list them.
     func allJournals() throws(SystemError) -> [Journal] {
         try hiddenNames().compactMap { Journal(at: Path.join(inFlight, $0)) }
     }
 
-    /// Creates the journal of a process, see ``InFlightJournal``.
+    /// Creates the journal of a process.
+    ///
+    /// See ``InFlightJournal``.
     func makeJournal(of process: ProcessIdentity) throws(SystemError) -> File {
         try inHiddenDirectory { () throws(SystemError) in
             let path = Path.join(inFlight, Journal.name(of: process))
-            // One that this process has left with an earlier configuration.
+            // This process may have left one with an earlier configuration.
             try FileSystem.remove(path)
             return try File(creating: path)
         }

@@ -9,7 +9,7 @@ struct PruneCandidate: Sendable {
     let bytes: UInt64
     /// When it was captured, in milliseconds since 1970; where it does not say, when its file was written.
     let date: Int64
-    /// What is said of it.
+    /// Its line in the output.
     let line: BundleLine
 
     var directory: String { Path.directory(of: path) }

@@ -52,7 +52,7 @@ struct StoreText {
         var lines: [String] = []
         func place(_ entry: String) -> String {
             metadata.sharedEntry(named: entry).map {
-                ", which is not here but in \($0.bundle), as \($0.bundleEntry)"
+                "; an older version left it in \($0.bundle), as \($0.bundleEntry)"
             } ?? ""
         }
         if let entry = store.entry {

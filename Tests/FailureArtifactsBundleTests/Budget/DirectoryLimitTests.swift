@@ -105,7 +105,7 @@ import Testing
         }
         place.directory.discard(late.spool)
         #expect(try place.bundles.count == 2)
-        // Somebody makes room.
+        // The user makes room.
         try FileSystem.remove(Path.join(place.root, try #require(try place.bundles.first)))
         try place.publish([1], limits: limits)
         try place.check()

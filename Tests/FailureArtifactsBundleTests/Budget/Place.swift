@@ -36,7 +36,7 @@ struct Place: ~Copyable {
             sourceLocation: sourceLocation)
     }
 
-    /// What a bundle says that has these entries as its stores.
+    /// The metadata of a bundle with these entries as its stores.
     func metadata(_ entries: [String]) -> BundleMetadata {
         BundleMetadata(
             test: test, outcome: .failed, fingerprint: "0",

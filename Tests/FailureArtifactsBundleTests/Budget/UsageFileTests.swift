@@ -57,7 +57,7 @@ import Testing
         let limits = limits(bundles: 3)
         try place.publish([1], limits: limits)
         #expect(start.elapsed > UsageFile.patience)
-        // The file is another one now: nobody waits for that lock again.
+        // The file is another one now: no process waits for that lock again.
         let next = Instant.now
         try place.publish([1], limits: limits)
         #expect(next.elapsed < UsageFile.patience)
