@@ -127,11 +127,32 @@ let package = Package(
         // The command-line tool.
         .target(name: "CFailureArtifactsProcesses"),
         .target(
-            name: "FailureArtifactsCommands",
+            name: "FailureArtifactsAnalysis",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsReport",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsTestRun",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsCommands",
+            dependencies: [
+                "FailureArtifactsReport", "FailureArtifactsTestRun", "FailureArtifactsAnalysis",
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -178,21 +199,53 @@ let package = Package(
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
+        // Bundles and stores for the tests of what reads them.
+        .target(
+            name: "FailureArtifactsTestFixtures",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
+            ],
+            path: "Tests/FailureArtifactsTestFixtures", exclude: ["store.py"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsAnalysisTests",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "FailureArtifactsTestFixtures",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsReportTests",
+            dependencies: [
+                "FailureArtifactsReport", "FailureArtifactsAnalysis", "FailureArtifactsReading",
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+                "FailureArtifactsTestFixtures",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsTestRunTests",
+            dependencies: [
+                "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsSystem",
+                "FailureArtifactsTestFixtures",
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCommandsTests",
             // The tool itself is run by these tests.
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReading",
+                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReport",
+                "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
+                "FailureArtifactsSystem", "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",
             ],
-            exclude: ["CoreData/store.py"],
             swiftSettings: settings),
         // The targets that `Scripts/fuzz` gives to libFuzzer, with a fixed number of inputs for each.
         .testTarget(
             name: "FailureArtifactsFuzzTests",
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsCommands", "FailureArtifactsAnalysis", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),

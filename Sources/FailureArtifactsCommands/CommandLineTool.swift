@@ -1,9 +1,7 @@
+package import FailureArtifactsAnalysis
+
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
-    package static let version = "0.1.0"
-    /// Of the version, as `mdoc(7)` wants it.
-    static let date = "November 21, 2026"
-
     /// In the order of `--help`.
     static var commands: [any Command.Type] {
         [
@@ -43,7 +41,7 @@ package enum CommandLineTool {
         case "--help", "-h", "help":
             return try help(Array(arguments.dropFirst()), console: console)
         case "--version":
-            try console.output.writeLine("failure-artifacts \(version)")
+            try console.output.writeLine("failure-artifacts \(ToolVersion.number)")
             return .done
         default: break
         }

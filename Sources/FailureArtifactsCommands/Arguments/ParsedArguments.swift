@@ -1,3 +1,5 @@
+package import FailureArtifactsAnalysis
+
 /// The arguments of a command, sorted by its ``Syntax``.
 package struct ParsedArguments: Equatable, Sendable {
     /// In the order given, by the options' full names; an option without a value has an empty one.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 
 /// What a command takes: its arguments are parsed by it, and its `--help`, its part of the manual and the

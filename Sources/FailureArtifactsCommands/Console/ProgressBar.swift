@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
 /// How far a command is, in the last line of a terminal; nothing where standard error is no terminal.

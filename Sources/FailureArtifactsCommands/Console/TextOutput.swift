@@ -1,8 +1,10 @@
 internal import FailureArtifactsSystem
 
 /// An output that cannot be written to; nothing that concerns a bundle.
-struct OutputError: Error {
+struct OutputError: Error, CustomStringConvertible {
     let error: SystemError
+
+    var description: String { error.description }
 
     /// Whether the reader, such as `head`, has all it wants.
     var isBrokenPipe: Bool { error.isBrokenPipe }

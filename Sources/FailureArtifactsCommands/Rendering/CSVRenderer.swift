@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 
 /// Rows as CSV by RFC 4180, after a header line.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 
 /// Rows as a JSON array of objects, a row a line.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
 /// A store's description for people.
@@ -116,26 +117,7 @@ struct StoreText {
         }
     }
 
-    /// `account (3 rows), entry (7 rows)`.
-    static func summary(of tables: [BundleMetadata.Store.Table]) -> String {
-        let limit = 12
-        let named = tables.prefix(limit).map { table in
-            "\(SafeText.line(table.name)) (\(table.exact ? "" : "≥ ")\(Counted.items(table.rows, "row")))"
-        }
-        let rest = tables.count - named.count
-        return (named + (rest > 0 ? ["\(rest) more"] : [])).joined(separator: ", ")
-    }
-
     private static func size(_ bytes: UInt64?) -> String {
         bytes.map { " (\(Counted.bytes($0)))" } ?? ""
-    }
-}
-
-extension BundleMetadata.Store {
-    /// The name of the connection whose view the copy is.
-    ///
-    /// Only of a test's own store it is certain that it is the test's.
-    var connection: String {
-        shared == true || openedBy != nil ? "its connection" : "the test's connection"
     }
 }

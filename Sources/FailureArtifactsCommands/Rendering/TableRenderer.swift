@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 
 /// Rows as an aligned table for a terminal.

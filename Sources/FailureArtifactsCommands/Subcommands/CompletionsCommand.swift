@@ -1,3 +1,5 @@
+internal import FailureArtifactsAnalysis
+
 /// `completions`: a script by which a shell completes the tool's arguments.
 struct CompletionsCommand: Command {
     static let syntax = Syntax(

@@ -1,3 +1,5 @@
+internal import FailureArtifactsAnalysis
+
 /// `manual`: the manual page.
 struct ManualCommand: Command {
     static let syntax = Syntax(

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
@@ -34,7 +35,7 @@ struct ShowCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
-            var report = Report(
+            var report = BundleText.Content(
                 bundle: bundle.location.description,
                 metadata: try withSchemas(bundle, scratch: scratch, console))
             let choices = bundle.metadata.storeChoices
@@ -70,7 +71,7 @@ struct ShowCommand: Command {
     /// Finds what led to the failure; what is wrong with a history or a log is said, and the rest shown.
     private func tellStory(
         of store: BundleMetadata.Store, _ copy: StoreChoice?, in bundle: BundleReader, _ scratch: String,
-        _ console: Console, _ report: inout Report
+        _ console: Console, _ report: inout BundleText.Content
     ) throws {
         var log: [StatementRecord] = []
         do {
@@ -92,7 +93,7 @@ struct ShowCommand: Command {
     private func checkTime(_ console: Console) throws(CommandError) {
         guard console.time.isOver else { return }
         throw CommandError(
-            .inputOutput, "'\(path)' takes too long to be shown. \(ReadingLimits.hint)")
+            .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
     }
 
     /// The metadata, with the schemas that it lacks read from the stores: earlier versions wrote none.
@@ -162,16 +163,5 @@ struct ShowCommand: Command {
                 "The entities of store '\(store.name)' are not shown: \(CommandError(error))")
             return nil
         }
-    }
-
-    /// What there is to show; the dictionaries by the name of the store.
-    struct Report: Encodable {
-        var bundle: String
-        var metadata: BundleMetadata
-        var uncommitted: [String: UncommittedChanges] = [:]
-        var lastTransaction: [String: LastTransaction] = [:]
-        var coreData: [String: CoreDataStore] = [:]
-        /// The oldest first.
-        var statements: [String: [StatementRecord]] = [:]
     }
 }

@@ -1,6 +1,7 @@
 import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import FailureArtifactsZip
 import Foundation
 import Testing

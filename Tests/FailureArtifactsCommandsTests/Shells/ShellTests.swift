@@ -1,3 +1,5 @@
+internal import FailureArtifactsTestFixtures
+
 import Testing
 
 @testable import FailureArtifactsCommands

@@ -1,6 +1,8 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import Testing
 
+@testable import FailureArtifactsAnalysis
 @testable import FailureArtifactsCommands
 
 @Suite struct ShowTests {

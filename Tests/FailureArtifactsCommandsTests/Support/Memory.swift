@@ -1,4 +1,7 @@
+internal import FailureArtifactsAnalysis
+
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 
 @testable import FailureArtifactsCommands
 

@@ -1,4 +1,4 @@
-@testable internal import FailureArtifactsCommands
+@testable internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem

@@ -1,0 +1,194 @@
+internal import FailureArtifactsBundle
+package import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// What is wrong with a bundle.
+package struct BundleCheck: Encodable, Equatable {
+    /// Its path.
+    package var bundle: String
+    package var ok: Bool
+    /// Full sentences.
+    package var problems: [String] = []
+    /// What could not be checked, as full sentences.
+    package var notes: [String] = []
+
+    /// Says that a bundle cannot even be opened.
+    package init(_ location: BundleLocation, problem: String) {
+        bundle = location.description
+        ok = false
+        problems = [problem]
+    }
+
+    /// Reads all of a bundle.
+    ///
+    /// - Parameters:
+    ///   - location: Where it is.
+    ///   - archive: It, open.
+    ///   - scratch: A directory where its stores have room, one after the other.
+    ///   - limits: How much a store can ask for.
+    /// - Throws: Failures that are none of the bundle's.
+    package init(
+        _ location: BundleLocation, archive: ZipArchive, scratch: String,
+        limits: UntrustedLimits = .standard
+    ) throws {
+        bundle = location.description
+        ok = true
+        do {
+            try archive.checkTotalSize()
+        } catch {
+            ok = false
+            problems = [error.description + " " + CommandError.limitsHint]
+            return
+        }
+        var reader: BundleReader?
+        var metadataProblem: BundleError?
+        do {
+            reader = try BundleReader(location, archive: archive)
+        } catch {
+            if case .system(let failure) = error.reason { throw failure }
+            metadataProblem = error
+        }
+        do {
+            try reader?.checkTotalSize()
+        } catch {
+            ok = false
+            problems = [error.description + " " + CommandError.limitsHint]
+            return
+        }
+        // A store is decompressed once, for its checksum and for SQLite.
+        let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
+        var findings: [String] = []
+        for entry in archive.entries where !entry.isDirectory {
+            do {
+                if let reader, let choices = stores[entry.name] {
+                    findings += try check(choices, of: reader, scratch: scratch, limits)
+                } else {
+                    // Reading to the end compares size and CRC-32.
+                    try archive.read(entry) { (_) throws(SystemError) in }
+                }
+            } catch let error as BundleError {
+                if case .system(let failure) = error.reason { throw failure }
+                problems.append(CommandError(error).description)
+            } catch let error as ZipError {
+                if case .system(let failure) = error.reason { throw failure }
+                problems.append(CommandError(error).description)
+            }
+        }
+        // The damaged entry has been named already.
+        if let metadataProblem, !problems.contains(metadataProblem.description) {
+            problems.append(metadataProblem.description)
+        }
+        if let reader {
+            for choice in reader.metadata.storeChoices
+            where !choice.isCommitted && choice.store.history?.entry != nil {
+                try checkHistory(of: choice, in: reader, scratch: scratch, limits)
+            }
+        }
+        if let reader {
+            for store in reader.metadata.stores {
+                do {
+                    _ = try reader.statements(of: store)
+                } catch {
+                    if case .system(let failure) = error.reason { throw failure }
+                    if !problems.contains(error.description) {
+                        problems.append(CommandError(error).description)
+                    }
+                }
+            }
+        }
+        for entry in reader?.metadata.allEntries ?? [] where archive.entry(named: entry) == nil {
+            if let reader, reader.metadata.sharedEntry(named: entry) != nil {
+                findings += try checkShared(
+                    entry, stores[entry] ?? [], of: reader, scratch: scratch, limits)
+                continue
+            }
+            let problem = BundleError(location.description, .missingEntry(entry)).description
+            if !problems.contains(problem) { problems.append(problem) }
+        }
+        problems += findings
+        ok = problems.isEmpty
+    }
+
+    /// Has SQLite check a copy.
+    ///
+    /// - Parameters:
+    ///   - choices: The copy, by all the names that the metadata has for it.
+    ///   - bundle: The bundle.
+    ///   - scratch: A directory where it has room.
+    ///   - limits: How much it can ask for.
+    /// - Returns: What is wrong with it, as full sentences.
+    /// - Throws: That the entry is damaged.
+    private mutating func check(
+        _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
+        _ limits: UntrustedLimits
+    ) throws(BundleError) -> [String] {
+        guard let first = choices.first else { return [] }
+        let file = try bundle.extract(first, below: scratch)
+        defer { try? FileSystem.remove(Path.directory(of: file)) }
+        switch StoreIntegrity(
+            ofStoreAt: file, isRedacted: first.store.redactions != nil, limits: limits)
+        {
+        case .good: return []
+        case .bad(let finding):
+            return choices.map { "The store '\($0.name)' is damaged: \(finding)." }
+        case .unknown(let reason):
+            notes += choices.map {
+                "The integrity of store '\($0.name)' is not fully checked: \(reason)."
+            }
+            return []
+        }
+    }
+
+    /// Reads what another bundle holds.
+    private mutating func checkShared(
+        _ entry: String, _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
+        _ limits: UntrustedLimits
+    ) throws -> [String] {
+        do throws(BundleError) {
+            if !choices.isEmpty {
+                return try check(choices, of: bundle, scratch: scratch, limits)
+            }
+            let content = try bundle.content(ofEntry: entry, scratchDirectory: scratch)
+            do {
+                try content.archive.read(content.entry) { (_) throws(SystemError) in }
+            } catch {
+                throw BundleError(content.location.description, .archive(error))
+            }
+            return []
+        } catch {
+            if case .system(let failure) = error.reason { throw failure }
+            if !problems.contains(error.description) { problems.append(CommandError(error).description) }
+            return []
+        }
+    }
+
+    /// Rebuilds the first state of a store's history; those after it take less.
+    private mutating func checkHistory(
+        of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits
+    ) throws {
+        do {
+            let history = try bundle.extractHistory(of: choice, below: scratch)
+            defer { try? FileSystem.remove(Path.directory(of: history.copy)) }
+            let first = try history.rebuild(0)
+            switch StoreIntegrity(ofStoreAt: first, limits: limits) {
+            case .good, .unknown: break
+            case .bad(let finding):
+                problems.append(
+                    "The first state of the history '\(history.entry)' is damaged: \(finding).")
+            }
+        } catch {
+            if case .system(let failure) = error.reason { throw failure }
+            if !problems.contains(error.description) { problems.append(CommandError(error).description) }
+        }
+    }
+}
+
+extension BundleMetadata {
+    /// The entries that it names: also those that are said to be in another bundle, and that nothing refers to.
+    fileprivate var allEntries: [String] {
+        let named = Set(entries)
+        return entries + (sharedEntries ?? []).map(\.entry).filter { !named.contains($0) }
+    }
+}

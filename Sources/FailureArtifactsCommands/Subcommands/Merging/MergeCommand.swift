@@ -1,0 +1,292 @@
+internal import FailureArtifactsTestRun
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsReport
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// `merge`: the shards of a run in one directory, with one report.
+struct MergeCommand: Command {
+    static let syntax = Syntax(
+        command: "merge",
+        summary: "Put the bundles of several places into one directory, with one report",
+        positionals: [.paths],
+        options: [
+            Syntax.Option(
+                "--output", short: "-o", value: "DIR",
+                help: "The directory, which is created where it is missing. What is in it stays."),
+            .json("An object: directory, bundles, added, renamed, identical, report."),
+        ],
+        discussion: """
+            Nothing is overwritten: of two bundles of one name the second gets another random part, and one \
+            that is there already, byte for byte, is not put there twice. So the same may be merged again, \
+            and more later. Where each bundle comes from is in \(MergeLog.name).
+
+            The report is \(Report.fileName) in that directory. Attempts of one test are side by \
+            side in it, with what differs between them: attempts within a process, and those of the run \
+            where the CI counts them. Of an attempt that passed there is a bundle where \
+            FAILURE_ARTIFACTS_PASSING asked for it.
+            """)
+
+    private let paths: [String]
+    private let directory: String
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        paths = arguments.positionals
+        guard let output = arguments.value(of: "--output"), !output.isEmpty else {
+            throw Self.syntax.usageError("'merge' needs a directory: -o DIR.")
+        }
+        directory = output
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try checkPaths()
+        return try console.withScratchDirectory { scratch in
+            var merged = try MergedDirectory(path: directory)
+            console.interruption.add(directory: merged.workspace)
+            defer {
+                merged.close()
+                console.interruption.remove(directory: merged.workspace)
+            }
+            var occurrences: [Occurrence] = []
+            let before = try readExisting(into: &merged, &occurrences, scratch, console)
+            var counts = Counts(directory: directory)
+            let code = try merge(into: &merged, &occurrences, &counts, scratch, console)
+            counts.bundles = occurrences.count
+            if occurrences.isEmpty, code != .done { return code }
+            let causes = FailureCause.causes(of: occurrences)
+            let problems =
+                code == .done && before == .done
+                ? [] : ["Some bundles could not be read: the tool said which."]
+            defer { console.progress.clear() }
+            let report = Report(
+                page: ReportPage(
+                    causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
+                limits: ReportLimits(causes: causes.count), scratch: scratch,
+                folder: PageFolder(ofPage: counts.report),
+                progress: { console.progress.show("Describing", done: $0, total: $1) })
+            try WholeFile.write(report, to: counts.report)
+            try console.output.writeLine(isJSON ? JSONText.line(counts) : counts.text)
+            return code == .done ? before : code
+        }
+    }
+
+    /// Refuses to merge a directory into itself, or a part of it: all in that would be there twice.
+    private func checkPaths() throws {
+        guard let target = FileSystem.realPath(of: directory) else { return }
+        for path in paths {
+            guard let source = FileSystem.realPath(of: path) else { continue }
+            if source == target || source.hasPrefix(target + "/") {
+                throw CommandError(
+                    .usage,
+                    "'\(path)' is in '\(directory)' already. Leave it out, or name another directory with "
+                        + "-o.")
+            }
+        }
+    }
+
+    /// The bundles that the directory has from before.
+    private func readExisting(
+        into merged: inout MergedDirectory, _ occurrences: inout [Occurrence], _ scratch: String,
+        _ console: Console
+    ) throws -> ExitCode {
+        let names = try FileSystem.contents(ofDirectory: directory)
+            .filter { !$0.hasPrefix(".") && BundleLocator.isZipName($0) }
+        let containers = MergeLog.containers(in: directory)
+        return try console.readBundles(
+            at: names.map { Path.join(directory, $0) }, scratch: scratch, task: "Reading",
+            { location, archive, bytes in
+                let name = location.inner == nil ? location.name : nil
+                let metadata = try BundleReader(location, archive: archive).metadata
+                return Existing(
+                    name: name, identity: BundleIdentity(archive, bytes: bytes),
+                    occurrence: Occurrence(
+                        metadata, location: location, container: name.flatMap { containers[$0] },
+                        bytes: bytes))
+            },
+            { existing in
+                occurrences.append(existing.occurrence)
+                if let name = existing.name { merged.note(name, existing.identity) }
+            })
+    }
+
+    private func merge(
+        into merged: inout MergedDirectory, _ occurrences: inout [Occurrence], _ counts: inout Counts,
+        _ scratch: String, _ console: Console
+    ) throws -> ExitCode {
+        var log = try MergeLog.Writer(directory: directory)
+        let (workspace, target) = (merged.workspace, FileSystem.realPath(of: directory))
+        let sources = paths.compactMap { FileSystem.realPath(of: $0) }
+        var dependents: [Dependent] = []
+        let code = try console.readSources(
+            at: paths, task: "Merging",
+            { source, location -> Incoming? in
+                // A directory may hold the one that is merged into.
+                let folder = Path.directory(of: location.path)
+                if let target, FileSystem.realPath(of: folder) == target { return nil }
+                let archive = try source.open(location, scratchDirectory: scratch)
+                let bytes = try source.size(of: location)
+                let bundle = try BundleReader(location, archive: archive)
+                let file = Path.join(workspace, String(UInt64.random(in: 0 ... .max), radix: 16))
+                let problem: String?
+                do {
+                    if let alone = try Self.standalone(bundle, at: file, besides: sources, scratch) {
+                        let archive = try ZipArchive(path: file)
+                        let bytes = FileSystem.regularFile(file)?.size ?? 0
+                        return Incoming(
+                            file: file, location: location,
+                            identity: BundleIdentity(archive, bytes: bytes), metadata: alone,
+                            bytes: bytes)
+                    }
+                    problem = nil
+                } catch let error as BundleError {
+                    // What else is in it may be looked at.
+                    guard case .sharedEntry = error.reason else { throw error }
+                    problem = error.description
+                }
+                try source.copy(location, toNewFile: file)
+                return Incoming(
+                    file: file, location: location, identity: BundleIdentity(archive, bytes: bytes),
+                    metadata: bundle.metadata, bytes: bytes, problem: problem)
+            },
+            { incoming in
+                guard let incoming else { return }
+                if let problem = incoming.problem { try console.warn(problem) }
+                do {
+                    let name = try place(incoming, into: &merged, &occurrences, &counts, &log)
+                    if incoming.metadata.sharedEntries != nil, incoming.problem == nil {
+                        dependents.append(Dependent(name: name, location: incoming.location))
+                    }
+                } catch {
+                    // The next one would not fare better.
+                    throw UnusableOutput(reason: error)
+                }
+            })
+        for dependent in dependents { try complete(dependent, workspace, scratch, console) }
+        try log.finish()
+        return code
+    }
+
+    /// Writes a bundle with what it refers to, unless that is merged too.
+    ///
+    /// - Parameters:
+    ///   - bundle: The bundle.
+    ///   - file: Where.
+    ///   - sources: All that is merged, as paths without links.
+    ///   - scratch: A directory for what is inside other zips.
+    /// - Returns: What the new one says; nil where it was not written.
+    /// - Throws: That another bundle is missing.
+    private static func standalone(
+        _ bundle: BundleReader, at file: String, besides sources: [String], _ scratch: String
+    ) throws -> BundleMetadata? {
+        var areMerged = true
+        for shared in bundle.metadata.sharedEntries ?? [] {
+            let holder = try bundle.content(ofEntry: shared.entry, scratchDirectory: scratch).location
+            let path = FileSystem.realPath(of: holder.path) ?? holder.path
+            areMerged = areMerged && sources.contains { path == $0 || path.hasPrefix($0 + "/") }
+        }
+        return areMerged ? nil : try StandaloneBundle.write(bundle, to: file, scratch: scratch)
+    }
+
+    /// Puts into a bundle what it refers to, where that has another name here than it had.
+    private func complete(
+        _ dependent: Dependent, _ workspace: String, _ scratch: String, _ console: Console
+    ) throws {
+        let path = Path.join(directory, dependent.name)
+        let placed = try BundleReader(BundleLocation(path: path), scratchDirectory: scratch)
+        let isComplete = (placed.metadata.sharedEntries ?? []).allSatisfy { shared in
+            (try? placed.content(ofEntry: shared.entry, scratchDirectory: scratch)) != nil
+        }
+        if isComplete { return }
+        do {
+            let origin = try BundleReader(dependent.location, scratchDirectory: scratch)
+            let file = Path.join(workspace, "standalone.zip")
+            _ = try StandaloneBundle.write(origin, to: file, scratch: scratch)
+            try FileSystem.rename(file, to: path)
+        } catch let error as BundleError {
+            try console.warn(error.description)
+        }
+    }
+
+    private func place(
+        _ incoming: Incoming, into merged: inout MergedDirectory, _ occurrences: inout [Occurrence],
+        _ counts: inout Counts, _ log: inout MergeLog.Writer
+    ) throws -> String {
+        let placement = try merged.place(
+            incoming.file, named: incoming.location.name, incoming.identity)
+        let container = Occurrence.container(of: incoming.location)
+        var line = MergeLog.Line(
+            bundle: placement.name, from: incoming.location.description, container: container)
+        switch placement {
+        case .added: counts.added += 1
+        case .renamed:
+            counts.added += 1
+            counts.renamed += 1
+        case .identical:
+            counts.identical += 1
+            line.identical = true
+        }
+        try log.append(line)
+        if line.identical == true { return placement.name }
+        occurrences.append(
+            Occurrence(
+                incoming.metadata,
+                location: BundleLocation(path: Path.join(directory, placement.name)),
+                container: container, bytes: incoming.bytes))
+        return placement.name
+    }
+
+    /// A bundle that is in the directory.
+    private struct Existing: Sendable {
+        let name: String?
+        let identity: BundleIdentity
+        let occurrence: Occurrence
+    }
+
+    /// A bundle that is to be put there.
+    private struct Incoming: Sendable {
+        let file: String
+        let location: BundleLocation
+        let identity: BundleIdentity
+        let metadata: BundleMetadata
+        let bytes: UInt64
+        /// Why what it refers to cannot be had.
+        var problem: String?
+    }
+
+    /// A bundle in the directory that refers to what another one holds.
+    private struct Dependent {
+        let name: String
+        /// Where it comes from.
+        let location: BundleLocation
+    }
+
+    /// What was done.
+    private struct Counts: Encodable {
+        let directory: String
+        /// All in the directory.
+        var bundles = 0
+        var added = 0
+        var renamed = 0
+        var identical = 0
+        let report: String
+
+        init(directory: String) {
+            self.directory = directory
+            report = Path.join(directory, Report.fileName)
+        }
+
+        var text: String {
+            var facts = ["\(added) added"]
+            if renamed > 0 { facts.append("\(renamed) of them under another name") }
+            if identical > 0 { facts.append("\(identical) there already") }
+            return SafeText.line(
+                "\(directory): \(Counted.items(Int64(bundles), "bundle")), "
+                    + facts.joined(separator: ", "))
+                + "\n" + SafeText.line(report)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
+
+/// `open`: SQLite's own shell on a scratch copy of a store.
+struct OpenCommand: Command {
+    static let syntax = Syntax(
+        command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
+        options: [
+            .store, .commit,
+            Syntax.Option("--gui", help: "In DB Browser for SQLite instead of sqlite3."),
+            .noLimits,
+        ],
+        rest: Syntax.Positional(
+            "ARGS", help: "Passed on to sqlite3, such as -box or a statement to run."),
+        discussion: """
+            The copy is removed when sqlite3 ends: what is changed in it is lost, and the bundle stays as \
+            it is. A large copy in which nothing was changed is kept for the next time, as query does. The \
+            exit status is that of sqlite3, or of DB Browser, which is waited for.
+
+            sqlite3 is told not to trust what the store brings along: its views, triggers and computed \
+            columns call no function with side effects, and '.dbconfig defensive' is on. What you type has \
+            all that sqlite3 can do.
+
+            To run one statement and have the rows as JSON or CSV use 'failure-artifacts query', which \
+            needs no sqlite3.
+            """)
+
+    private let path: String
+    private let store: String?
+    private let commit: CommitReference?
+    private let hasWindow: Bool
+    private let passedOn: [String]
+
+    init(_ arguments: ParsedArguments) throws {
+        path = arguments.positionals[0]
+        store = arguments.value(of: "--store")
+        commit = try arguments.commit(Self.syntax)
+        hasWindow = arguments.has("--gui")
+        passedOn = arguments.rest
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            let viewer =
+                try hasWindow
+                ? StoreViewer.window(environment: console.environment)
+                : StoreViewer.shell(environment: console.environment)
+            return try console.withStore(
+                choice, at: commit, of: bundle, scratch: scratch, for: .changing
+            ) { file in
+                for line in try header(bundle.metadata, choice, file, console.error) {
+                    console.say(line)
+                }
+                let more = passedOn.isEmpty ? [] : viewer.separator + passedOn
+                let status = try ChildProcess.run(
+                    viewer.executable,
+                    arguments: viewer.arguments + [file.path] + viewer.settings + more,
+                    environment: console.environment,
+                    interruption: console.interruption)
+                return ExitCode(rawValue: status)
+            }
+        }
+    }
+
+    /// What one is looking at.
+    private func header(
+        _ metadata: BundleMetadata, _ choice: StoreChoice, _ file: StoreFile, _ output: TextOutput
+    ) throws -> [String] {
+        var lines = [
+            output.styled(SafeText.line(metadata.test.title), .bold) + " "
+                + output.styled(metadata.outcome.label, metadata.outcome == .passed ? .green : .red)
+        ]
+        if let failure = metadata.failures.first {
+            if let place = FailureText.place(of: failure) { lines.append("  " + SafeText.line(place)) }
+            lines += TextWrap.message(failure.message, indent: 2, for: output)
+        }
+        let others = metadata.storeChoices.map(\.name).filter { $0 != choice.name }
+        let size = try FileSystem.status(of: file.path)?.size ?? 0
+        var seen = ""
+        if let state = file.state {
+            seen = ", " + state.description
+        } else if choice.isCommitted {
+            seen = ", what was committed"
+        } else if choice.store.transactionOpen == true {
+            seen = ", inside the open transaction"
+        }
+        lines.append(
+            output.styled("Store \(SafeText.line(choice.name))", .heading)
+                + " (\(Counted.bytes(size)))\(seen)")
+        if let tables = choice.store.tables, !choice.isCommitted, file.state == nil, !tables.isEmpty {
+            lines.append("  " + tables.summary)
+        }
+        if !others.isEmpty {
+            lines.append("  There are also: " + others.map(SafeText.line).joined(separator: ", "))
+        }
+        lines.append(output.styled("This is a scratch copy: changes to it are lost.", .dim))
+        return lines
+    }
+}

@@ -1,0 +1,41 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSystem
+
+/// A bundle that may stay or go.
+struct PruneCandidate: Sendable {
+    let path: String
+    let file: ArtifactsDirectory.BundleFile
+    let bytes: UInt64
+    /// When it was captured, in milliseconds since 1970; where it does not say, when its file was written.
+    let date: Int64
+    /// The bundles beside it, by their names, that hold stores of it.
+    let holders: Set<String>
+    /// What is said of it.
+    let line: BundleLine
+
+    var directory: String { Path.directory(of: path) }
+    var name: String { file.name }
+
+    init(_ path: String, _ status: FileStatus, _ metadata: BundleMetadata) {
+        self.path = path
+        file = ArtifactsDirectory.BundleFile(name: Path.name(of: path), identity: status.identity)
+        bytes = status.size
+        date = ReportTime.milliseconds(of: metadata.capture.at) ?? status.modified / 1_000_000
+        holders = Self.holders(of: metadata).subtracting([Path.name(of: path)])
+        line = BundleLine(metadata, location: BundleLocation(path: path), bytes: status.size)
+    }
+
+    /// The date as metadata has it.
+    var dateText: String {
+        let milliseconds = (date % 1000 + 1000) % 1000
+        return Timestamp(seconds: (date - milliseconds) / 1000, milliseconds: Int32(milliseconds))
+            .description
+    }
+
+    /// The bundles, by their names, that hold what a bundle refers to.
+    static func holders(of metadata: BundleMetadata) -> Set<String> {
+        Set((metadata.sharedEntries ?? []).filter(\.namesAFile).map(\.bundle))
+    }
+}

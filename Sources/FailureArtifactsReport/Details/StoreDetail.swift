@@ -1,0 +1,101 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// A failure with its stores: plain values, read from a bundle.
+struct FailureDetail: Sendable {
+    let location: BundleLocation
+    let metadata: BundleMetadata
+    var stores: [StoreDetail] = []
+    /// The content of those that can be shown, by their entries.
+    var attachments: [String: AttachmentPreview] = [:]
+    /// Stores that are not described, because there are too many.
+    var omittedStores = 0
+    /// What could not be read or was cut, as full sentences.
+    var notes: [String] = []
+}
+
+/// The content of an attachment that is small.
+enum AttachmentPreview: Sendable {
+    case text(String)
+    /// A picture, as a `data:` address.
+    case picture(String)
+}
+
+/// A store of a failure.
+struct StoreDetail: Sendable {
+    let store: BundleMetadata.Store
+    /// The other bundle that holds its copy; nil where its own does.
+    var shared: BundleMetadata.SharedEntry?
+    var tables: [TableDetail] = []
+    var omittedTables = 0
+    var changes: [TransactionDetail] = []
+    /// The number of transactions that the history has.
+    var transactionCount = 0
+    var uncommitted: ChangeDetail?
+    var statements: [StatementRecord] = []
+    var notes: [String] = []
+    /// Nil where Core Data has not made it.
+    var coreData: CoreDataStore?
+
+    init(_ store: BundleMetadata.Store) {
+        self.store = store
+    }
+}
+
+/// A table with its first rows.
+struct TableDetail: Sendable {
+    struct Column: Sendable, Equatable {
+        let name: String
+        let type: String
+        let isKey: Bool
+    }
+
+    struct ForeignKey: Sendable, Equatable {
+        let columns: [String]
+        let table: String
+        /// Empty where the other table's primary key is meant.
+        let targets: [String]
+    }
+
+    let name: String
+    /// The table that it is a view of; nil where it is one itself.
+    var source: String?
+    var columns: [Column] = []
+    var foreignKeys: [ForeignKey] = []
+    /// Rows in the store; a lower bound where `isExact` is false.
+    var count: Int64 = 0
+    var isExact = true
+    /// The rows as a JSON array of arrays; see ``CellJSON``.
+    var rows = "[]"
+    var shownRows = 0
+    var shownColumns = 0
+    /// Why the rows could not be read, as a clause.
+    var problem: String?
+}
+
+/// What one transaction changed.
+struct TransactionDetail: Sendable {
+    let number: Int
+    let pages: Int
+    let change: ChangeDetail
+    /// Those that made it, where the log of statements reaches back and that is certain.
+    var statements: [StatementRecord] = []
+}
+
+/// What distinguishes a state of a store from another one.
+struct ChangeDetail: Sendable {
+    struct Table: Sendable {
+        let name: String
+        var counts: RowCounts
+        /// The first ones.
+        var rows: [RowChange] = []
+        var problem: String?
+    }
+
+    var schema: [SchemaChange] = []
+    var tables: [Table] = []
+    /// Whether all tables were compared.
+    var isComplete = true
+}

@@ -1,0 +1,89 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// A report, made cause by cause: only some of them are in memory at a time.
+package struct Report: WrittenText {
+    /// The page's name in a directory of bundles.
+    package static let fileName = "report.html"
+
+    let page: ReportPage
+    let limits: ReportLimits
+    let scratch: String
+    /// Where the page is going to lie.
+    var folder = PageFolder(ofPage: nil)
+    /// Called with the number of causes that are described, and with that of all.
+    var progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
+    /// How much is unpacked.
+    var archive = ZipLimits.standard
+    /// Called before some more bundles are read.
+    var start: () -> Void = {}
+
+    package init(
+        page: ReportPage, limits: ReportLimits, scratch: String,
+        folder: PageFolder = PageFolder(ofPage: nil),
+        progress: @escaping (_ done: Int, _ total: Int) -> Void = { _, _ in },
+        archive: ZipLimits = ZipLimits.standard, start: @escaping () -> Void = {}
+    ) {
+        self.page = page
+        self.limits = limits
+        self.scratch = scratch
+        self.folder = folder
+        self.progress = progress
+        self.archive = archive
+        self.start = start
+    }
+
+    /// Writes the page.
+    ///
+    /// - Parameter write: Takes a piece of it.
+    /// - Throws: What `write` throws; what cannot be read is said on the page.
+    package func write(_ write: (String) throws -> Void) throws {
+        var size = 0
+        func append(_ text: String) throws {
+            size += text.utf8.count
+            try write(text)
+        }
+        try append(page.head)
+        let described = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
+        let isOpen = page.causes.count <= 2
+        let step = 4 * Threads.cores
+        let (limits, archive, scratch, hasShards) = (limits, archive, scratch, page.hasShards)
+        let folder = folder
+        let attempts = AttemptSeries.series(of: page.causes, passed: page.passed)
+        for start in stride(from: 0, to: described.count, by: step) {
+            self.start()
+            let part = Array(described[start..<min(start + step, described.count)])
+            let isFull = size > ReportLimits.pageBytes
+            progress(start, described.count)
+            let texts = Threads.map(part) { number, cause in
+                var detail: FailureDetail?
+                var problem: String?
+                if isFull {
+                    problem =
+                        "The page has reached its full size: 'failure-artifacts show' has more of this."
+                } else {
+                    do {
+                        detail = try FailureDetail(
+                            reading: cause.first.location, scratch: scratch, limits,
+                            archive: archive)
+                    } catch {
+                        problem = CommandError(error).description
+                    }
+                }
+                let series = attempts[number]
+                var comparison: AttemptComparison?
+                if let series, series.number == number, !isFull {
+                    comparison = AttemptComparison(reading: series, scratch: scratch, limits)
+                }
+                return FailureSection(
+                    number: number + 1, cause: cause, detail: detail, problem: problem,
+                    hasShards: hasShards, folder: folder, isOpen: isOpen, attempts: series,
+                    comparison: comparison
+                ).html
+            }
+            for text in texts { try append(text) }
+        }
+        try append(page.foot)
+    }
+}
