@@ -72,3 +72,19 @@ package enum CommandLineTool {
         throw CommandError(.usage, "There is no \(kind) '\(name)'. See 'failure-artifacts --help'.")
     }
 }
+
+/// One subcommand: arguments become a value, which runs and gives an exit code.
+package protocol Command {
+    /// What it takes.
+    static var syntax: Syntax { get }
+
+    /// Reads its arguments.
+    ///
+    /// - Throws: A ``CommandError`` for values that make no sense.
+    init(_ arguments: ParsedArguments) throws
+
+    /// Does it.
+    ///
+    /// - Throws: Why it could not be done; an error of any part.
+    func run(_ console: Console) throws -> ExitCode
+}

@@ -1,6 +1,8 @@
-internal import FailureArtifactsReading
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// What a transaction has changed, in a few words: an open one, or the last one before the failure.
 package struct UncommittedChanges: Encodable, Equatable {
@@ -31,35 +33,44 @@ package struct UncommittedChanges: Encodable, Equatable {
     ///   - committed: What everyone else saw.
     ///   - seen: What the test saw.
     ///   - timeLimit: Seconds, after which the tables that are left are not looked at.
+    /// - Returns: The changes.
     /// - Throws: Why the copies cannot be read.
-    package init(committed: String, seen: String, timeLimit: Double) throws(SQLiteError) {
+    package static func compare(
+        committed: String, seen: String, timeLimit: Double
+    ) throws(SQLiteError) -> UncommittedChanges {
+        var changes = UncommittedChanges()
         do throws(SQLiteError) {
             let comparison = try StoreComparison(
                 a: StoreComparison.Side(path: committed, isPrivate: true),
                 b: StoreComparison.Side(path: seen, isPrivate: true),
                 deadline: Instant.now.advanced(bySeconds: timeLimit))
-            let schemaChanges = comparison.schemaChanges()
-            schema = schemaChanges.map(Self.text)
-            for change in schemaChanges { state.add(change) }
-            for table in try comparison.tables() {
-                guard table.problem == nil else {
-                    isComplete = false
-                    continue
-                }
-                let counts = try comparison.countRowChanges(in: table)
-                guard counts.total > 0 else { continue }
-                state.tables.append(
-                    .init(
-                        name: table.name, inserted: counts.inserted, updated: counts.updated,
-                        deleted: counts.deleted))
-                tables.append(
-                    Table(
-                        name: table.name, inserted: counts.inserted, updated: counts.updated,
-                        deleted: counts.deleted))
-            }
+            try changes.add(comparison)
         } catch {
             guard error.isInterrupted else { throw error }
-            isComplete = false
+            changes.isComplete = false
+        }
+        return changes
+    }
+
+    private mutating func add(_ comparison: borrowing StoreComparison) throws(SQLiteError) {
+        let schemaChanges = comparison.schemaChanges()
+        schema = schemaChanges.map(Self.text)
+        for change in schemaChanges { state.add(change) }
+        for table in try comparison.tables() {
+            guard table.problem == nil else {
+                isComplete = false
+                continue
+            }
+            let counts = try comparison.countRowChanges(in: table)
+            guard counts.total > 0 else { continue }
+            state.tables.append(
+                .init(
+                    name: table.name, inserted: counts.inserted, updated: counts.updated,
+                    deleted: counts.deleted))
+            tables.append(
+                Table(
+                    name: table.name, inserted: counts.inserted, updated: counts.updated,
+                    deleted: counts.deleted))
         }
     }
 
@@ -117,5 +128,54 @@ extension StateChanges {
                 }
             schema.append(Object(change: kind, type: change.subject.rawValue, name: change.name))
         }
+    }
+}
+
+/// The last transaction of a store before the failure.
+package struct LastTransaction: Encodable, Equatable {
+    /// What it changed.
+    package var changes: UncommittedChanges
+    /// Those that made it, where that is known.
+    package var statements: [StatementRecord]
+
+    /// Stores with more bytes are not taken out of their bundle for this: `show` is to be quick.
+    static let maximumBytes: UInt64 = 16 << 20
+
+    /// Compares the last two states of a store's history.
+    ///
+    /// - Parameters:
+    ///   - store: One of the bundle's.
+    ///   - copy: Its copy; nil where there is none.
+    ///   - log: Its statements.
+    ///   - bundle: The bundle.
+    ///   - scratch: A directory for two copies of it.
+    /// - Returns: Nil without a history, without changes, and for a large store.
+    /// - Throws: Why the states cannot be rebuilt.
+    package static func read(
+        of store: BundleMetadata.Store, copy: StoreChoice?, log: [StatementRecord],
+        in bundle: BundleReader, scratch: String
+    ) throws -> LastTransaction? {
+        guard let history = store.history, let entry = history.entry, history.transactions > 0,
+            let choice = copy,
+            [choice.entry, entry].allSatisfy({ name in
+                bundle.size(ofEntry: name).map { $0 <= Self.maximumBytes } ?? false
+            })
+        else { return nil }
+        let start = Instant.now
+        let states = try bundle.extractHistory(of: choice, below: scratch)
+        defer { try? FileSystem.remove(Path.directory(of: states.copy)) }
+        let count = states.reader.transactions.count
+        guard count > 0 else { return nil }
+        let old = try states.rebuild(count - 1)
+        // A second for all of it, of which some is left in any case.
+        let changes = try UncommittedChanges.compare(
+            committed: old, seen: states.copy, timeLimit: max(1 - start.elapsed, 0.2))
+        if !changes.isComplete, changes.isEmpty { return nil }
+        guard !log.isEmpty, changes.isComplete else {
+            return LastTransaction(changes: changes, statements: [])
+        }
+        let statements = LoggedTransactions(log, of: store)
+            .statements(of: [changes.state], isWhole: false)[0]
+        return LastTransaction(changes: changes, statements: statements)
     }
 }

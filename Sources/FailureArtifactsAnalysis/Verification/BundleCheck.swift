@@ -28,13 +28,25 @@ package struct BundleCheck: Encodable, Equatable {
     ///   - archive: It, open.
     ///   - scratch: A directory where its stores have room, one after the other.
     ///   - limits: How much a store can ask for.
+    /// - Returns: The bundle's problems.
     /// - Throws: Failures that are none of the bundle's.
-    package init(
+    package static func check(
         _ location: BundleLocation, archive: ZipArchive, scratch: String,
         limits: UntrustedLimits = .standard
+    ) throws -> BundleCheck {
+        var check = BundleCheck(bundle: location.description, ok: true)
+        try check.read(location, archive: archive, scratch: scratch, limits: limits)
+        return check
+    }
+
+    private init(bundle: String, ok: Bool) {
+        self.bundle = bundle
+        self.ok = ok
+    }
+
+    private mutating func read(
+        _ location: BundleLocation, archive: ZipArchive, scratch: String, limits: UntrustedLimits
     ) throws {
-        bundle = location.description
-        ok = true
         do {
             try archive.checkTotalSize()
         } catch {
@@ -127,8 +139,8 @@ package struct BundleCheck: Encodable, Equatable {
         guard let first = choices.first else { return [] }
         let file = try bundle.extract(first, below: scratch)
         defer { try? FileSystem.remove(Path.directory(of: file)) }
-        switch StoreIntegrity(
-            ofStoreAt: file, isRedacted: first.store.redactions != nil, limits: limits)
+        switch StoreIntegrity.check(
+            storeAt: file, isRedacted: first.store.redactions != nil, limits: limits)
         {
         case .good: return []
         case .bad(let finding):
@@ -172,7 +184,7 @@ package struct BundleCheck: Encodable, Equatable {
             let history = try bundle.extractHistory(of: choice, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: history.copy)) }
             let first = try history.rebuild(0)
-            switch StoreIntegrity(ofStoreAt: first, limits: limits) {
+            switch StoreIntegrity.check(storeAt: first, limits: limits) {
             case .good, .unknown: break
             case .bad(let finding):
                 problems.append(
@@ -190,5 +202,54 @@ extension BundleMetadata {
     fileprivate var allEntries: [String] {
         let named = Set(entries)
         return entries + (sharedEntries ?? []).map(\.entry).filter { !named.contains($0) }
+    }
+}
+
+/// What SQLite says of a store's integrity.
+enum StoreIntegrity: Equatable {
+    case good
+    /// What is wrong, as a clause.
+    case bad(String)
+    /// Why that cannot be told, as a clause.
+    case unknown(String)
+
+    /// Checks a copy that nobody else uses.
+    ///
+    /// - Parameters:
+    ///   - path: The copy.
+    ///   - isRedacted: Whether its values need not be what its `CHECK` constraints ask for.
+    ///   - limits: How much it can ask for.
+    static func check(
+        storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
+    ) -> StoreIntegrity {
+        do {
+            let connection = try Connection.untrusted(path, limits: limits)
+            if isRedacted { try connection.execute("PRAGMA ignore_check_constraints = 1") }
+            do {
+                return try run("integrity_check", on: connection)
+            } catch  where !error.isDatabaseDamaged {
+                // An index may need a collation or a function that only the application has.
+                let quick = try run("quick_check", on: connection)
+                return quick == .good ? .unknown(reason(error)) : quick
+            }
+        } catch {
+            return error.isDatabaseDamaged ? .bad(error.message) : .unknown(reason(error))
+        }
+    }
+
+    private static func reason(_ error: SQLiteError) -> String {
+        error.isInterrupted ? "it took longer than the time limit" : error.message
+    }
+
+    private static func run(
+        _ check: String, on connection: borrowing Connection
+    ) throws(SQLiteError) -> StoreIntegrity {
+        let statement = try connection.prepare("PRAGMA \(check)(3)")
+        var findings: [String] = []
+        while try statement.step() {
+            if case .text(let finding) = statement.value(at: 0) { findings.append(finding) }
+        }
+        if findings == ["ok"] { return .good }
+        return .bad(findings.joined(separator: ", "))
     }
 }

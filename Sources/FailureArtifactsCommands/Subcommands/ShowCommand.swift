@@ -44,7 +44,16 @@ struct ShowCommand: Command {
                 uniquingKeysWith: { first, _ in first })
             for store in bundle.metadata.stores {
                 try checkTime(console)
-                try tellStory(of: store, copies[store.name], in: bundle, scratch, console, &report)
+                let log = try statements(of: store, in: bundle, console)
+                if !log.isEmpty { report.statements[store.name] = log }
+                do {
+                    report.lastTransaction[store.name] = try LastTransaction.read(
+                        of: store, copy: copies[store.name], log: log, in: bundle, scratch: scratch)
+                } catch {
+                    try console.warn(
+                        "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))"
+                    )
+                }
             }
             for store in bundle.metadata.stores {
                 try checkTime(console)
@@ -68,25 +77,16 @@ struct ShowCommand: Command {
         }
     }
 
-    /// Finds what led to the failure; what is wrong with a history or a log is said, and the rest shown.
-    private func tellStory(
-        of store: BundleMetadata.Store, _ copy: StoreChoice?, in bundle: BundleReader, _ scratch: String,
-        _ console: Console, _ report: inout BundleText.Content
-    ) throws {
-        var log: [StatementRecord] = []
+    /// Reads a store's log of statements; if it is damaged, warns and returns no statements.
+    private func statements(
+        of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
+    ) throws -> [StatementRecord] {
         do {
-            log = try bundle.statements(of: store)
-            if !log.isEmpty { report.statements[store.name] = log }
+            return try bundle.statements(of: store)
         } catch {
             try console.warn(
                 "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
-        }
-        do {
-            report.lastTransaction[store.name] = try LastTransaction(
-                of: store, copy, log, in: bundle, scratch: scratch)
-        } catch {
-            try console.warn(
-                "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))")
+            return []
         }
     }
 
@@ -135,7 +135,7 @@ struct ShowCommand: Command {
             defer { try? FileSystem.remove(Path.directory(of: file)) }
             let other = try bundle.extract(committed, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: other)) }
-            return try UncommittedChanges(committed: other, seen: file, timeLimit: 1)
+            return try UncommittedChanges.compare(committed: other, seen: file, timeLimit: 1)
         } catch {
             try console.warn(
                 "What was not committed in store '\(choice.name)' is not shown: \(CommandError(error))")

@@ -66,7 +66,8 @@ struct AttemptComparison: Sendable {
             for index in bundles.indices.dropLast() {
                 guard let old = bundles[index], let new = bundles[index + 1] else { continue }
                 compare(
-                    old, new, titles[index], titles[index + 1], scratch: directory, limits,
+                    Side(bundle: old, title: titles[index]),
+                    with: Side(bundle: new, title: titles[index + 1]), scratch: directory, limits,
                     budget: &budget, deadline: deadline)
             }
         } catch {
@@ -125,10 +126,18 @@ struct AttemptComparison: Sendable {
         return names.count > 3 ? "\(shown) and \(names.count - 3) more" : shown
     }
 
+    /// An attempt with its bundle.
+    private struct Side {
+        let bundle: BundleReader
+        let title: String
+    }
+
     private mutating func compare(
-        _ old: BundleReader, _ new: BundleReader, _ from: String, _ to: String, scratch: String,
-        _ limits: ReportLimits, budget: inout Int, deadline: Instant
+        _ earlier: Side, with later: Side, scratch: String, _ limits: ReportLimits,
+        budget: inout Int, deadline: Instant
     ) {
+        let (old, new) = (earlier.bundle, later.bundle)
+        let (from, to) = (earlier.title, later.title)
         let choices = new.metadata.storeChoices.filter { !$0.isCommitted && $0.name == $0.store.name }
         for second in choices.prefix(limits.stores) {
             let first = old.metadata.storeChoices.first { !$0.isCommitted && $0.name == second.name }

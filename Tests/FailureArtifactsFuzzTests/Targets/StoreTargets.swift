@@ -90,7 +90,7 @@ extension FuzzTarget {
 
     private static func look(at path: String, beside other: String, _ scratch: Scratch) throws {
         _ = try? StoreInspection(ofFile: path, timeLimit: 0.2)
-        _ = StoreIntegrity(ofStoreAt: path)
+        _ = StoreIntegrity.check(storeAt: path)
         for (a, b) in [(other, path), (path, other), (path, path)] {
             let deadline = Instant.now.advanced(bySeconds: 0.3)
             do {
@@ -102,7 +102,7 @@ extension FuzzTarget {
                 for table in try comparison.tables() {
                     let counts = try comparison.forEachRowChange(in: table, limit: 100) { _ in }
                     require(
-                        a != b || counts.total == 0 || StoreIntegrity(ofStoreAt: path) != .good,
+                        a != b || counts.total == 0 || StoreIntegrity.check(storeAt: path) != .good,
                         "'\(table.name)' of a good store is not like itself.")
                 }
                 _ = try comparison.writeScript { _ in }
