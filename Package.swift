@@ -21,8 +21,8 @@ func product(_ name: String, _ others: String...) -> Product {
     Product.library(name: name, targets: [name] + others + ["FailureArtifactsCapture"])
 }
 
-// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Reading →
-// Bundle. Only the adapters import a test framework, and the command-line tool links none.
+// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Report, TestRun →
+// Analysis → Reading → Bundle. Only the adapters import a test framework, and the command-line tool links none.
 let package = Package(
     name: "failure-artifacts",
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
@@ -124,7 +124,7 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // The command-line tool.
+        // The command-line tool: facts from bundles, pages and results about them, runs of tests, commands.
         .target(name: "CFailureArtifactsProcesses"),
         .target(
             name: "FailureArtifactsAnalysis",

@@ -87,7 +87,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsCommands", "FailureArtifactsAnalysis", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),

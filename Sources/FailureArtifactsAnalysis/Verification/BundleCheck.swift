@@ -219,6 +219,7 @@ enum StoreIntegrity: Equatable {
     ///   - path: The copy.
     ///   - isRedacted: Whether its values need not be what its `CHECK` constraints ask for.
     ///   - limits: How much it can ask for.
+    /// - Returns: The result of `PRAGMA integrity_check`, or of `PRAGMA quick_check` if that cannot run.
     static func check(
         storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
     ) -> StoreIntegrity {

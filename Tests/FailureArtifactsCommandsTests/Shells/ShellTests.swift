@@ -1,5 +1,4 @@
-internal import FailureArtifactsTestFixtures
-
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands

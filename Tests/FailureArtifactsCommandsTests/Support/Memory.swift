@@ -1,5 +1,4 @@
-internal import FailureArtifactsAnalysis
-
+import FailureArtifactsAnalysis
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 
