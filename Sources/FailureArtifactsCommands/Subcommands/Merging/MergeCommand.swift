@@ -45,16 +45,17 @@ struct MergeCommand: Command {
     func run(_ console: Console) throws -> ExitCode {
         try checkPaths()
         return try console.withScratchDirectory { scratch in
-            var merged = try MergedDirectory(path: directory)
+            let merged = try MergedDirectory(path: directory)
             console.interruption.add(directory: merged.workspace)
             defer {
                 merged.close()
                 console.interruption.remove(directory: merged.workspace)
             }
-            var occurrences: [Occurrence] = []
-            let before = try readExisting(into: &merged, &occurrences, scratch, console)
-            var counts = Counts(directory: directory)
-            let code = try merge(into: &merged, &occurrences, &counts, scratch, console)
+            var merge = try Merge(into: merged)
+            let before = try readExisting(into: &merge, scratch, console)
+            let code = try add(to: &merge, scratch, console)
+            let occurrences = merge.occurrences
+            var counts = merge.counts
             counts.bundles = occurrences.count
             if occurrences.isEmpty, code != .done { return code }
             let causes = FailureCause.causes(of: occurrences)
@@ -90,8 +91,7 @@ struct MergeCommand: Command {
 
     /// The bundles that the directory has from before.
     private func readExisting(
-        into merged: inout MergedDirectory, _ occurrences: inout [Occurrence], _ scratch: String,
-        _ console: Console
+        into merge: inout Merge, _ scratch: String, _ console: Console
     ) throws -> ExitCode {
         let names = try FileSystem.contents(ofDirectory: directory)
             .filter { !$0.hasPrefix(".") && BundleLocator.isZipName($0) }
@@ -108,17 +108,16 @@ struct MergeCommand: Command {
                         bytes: bytes))
             },
             { existing in
-                occurrences.append(existing.occurrence)
-                if let name = existing.name { merged.note(name, existing.identity) }
+                merge.occurrences.append(existing.occurrence)
+                if let name = existing.name { merge.directory.note(name, existing.identity) }
             })
     }
 
-    private func merge(
-        into merged: inout MergedDirectory, _ occurrences: inout [Occurrence], _ counts: inout Counts,
-        _ scratch: String, _ console: Console
+    /// Puts the bundles that the arguments name into the directory.
+    private func add(
+        to merge: inout Merge, _ scratch: String, _ console: Console
     ) throws -> ExitCode {
-        var log = try MergeLog.Writer(directory: directory)
-        let (workspace, target) = (merged.workspace, FileSystem.realPath(of: directory))
+        let (workspace, target) = (merge.directory.workspace, FileSystem.realPath(of: directory))
         let sources = paths.compactMap { FileSystem.realPath(of: $0) }
         var dependents: [Dependent] = []
         let code = try console.readSources(
@@ -156,7 +155,7 @@ struct MergeCommand: Command {
                 guard let incoming else { return }
                 if let problem = incoming.problem { try console.warn(problem) }
                 do {
-                    let name = try place(incoming, into: &merged, &occurrences, &counts, &log)
+                    let name = try merge.place(incoming)
                     if incoming.metadata.sharedEntries != nil, incoming.problem == nil {
                         dependents.append(Dependent(name: name, location: incoming.location))
                     }
@@ -166,7 +165,7 @@ struct MergeCommand: Command {
                 }
             })
         for dependent in dependents { try complete(dependent, workspace, scratch, console) }
-        try log.finish()
+        try merge.log.finish()
         return code
     }
 
@@ -211,32 +210,44 @@ struct MergeCommand: Command {
         }
     }
 
-    private func place(
-        _ incoming: Incoming, into merged: inout MergedDirectory, _ occurrences: inout [Occurrence],
-        _ counts: inout Counts, _ log: inout MergeLog.Writer
-    ) throws -> String {
-        let placement = try merged.place(
-            incoming.file, named: incoming.location.name, incoming.identity)
-        let container = Occurrence.container(of: incoming.location)
-        var line = MergeLog.Line(
-            bundle: placement.name, from: incoming.location.description, container: container)
-        switch placement {
-        case .added: counts.added += 1
-        case .renamed:
-            counts.added += 1
-            counts.renamed += 1
-        case .identical:
-            counts.identical += 1
-            line.identical = true
+    /// A merge under way.
+    private struct Merge: ~Copyable {
+        var directory: MergedDirectory
+        var occurrences: [Occurrence] = []
+        private(set) var counts: Counts
+        var log: MergeLog.Writer
+
+        init(into directory: MergedDirectory) throws(SystemError) {
+            self.directory = directory
+            counts = Counts(directory: directory.path)
+            log = try MergeLog.Writer(directory: directory.path)
         }
-        try log.append(line)
-        if line.identical == true { return placement.name }
-        occurrences.append(
-            Occurrence(
-                incoming.metadata,
-                location: BundleLocation(path: Path.join(directory, placement.name)),
-                container: container, bytes: incoming.bytes))
-        return placement.name
+
+        /// Gives a bundle its name in the directory.
+        mutating func place(_ incoming: Incoming) throws -> String {
+            let placement = try directory.place(
+                incoming.file, named: incoming.location.name, incoming.identity)
+            let container = Occurrence.container(of: incoming.location)
+            var line = MergeLog.Line(
+                bundle: placement.name, from: incoming.location.description, container: container)
+            switch placement {
+            case .added: counts.added += 1
+            case .renamed:
+                counts.added += 1
+                counts.renamed += 1
+            case .identical:
+                counts.identical += 1
+                line.identical = true
+            }
+            try log.append(line)
+            if line.identical == true { return placement.name }
+            occurrences.append(
+                Occurrence(
+                    incoming.metadata,
+                    location: BundleLocation(path: Path.join(directory.path, placement.name)),
+                    container: container, bytes: incoming.bytes))
+            return placement.name
+        }
     }
 
     /// A bundle that is in the directory.
