@@ -199,7 +199,7 @@ let package = Package(
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
-        // Bundles and stores for the tests of what reads them.
+        // Bundles and stores for the tests of the tool.
         .target(
             name: "FailureArtifactsTestFixtures",
             dependencies: [

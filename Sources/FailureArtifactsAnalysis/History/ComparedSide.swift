@@ -20,7 +20,7 @@ package struct ComparedSide {
     }
 }
 
-/// A bundle or a database that stores are compared of.
+/// The source of a compared store: a bundle or a database.
 package enum ComparedSource {
     case bundle(BundleReader)
     case database(StoreComparison.Side)

@@ -81,7 +81,7 @@ package enum Counted {
 }
 
 /// Times of metadata, as numbers.
-package enum ReportTime {
+package enum MetadataTime {
     /// Milliseconds since 1970 of `2026-11-21T07:08:09.123Z`; nil for any other form.
     package static func milliseconds(of text: String) -> Int64? {
         let bytes = Array(text.utf8)

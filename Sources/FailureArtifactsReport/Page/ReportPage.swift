@@ -69,7 +69,7 @@ package struct ReportPage {
     }
 
     private var period: String {
-        let times = occurrences.map(\.at).filter { ReportTime.milliseconds(of: $0) != nil }
+        let times = occurrences.map(\.at).filter { MetadataTime.milliseconds(of: $0) != nil }
         guard let first = times.min(), let last = times.max() else { return "" }
         func text(_ at: String) -> String { String(at.prefix(19)).replacing("T", with: " ") }
         return first.prefix(19) == last.prefix(19)
@@ -119,7 +119,7 @@ package struct ReportPage {
 
     /// A bar for each part of the time between the first failure and the last.
     private var times: String {
-        let times = occurrences.compactMap { ReportTime.milliseconds(of: $0.at) }
+        let times = occurrences.compactMap { MetadataTime.milliseconds(of: $0.at) }
         guard let first = times.min(), let last = times.max(), first < last else { return "" }
         let count = 24
         var counts = [Int](repeating: 0, count: count)

@@ -89,9 +89,9 @@ struct StatementTimeline {
     // MARK: - Drawing
 
     private var drawing: String {
-        let times = statements.compactMap { ReportTime.milliseconds(of: $0.at) }
+        let times = statements.compactMap { MetadataTime.milliseconds(of: $0.at) }
         guard let first = times.min(), let latest = times.max() else { return "" }
-        let end = max(latest, failure.flatMap { ReportTime.milliseconds(of: $0.at) } ?? latest)
+        let end = max(latest, failure.flatMap { MetadataTime.milliseconds(of: $0.at) } ?? latest)
         let lanes = Array(Set(statements.map(\.connection)).sorted().suffix(8))
         let span = Double(max(end - first, 1))
         let height = lanes.count * 22 + 30
@@ -106,7 +106,7 @@ struct StatementTimeline {
                 "<text x=\"0\" y=\"\(y + 4)\">conn \(connection)</text>"
                 + "<line x1=\"64\" x2=\"944\" y1=\"\(y)\" y2=\"\(y)\"/>\n"
             for statement in statements where statement.connection == connection {
-                guard let time = ReportTime.milliseconds(of: statement.at) else { continue }
+                guard let time = MetadataTime.milliseconds(of: statement.at) else { continue }
                 let width = max(3, Int(min(statement.duration ?? 0, 1e6) * 1000 / span * 880))
                 let start = x(time)
                 let kind =

@@ -174,14 +174,14 @@ struct ReportPartsTests {
                 seconds: Int64.random(in: 0...4_000_000_000, using: &generator),
                 milliseconds: Int32.random(in: 0...999, using: &generator))
             #expect(
-                ReportTime.milliseconds(of: time.description) == time.seconds * 1000
+                MetadataTime.milliseconds(of: time.description) == time.seconds * 1000
                     + Int64(time.milliseconds),
                 "seed \(seed)")
         }
         for text in [
             "", "2026-11-21", "2026-13-21T07:08:09Z", "x026-11-21T07:08:09Z", "2026-11-21T07:08:09.+1Z",
         ] {
-            #expect(ReportTime.milliseconds(of: text) == nil, "\(text)")
+            #expect(MetadataTime.milliseconds(of: text) == nil, "\(text)")
         }
     }
 

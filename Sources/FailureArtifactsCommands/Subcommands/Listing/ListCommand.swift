@@ -63,7 +63,7 @@ struct ListCommand: Command {
         try console.withScratchDirectory { scratch in
             var lines: [BundleLine] = []
             var ranks: [ListOrder.Rank] = []
-            var spill = try LineSpill(in: scratch)
+            var buffer = try DiskLineBuffer(in: scratch)
             var (seen, shown) = (0, 0)
             let (isJSON, filter, order) = (isJSON, filter, order)
             let code = try console.readBundles(
@@ -86,12 +86,12 @@ struct ListCommand: Command {
                     if let rank = item.rank { ranks.append(rank) }
                     switch item.content {
                     case .line(let line): lines.append(line)
-                    case .json(let text) where item.rank != nil: try spill.append(text)
+                    case .json(let text) where item.rank != nil: try buffer.append(text)
                     case .json(let text): try console.output.writeLine(text)
                     }
                 })
             if isJSON {
-                try spill.forEach(in: order?.sorted(ranks) ?? []) { try console.output.writeLine($0) }
+                try buffer.forEach(in: order?.sorted(ranks) ?? []) { try console.output.writeLine($0) }
             } else {
                 if let order { lines = order.sorted(ranks).map { lines[$0] } }
                 let hasTime = filter.hasTime || order?.key == .time
@@ -127,7 +127,7 @@ struct ListCommand: Command {
 }
 
 /// Lines that wait on disk for their turn: memory has to hold their places only.
-struct LineSpill: ~Copyable {
+struct DiskLineBuffer: ~Copyable {
     private let file: File
     private var places: [(offset: UInt64, count: Int)] = []
     private var end: UInt64 = 0

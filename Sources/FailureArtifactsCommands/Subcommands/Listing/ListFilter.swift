@@ -51,7 +51,7 @@ struct ListFilter: Sendable {
             return false
         }
         // A bundle that says no time is rather shown than hidden.
-        guard let since, let at = ReportTime.milliseconds(of: metadata.capture.at) else { return true }
+        guard let since, let at = MetadataTime.milliseconds(of: metadata.capture.at) else { return true }
         return at >= since
     }
 
@@ -81,7 +81,7 @@ struct ListFilter: Sendable {
         case 16: full += ":00"
         default: break
         }
-        return ReportTime.milliseconds(of: full + "Z")
+        return MetadataTime.milliseconds(of: full + "Z")
     }
 }
 

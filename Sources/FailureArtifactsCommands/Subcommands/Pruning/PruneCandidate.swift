@@ -22,7 +22,7 @@ struct PruneCandidate: Sendable {
         self.path = path
         file = ArtifactsDirectory.BundleFile(name: Path.name(of: path), identity: status.identity)
         bytes = status.size
-        date = ReportTime.milliseconds(of: metadata.capture.at) ?? status.modified / 1_000_000
+        date = MetadataTime.milliseconds(of: metadata.capture.at) ?? status.modified / 1_000_000
         holders = Self.holders(of: metadata).subtracting([Path.name(of: path)])
         line = BundleLine(metadata, location: BundleLocation(path: path), bytes: status.size)
     }

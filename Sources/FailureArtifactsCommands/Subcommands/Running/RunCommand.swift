@@ -156,17 +156,17 @@ struct RunCommand: Command {
         let salvaged = result.bundles
         let new = bundles.bundles(and: salvaged)
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
-        let leavings = RunLeavings(
+        let outputs = RunOutputs(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
             directory: directory, workingDirectory: workingDirectory)
-        let page = hasReport ? try leavings.writeReport() : nil
-        let results = recorder.map(leavings.results)
-        if let results, let junit { try leavings.writeResults(results, to: junit) }
+        let page = hasReport ? try outputs.writeReport() : nil
+        let results = recorder.map(outputs.results)
+        if let results, let junit { try outputs.writeResults(results, to: junit) }
         let leftOut = salvage.failuresLeftOut
-        let hint = isOff(console) ? nil : results.flatMap { leavings.hint($0, leftOut: leftOut) }
-        try leavings.writeStepSummary(report: page, hint: hint)
+        let hint = isOff(console) ? nil : results.flatMap { outputs.hint($0, leftOut: leftOut) }
+        try outputs.writeStepSummary(report: page, hint: hint)
         let lines = RunSummary.lines(
-            leavings.bundles, salvaged: salvaged.count, leftOut: leftOut, hint: hint,
+            outputs.bundles, salvaged: salvaged.count, leftOut: leftOut, hint: hint,
             directory: directory,
             workingDirectory: workingDirectory, report: page, for: console.error)
         // What stands behind something on a line is no command.
@@ -177,7 +177,7 @@ struct RunCommand: Command {
         } else {
             for line in HostLog.quoted(lines, console.environment) { console.say(line) }
         }
-        for line in leavings.annotations { console.say(line) }
+        for line in outputs.annotations { console.say(line) }
         return ExitCode(rawValue: report.exitStatus)
     }
 }

@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
 /// What `run` leaves besides the bundles: the report, the results, and on GitHub the summary and annotations.
-struct RunLeavings {
+struct RunOutputs {
     let console: Console
     let bundles: [(path: String, metadata: BundleMetadata?)]
     /// Bundles of earlier runs, of tests that have passed now.
