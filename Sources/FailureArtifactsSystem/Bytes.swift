@@ -28,3 +28,16 @@ extension String {
         }.get()
     }
 }
+
+/// The hash function FNV-1a with 64 bits (draft-eastlake-fnv), which defends against no attacker.
+package struct FNV1a {
+    /// The hash of all bytes so far.
+    package private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    package init() {}
+
+    /// Adds bytes.
+    package mutating func combine(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    }
+}

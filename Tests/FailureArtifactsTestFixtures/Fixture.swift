@@ -160,3 +160,10 @@ package enum Metadata {
                 """)
     }
 }
+
+/// Sizes of files.
+package enum FileManagerSize {
+    package static func of(_ path: String) throws -> UInt64 {
+        try FileSystem.status(of: path)?.size ?? 0
+    }
+}

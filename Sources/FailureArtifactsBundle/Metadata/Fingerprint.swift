@@ -17,11 +17,9 @@ package enum Fingerprint {
         let parts = [
             test.suite, test.name, outcome.rawValue, file, normalize(failure?.message ?? ""),
         ]
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in parts.joined(separator: "\u{0}").utf8 {
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        let digits = String(hash, radix: 16)
+        var hash = FNV1a()
+        hash.combine(parts.joined(separator: "\u{0}").utf8)
+        let digits = String(hash.value, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 

@@ -70,12 +70,10 @@ struct StoreCache {
             entry.name, bundle.location.inner ?? "", String(file.size), String(file.modified),
         ]
         for other in bundle.archive.entries { facts += [other.name, String(other.crc32)] }
-        // FNV-1a (draft-eastlake-fnv). The checksums of all entries are in it, the metadata's among them.
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in facts.joined(separator: "\0").utf8 {
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        return [UInt64(entry.crc32), entry.size, hash].map { String($0, radix: 16) }
+        // The checksums of all entries are in it, the metadata's among them.
+        var hash = FNV1a()
+        hash.combine(facts.joined(separator: "\0").utf8)
+        return [UInt64(entry.crc32), entry.size, hash.value].map { String($0, radix: 16) }
             .joined(separator: "-") + Self.suffix
     }
 

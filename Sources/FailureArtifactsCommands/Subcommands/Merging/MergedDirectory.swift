@@ -108,15 +108,14 @@ struct BundleIdentity: Hashable, Sendable {
 
     init(_ archive: ZipArchive, bytes: UInt64) {
         self.bytes = bytes
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        var hash = FNV1a()
         for entry in archive.entries {
-            for byte in entry.name.utf8 { mix(byte) }
-            mix(0)
-            withUnsafeBytes(of: entry.size.littleEndian) { $0.forEach(mix) }
-            withUnsafeBytes(of: entry.crc32.littleEndian) { $0.forEach(mix) }
+            hash.combine(entry.name.utf8)
+            hash.combine([0])
+            withUnsafeBytes(of: entry.size.littleEndian) { hash.combine($0) }
+            withUnsafeBytes(of: entry.crc32.littleEndian) { hash.combine($0) }
         }
-        entries = hash
+        entries = hash.value
     }
 
     /// What the random part of a bundle's name is replaced with where another bundle has that name: the same
