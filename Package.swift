@@ -21,8 +21,8 @@ func product(_ name: String, _ others: String...) -> Product {
     Product.library(name: name, targets: [name] + others + ["FailureArtifactsCapture"])
 }
 
-// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Reading →
-// Bundle. Only the adapters import a test framework, and the command-line tool links none.
+// Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Report, TestRun →
+// Analysis → Reading → Bundle. Only the adapters import a test framework, and the command-line tool links none.
 let package = Package(
     name: "failure-artifacts",
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
@@ -123,14 +123,35 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // The command-line tool.
+        // The command-line tool: facts from bundles, pages and results about them, runs of tests, commands.
         .target(name: "CFailureArtifactsProcesses"),
+        .target(
+            name: "FailureArtifactsAnalysis",
+            dependencies: [
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsReport",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsTestRun",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+            ],
+            swiftSettings: settings),
         .target(
             name: "FailureArtifactsCommands",
             dependencies: [
+                "FailureArtifactsReport", "FailureArtifactsTestRun", "FailureArtifactsAnalysis",
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -190,15 +211,46 @@ let package = Package(
             ],
             exclude: ["History/compare.py", "History/wal.py", "History/workload.py"],
             swiftSettings: settings),
+        // Bundles and stores for the tests of the tool.
+        .target(
+            name: "FailureArtifactsTestFixtures",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
+            ],
+            path: "Tests/FailureArtifactsTestFixtures", exclude: ["store.py"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsAnalysisTests",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "FailureArtifactsTestFixtures",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsReportTests",
+            dependencies: [
+                "FailureArtifactsReport", "FailureArtifactsAnalysis", "FailureArtifactsReading",
+                "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
+                "FailureArtifactsTestFixtures",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FailureArtifactsTestRunTests",
+            dependencies: [
+                "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsSystem",
+                "FailureArtifactsTestFixtures",
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCommandsTests",
             // These tests run the tool.
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReading",
+                "FailureArtifactsCommands", "FailureArtifactsTool", "FailureArtifactsReport",
+                "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
+                "FailureArtifactsSystem", "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",
             ],
-            exclude: ["CoreData/store.py"],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsReadingTests",
@@ -236,7 +288,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsFuzzTests",
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsCommands", "FailureArtifactsAnalysis", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),

@@ -1,11 +1,8 @@
+package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
-    package static let version = BundleMetadata.Tool.current.version
-    /// Of the version, as `mdoc(7)` wants it.
-    static let date = "November 21, 2026"
-
     /// In the order of `--help`.
     static var commands: [any Command.Type] {
         [
@@ -45,7 +42,7 @@ package enum CommandLineTool {
         case "--help", "-h", "help":
             return try help(Array(arguments.dropFirst()), console: console)
         case "--version":
-            try console.output.writeLine("failure-artifacts \(version)")
+            try console.output.writeLine("failure-artifacts \(ToolVersion.number)")
             return .done
         default: break
         }
@@ -75,4 +72,20 @@ package enum CommandLineTool {
         let kind = name.hasPrefix("-") ? "option" : "command"
         throw CommandError(.usage, "There is no \(kind) '\(name)'. See 'failure-artifacts --help'.")
     }
+}
+
+/// One subcommand: arguments become a value, which runs and gives an exit code.
+package protocol Command {
+    /// What it takes.
+    static var syntax: Syntax { get }
+
+    /// Reads its arguments.
+    ///
+    /// - Throws: A ``CommandError`` for values that make no sense.
+    init(_ arguments: ParsedArguments) throws
+
+    /// Does it.
+    ///
+    /// - Throws: Why it could not be done; an error of any part.
+    func run(_ console: Console) throws -> ExitCode
 }

@@ -1,3 +1,5 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsTestRun
 internal import FailureArtifactsCommands
 internal import FailureArtifactsSystem
 

@@ -50,16 +50,39 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "CFailureArtifactsProcesses"),
         .target(
-            name: "FailureArtifactsCommands",
+            name: "FailureArtifactsAnalysis",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsReport",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsTestRun",
+            dependencies: [
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "FailureArtifactsCommands",
+            dependencies: [
+                "FailureArtifactsReport", "FailureArtifactsTestRun", "FailureArtifactsAnalysis",
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "FailureArtifactsCommands", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsCommands", "FailureArtifactsAnalysis", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),

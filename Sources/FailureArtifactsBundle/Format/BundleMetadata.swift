@@ -49,7 +49,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         package var version: String
 
         /// This program.
-        package static let current = Tool(name: "failure-artifacts", version: "0.1.0")
+        package static let current = Tool(name: "failure-artifacts", version: ToolVersion.number)
     }
 
     /// The test.

@@ -1,3 +1,5 @@
+internal import FailureArtifactsAnalysis
+
 /// The text of `--help`.
 enum HelpText {
     /// Columns the text is wrapped at.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 
 /// What a command takes: its arguments are parsed by it, and its `--help`, its part of the manual and the
@@ -166,4 +167,33 @@ extension Syntax.Positional {
     static let paths = Syntax.Positional(
         "PATH", isRepeated: true,
         help: "A bundle, a directory of bundles, or a zip of bundles.")
+}
+
+extension ReadingLimits {
+    /// The limits that a command's options set.
+    ///
+    /// - Throws: A usage error for a time that is none.
+    init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
+        self = arguments.has("--no-limits") ? .none : .standard
+        guard let text = arguments.value(of: "--time-limit") else { return }
+        guard let seconds = Int32(text), seconds > 0 else {
+            throw syntax.usageError("'\(text)' is no number of seconds.")
+        }
+        store.seconds = Double(seconds)
+        // A bundle can have several stores.
+        self.seconds = Double(seconds) * 5
+    }
+}
+
+extension Syntax.Option {
+    static let noLimits = Syntax.Option(
+        "--no-limits",
+        help:
+            "For bundles that you trust: lift the limits on unpacked sizes, on SQLite's memory and values, and "
+            + "on time.")
+
+    static let timeLimit = Syntax.Option(
+        "--time-limit", value: "SECONDS",
+        help:
+            "How long SQLite may be at work on a store, in seconds of the processor: 60 by default.")
 }

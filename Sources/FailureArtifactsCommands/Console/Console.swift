@@ -1,5 +1,7 @@
+package import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
+package import FailureArtifactsTestRun
 
 /// What a command has to do with the world outside: outputs, environment, scratch space.
 package struct Console {
@@ -60,7 +62,7 @@ package struct Console {
         let interruption = interruption
         time.watch {
             let text =
-                "error: Reading the bundle took too long, and was given up. \(ReadingLimits.hint)\n"
+                "error: Reading the bundle took too long, and was given up. \(CommandError.limitsHint)\n"
             // Past the buffers, which belong to the thread that is at work.
             try? Array(text.utf8).withBytes { (bytes) throws(SystemError) in
                 try writeAll(bytes, to: 2, name: "standard error")
@@ -70,13 +72,13 @@ package struct Console {
     }
 
     /// Says that something is not as it should be, on standard error and after the results so far.
-    func warn(_ sentence: String) throws {
+    package func warn(_ sentence: String) throws {
         try output.flush()
         say("warning:", .yellow, sentence)
     }
 
     /// Says why the command ends.
-    func report(_ failure: CommandError) {
+    package func report(_ failure: CommandError) {
         try? output.flush()
         say("error:", .red, failure.description)
     }
@@ -116,3 +118,5 @@ package struct Console {
         return try body(directory)
     }
 }
+
+extension Console: SupervisorMessages {}

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
@@ -131,4 +132,15 @@ struct BundleLine: Sendable {
 
     /// What tells a bundle's name from the others, and is enough to name it: `1a2b3c4d`.
     private var shortName: String { String(name.dropLast(4).suffix(8)) }
+}
+
+extension BundleMetadata.Outcome {
+    /// How it is shown on a terminal.
+    var style: TextOutput.Style {
+        switch self {
+        case .failed: .red
+        case .crashed, .timedOut, .terminated: .yellow
+        case .passed: .green
+        }
+    }
 }

@@ -1,8 +1,20 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
 /// A bundle's description for people: what `show` prints.
 struct BundleText {
+    /// What there is to show; the dictionaries by the name of the store.
+    struct Content: Encodable {
+        var bundle: String
+        var metadata: BundleMetadata
+        var uncommitted: [String: UncommittedChanges] = [:]
+        var lastTransaction: [String: LastTransaction] = [:]
+        var coreData: [String: CoreDataStore] = [:]
+        /// The oldest first.
+        var statements: [String: [StatementRecord]] = [:]
+    }
+
     private let output: TextOutput
 
     init(output: TextOutput) {
@@ -15,7 +27,7 @@ struct BundleText {
     ///   - report: What is known.
     ///   - limit: How many statements of a store are shown; nil for all.
     /// - Returns: Text without line ends.
-    func lines(_ report: ShowCommand.Report, statements limit: Int?) -> [String] {
+    func lines(_ report: Content, statements limit: Int?) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
         var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
         sections += metadata.stores.map { story(of: $0, report, limit) }
@@ -56,7 +68,7 @@ struct BundleText {
 
     /// The last transaction before the failure, and the last statements.
     private func story(
-        of store: BundleMetadata.Store, _ report: ShowCommand.Report, _ limit: Int?
+        of store: BundleMetadata.Store, _ report: Content, _ limit: Int?
     ) -> [String] {
         let width = max(output.terminal?.width ?? 120, 40)
         let name = report.metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
@@ -95,7 +107,7 @@ struct BundleText {
         var lines = [output.styled("Snapshots", .heading)]
         for snapshot in snapshots {
             for store in snapshot.stores {
-                let tables = store.tables.map { ": " + StoreText.summary(of: $0) } ?? ""
+                let tables = store.tables.map { ": " + $0.summary } ?? ""
                 lines.append(SafeText.line("  \(snapshot.label)/\(store.name), \(snapshot.at)\(tables)"))
             }
         }

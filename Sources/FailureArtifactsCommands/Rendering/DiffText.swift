@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 

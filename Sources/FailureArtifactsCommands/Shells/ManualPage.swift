@@ -1,10 +1,13 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+
 /// The manual page, in the language of `mdoc(7)` (<https://mandoc.bsd.lv/man/mdoc.7.html>).
 struct ManualPage {
     let commands: [Syntax]
 
     var text: String {
         """
-        .Dd \(CommandLineTool.date)
+        .Dd \(ToolVersion.date)
         .Dt FAILURE-ARTIFACTS 1
         .Os
         .Sh NAME

@@ -1,3 +1,5 @@
+internal import FailureArtifactsAnalysis
+
 /// A shell that completes what is typed.
 enum Shell: String, CaseIterable {
     case bash, zsh, fish
@@ -31,5 +33,55 @@ extension Syntax {
     /// What is given of an option on a command line, the long name first.
     static func names(of option: Option) -> [String] {
         [option.name] + (option.short.map { [$0] } ?? [])
+    }
+}
+
+/// `completions`: a script by which a shell completes the tool's arguments.
+struct CompletionsCommand: Command {
+    static let syntax = Syntax(
+        command: "completions", summary: "Print the completions for a shell",
+        positionals: [
+            Syntax.Positional(
+                "SHELL", kind: .words(Shell.allCases.map(\.rawValue)), help: "bash, zsh or fish.")
+        ],
+        discussion: """
+            For this session: source <(failure-artifacts completions bash), the same with zsh, or \
+            failure-artifacts completions fish | source. For all, write it to \
+            ~/.local/share/bash-completion/completions/failure-artifacts, to _failure-artifacts in a \
+            directory of zsh's fpath, or to ~/.config/fish/completions/failure-artifacts.fish.
+            """)
+
+    private let shell: Shell
+
+    init(_ arguments: ParsedArguments) throws {
+        let name = arguments.positionals[0]
+        guard let shell = Shell(rawValue: name) else {
+            throw Self.syntax.usageError(
+                "There are no completions for '\(name)': choose bash, zsh or fish.")
+        }
+        self.shell = shell
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.output.write(
+            shell.completions(for: CommandLineTool.commands.map { $0.syntax }))
+        return .done
+    }
+}
+
+/// `manual`: the manual page.
+struct ManualCommand: Command {
+    static let syntax = Syntax(
+        command: "manual", summary: "Print the manual page, for man", positionals: [],
+        discussion: """
+            It is in the mdoc language, which man reads on Linux, macOS and the BSDs: \
+            failure-artifacts manual > failure-artifacts.1 && man ./failure-artifacts.1
+            """)
+
+    init(_ arguments: ParsedArguments) {}
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.output.write(ManualPage(commands: CommandLineTool.commands.map { $0.syntax }).text)
+        return .done
     }
 }

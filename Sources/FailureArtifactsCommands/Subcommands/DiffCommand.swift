@@ -1,3 +1,5 @@
+internal import FailureArtifactsZip
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
@@ -71,7 +73,7 @@ struct DiffCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
-            let (a, b) = try ComparedSide.pair(
+            let (a, b) = try Self.sides(
                 paths, stores: stores, commits: commits, scratch: scratch, console.limits.archive)
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
@@ -93,5 +95,96 @@ struct DiffCommand: Command {
             }
             return isEqual ? .done : .found
         }
+    }
+}
+
+extension DiffCommand {
+    /// The two stores that the arguments name.
+    ///
+    /// - Parameters:
+    ///   - paths: One or two bundles or databases.
+    ///   - stores: Up to two names of stores.
+    ///   - commits: Up to two states of stores that have a history.
+    ///   - scratch: A directory for the stores of bundles.
+    ///   - limits: How much content of bundles is read.
+    /// - Returns: What there was, and what it became.
+    /// - Throws: That there is no such file or store, or that the arguments make no pair.
+    private static func sides(
+        _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
+        _ limits: ZipLimits
+    ) throws -> (a: ComparedSide, b: ComparedSide) {
+        guard commits.count <= 2 else {
+            throw syntax.usageError(
+                "'--at' was given \(commits.count) times, and there are two stores.")
+        }
+        guard stores.count <= 2 else {
+            throw syntax.usageError(
+                "'--store' was given \(stores.count) times, and there are two.")
+        }
+        let first = try ComparedSource(path: paths[0], scratch: scratch, limits)
+        guard paths.count > 1 else {
+            return try sides(within: first, stores: stores, commits: commits, scratch: scratch)
+        }
+        let second = try ComparedSource(path: paths[1], scratch: scratch, limits)
+        if stores.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
+            throw syntax.usageError(
+                "'--store' names a store of a bundle, and there are fewer bundles than names.")
+        }
+        if commits.count > (first.isBundle ? 1 : 0) + (second.isBundle ? 1 : 0) {
+            throw syntax.usageError(
+                "'--at' names a state of a store of a bundle, and there are fewer bundles than states.")
+        }
+        let a = try first.side(
+            stores.first, at: first.isBundle ? commits.first : nil, scratch: scratch)
+        // Two bundles mostly have stores of the same names.
+        let name = stores.last ?? a.store.flatMap { second.has($0) ? $0 : nil }
+        let isSecond = commits.count == 2 || !first.isBundle
+        return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch))
+    }
+
+    /// Two stores of one bundle, or two states; by default what was committed and what the test saw, or what there
+    /// was when the test began to use the store and at the failure.
+    private static func sides(
+        within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
+    ) throws -> (a: ComparedSide, b: ComparedSide) {
+        guard case .bundle(let bundle) = source else {
+            throw syntax.usageError("'\(source.path)' is a database: B is missing.")
+        }
+        if let first = commits.first {
+            return (
+                try source.side(stores.first, at: first, scratch: scratch),
+                try source.side(
+                    stores.last, at: commits.count == 2 ? commits[1] : .last, scratch: scratch)
+            )
+        }
+        if stores.count == 2 {
+            return (
+                try source.side(stores[0], at: nil, scratch: scratch),
+                try source.side(stores[1], at: nil, scratch: scratch)
+            )
+        }
+        let choices = bundle.metadata.storeChoices
+        var seen: StoreChoice?
+        if let name = stores.first {
+            seen = try bundle.store(named: name)
+        } else {
+            seen =
+                choices.first { $0.committed(among: choices) != nil }
+                ?? choices.first { $0.start(among: choices) != nil }
+        }
+        guard let seen,
+            let before = seen.committed(among: choices) ?? seen.start(among: choices)
+        else {
+            throw CommandError(
+                .usage,
+                "'\(source.path)' has nothing to compare: no transaction was open in "
+                    + (stores.first.map { "the store '\($0)'" } ?? "any store")
+                    + ", and what it held at the start was not kept. Name two stores with --store, or a second bundle."
+            )
+        }
+        return (
+            try source.side(before.name, at: nil, scratch: scratch),
+            try source.side(seen.name, at: nil, scratch: scratch)
+        )
     }
 }

@@ -1,5 +1,7 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -102,7 +104,7 @@ struct HistoryCommand: Command {
                 throw CommandError(
                     .inputOutput,
                     "The history took too long: transactions from \(index + 1) on are not shown. "
-                        + ReadingLimits.hint)
+                        + CommandError.limitsHint)
             }
             try history.advance(new, from: index)
             try body(

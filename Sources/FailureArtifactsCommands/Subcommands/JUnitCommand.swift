@@ -1,5 +1,8 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
 
 /// `junit`: test results as JUnit XML.
 struct JUnitCommand: Command {

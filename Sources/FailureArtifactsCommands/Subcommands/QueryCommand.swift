@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
@@ -133,7 +134,8 @@ extension CommandError {
             let reason = error.isInterrupted ? "it takes longer than the time limit" : error.message
             self.init(
                 .inputOutput,
-                "'\(sql)' is given up on the store '\(store.name)': \(reason). \(ReadingLimits.hint)")
+                "'\(sql)' is given up on the store '\(store.name)': \(reason). \(CommandError.limitsHint)"
+            )
             return
         }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."

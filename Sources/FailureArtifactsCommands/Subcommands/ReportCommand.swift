@@ -1,5 +1,7 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 
 /// `report`: all failures on one page.
 struct ReportCommand: Command {
@@ -50,11 +52,13 @@ struct ReportCommand: Command {
             let causes = FailureCause.causes(of: occurrences)
             let problems =
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
+            defer { console.progress.clear() }
             let report = Report(
                 page: ReportPage(
                     causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
-                folder: PageFolder(ofPage: output == "-" ? nil : output), progress: console.progress,
+                folder: PageFolder(ofPage: output == "-" ? nil : output),
+                progress: { console.progress.show("Describing", done: $0, total: $1) },
                 archive: console.limits.archive, start: console.startReading)
             if output == "-" {
                 try report.write { try console.output.write($0) }

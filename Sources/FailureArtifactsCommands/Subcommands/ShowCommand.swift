@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
@@ -34,7 +35,7 @@ struct ShowCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withBundle(at: path) { bundle, scratch in
-            var report = Report(
+            var report = BundleText.Content(
                 bundle: bundle.location.description,
                 metadata: try withSchemas(bundle, scratch: scratch, console))
             let choices = bundle.metadata.storeChoices
@@ -43,7 +44,16 @@ struct ShowCommand: Command {
                 uniquingKeysWith: { first, _ in first })
             for store in bundle.metadata.stores {
                 try checkTime(console)
-                try tellStory(of: store, copies[store.name], in: bundle, scratch, console, &report)
+                let log = try statements(of: store, in: bundle, console)
+                if !log.isEmpty { report.statements[store.name] = log }
+                do {
+                    report.lastTransaction[store.name] = try LastTransaction.read(
+                        of: store, copy: copies[store.name], log: log, in: bundle, scratch: scratch)
+                } catch {
+                    try console.warn(
+                        "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))"
+                    )
+                }
             }
             for store in bundle.metadata.stores {
                 try checkTime(console)
@@ -67,32 +77,23 @@ struct ShowCommand: Command {
         }
     }
 
-    /// Finds what led to the failure; what is wrong with a history or a log is said, and the rest shown.
-    private func tellStory(
-        of store: BundleMetadata.Store, _ copy: StoreChoice?, in bundle: BundleReader, _ scratch: String,
-        _ console: Console, _ report: inout Report
-    ) throws {
-        var log: [StatementRecord] = []
+    /// Reads a store's log of statements; if it is damaged, warns and returns no statements.
+    private func statements(
+        of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
+    ) throws -> [StatementRecord] {
         do {
-            log = try bundle.statements(of: store)
-            if !log.isEmpty { report.statements[store.name] = log }
+            return try bundle.statements(of: store)
         } catch {
             try console.warn(
                 "The statements of store '\(store.name)' are not shown: \(CommandError(error))")
-        }
-        do {
-            report.lastTransaction[store.name] = try LastTransaction(
-                of: store, copy, log, in: bundle, scratch: scratch)
-        } catch {
-            try console.warn(
-                "The last transaction of store '\(store.name)' is not shown: \(CommandError(error))")
+            return []
         }
     }
 
     private func checkTime(_ console: Console) throws(CommandError) {
         guard console.time.isOver else { return }
         throw CommandError(
-            .inputOutput, "'\(path)' takes too long to be shown. \(ReadingLimits.hint)")
+            .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
     }
 
     /// The metadata, with the schemas that it lacks read from the stores: earlier versions wrote none.
@@ -134,7 +135,7 @@ struct ShowCommand: Command {
             defer { try? FileSystem.remove(Path.directory(of: file)) }
             let other = try bundle.extract(committed, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: other)) }
-            return try UncommittedChanges(committed: other, seen: file, timeLimit: 1)
+            return try UncommittedChanges.compare(committed: other, seen: file, timeLimit: 1)
         } catch {
             try console.warn(
                 "What was not committed in store '\(choice.name)' is not shown: \(CommandError(error))")
@@ -162,16 +163,5 @@ struct ShowCommand: Command {
                 "The entities of store '\(store.name)' are not shown: \(CommandError(error))")
             return nil
         }
-    }
-
-    /// What there is to show; the dictionaries by the name of the store.
-    struct Report: Encodable {
-        var bundle: String
-        var metadata: BundleMetadata
-        var uncommitted: [String: UncommittedChanges] = [:]
-        var lastTransaction: [String: LastTransaction] = [:]
-        var coreData: [String: CoreDataStore] = [:]
-        /// The oldest first.
-        var statements: [String: [StatementRecord]] = [:]
     }
 }

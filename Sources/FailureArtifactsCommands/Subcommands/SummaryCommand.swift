@@ -1,3 +1,5 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
 /// `summary`: the failures as Markdown, for a CI's page.

@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsZip
 
@@ -33,7 +34,7 @@ struct VerifyCommand: Command {
                 },
                 { location, archive in
                     try report(
-                        BundleCheck(
+                        BundleCheck.check(
                             location, archive: archive(), scratch: scratch,
                             limits: console.limits.store), console)
                 })

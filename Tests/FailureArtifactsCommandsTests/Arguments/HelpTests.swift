@@ -1,3 +1,6 @@
+import FailureArtifactsAnalysis
+import FailureArtifactsBundle
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -23,7 +26,7 @@ import Testing
     @Test func theToolHasHelpAndAVersion() {
         #expect(run("--help").output.contains("\n  verify       Check archives"))
         #expect(run("--help") == run("help"))
-        #expect(run("--version").output == "failure-artifacts \(CommandLineTool.version)\n")
+        #expect(run("--version").output == "failure-artifacts \(ToolVersion.number)\n")
     }
 
     @Test func withoutACommandTheHelpIsAnError() {

@@ -1,3 +1,4 @@
+import FailureArtifactsAnalysis
 import Testing
 
 @testable import FailureArtifactsCommands

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import Foundation
 import Testing
 

@@ -1,4 +1,6 @@
+import FailureArtifactsAnalysis
 import FailureArtifactsSQLite
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands

@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -78,25 +79,5 @@ import Testing
                 == Outcome(
                     status: 64, output: "",
                     error: "error: \(sentence) See 'failure-artifacts run --help'.\n"))
-    }
-
-    @Test(arguments: [
-        ("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("1h30m5s", 5405), ("1h5s", 3605),
-        ("0.5", 0.5), ("1.5h", 5400), ("007", 7), ("8784h", 31_622_400),
-    ])
-    func durations(_ text: String, _ seconds: Double) {
-        #expect(DurationText.seconds(text) == seconds)
-        #expect(DurationText.seconds(DurationText.text(seconds)) == seconds)
-    }
-
-    @Test(arguments: [
-        "", "0", "0s", "0h0m", "s", "h", "-1", "+1", "1 s", " 1", "1d", "1ms", "30m1h", "1m1m", "1s1",
-        "1h30",
-        ".", "1.", ".5", "1.2.3", "1e3", "0x10", "inf", "nan", "٣", "8785h",
-        "99999999999999999999999999h",
-        String(repeating: "9", count: 400),
-    ])
-    func whatIsNoDuration(_ text: String) {
-        #expect(DurationText.seconds(text) == nil)
     }
 }

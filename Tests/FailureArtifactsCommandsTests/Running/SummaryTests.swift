@@ -1,5 +1,9 @@
+import FailureArtifactsAnalysis
 import FailureArtifactsBundle
+import FailureArtifactsReport
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import FailureArtifactsTestRun
 import Testing
 
 @testable import FailureArtifactsCommands
@@ -140,14 +144,5 @@ import Testing
             "/bin/sh", ["-c", String(command)], environment: environment, directory: fixture.directory)
         #expect(opened.status == 0)
         #expect(opened.error.hasPrefix("LedgerTests.testTransfer failed\n"))
-    }
-
-    @Test(arguments: [
-        "", "a", "a b", "it's", "''", "$HOME", "`id`", "a\nb", "*", "~", "#", "!", "\\", "-n", "a/b.zip",
-        "テスト.zip", "é", "{a,b}", "a&b", "\u{2028}x", "(", "=ls", "a=b", "%x",
-    ])
-    func wordsForAShell(_ text: String) throws {
-        let outcome = try Program.run("/bin/sh", ["-c", "printf '%s.' " + ShellWord.quoted(text)])
-        #expect(outcome == Outcome(status: 0, output: text + ".", error: ""))
     }
 }

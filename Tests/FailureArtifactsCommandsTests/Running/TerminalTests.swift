@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands

@@ -1,3 +1,4 @@
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands

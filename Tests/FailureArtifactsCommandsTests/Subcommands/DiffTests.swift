@@ -1,5 +1,7 @@
+import FailureArtifactsAnalysis
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands

@@ -1,3 +1,5 @@
+import FailureArtifactsAnalysis
+import FailureArtifactsTestFixtures
 import Testing
 
 @testable import FailureArtifactsCommands

@@ -1,5 +1,6 @@
 import FailureArtifactsBundle
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 import Foundation
 import Testing
 

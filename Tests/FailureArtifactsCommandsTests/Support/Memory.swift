@@ -1,4 +1,6 @@
+import FailureArtifactsAnalysis
 import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
 
 @testable import FailureArtifactsCommands
 

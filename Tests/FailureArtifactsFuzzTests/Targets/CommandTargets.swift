@@ -1,3 +1,4 @@
+internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 @testable internal import FailureArtifactsCommands
 internal import FailureArtifactsReading

@@ -1,4 +1,4 @@
-@testable internal import FailureArtifactsCommands
+@testable internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -92,7 +92,7 @@ extension FuzzTarget {
 
     private static func look(at path: String, beside other: String, _ scratch: Scratch) throws {
         _ = try? StoreInspection(ofFile: path, timeLimit: 0.2)
-        _ = StoreIntegrity(ofStoreAt: path)
+        _ = StoreIntegrity.check(storeAt: path)
         for (a, b) in [(other, path), (path, other), (path, path)] {
             let deadline = Instant.now.advanced(bySeconds: 0.3)
             do {
@@ -104,7 +104,7 @@ extension FuzzTarget {
                 for table in try comparison.tables() {
                     let counts = try comparison.forEachRowChange(in: table, limit: 100) { _ in }
                     require(
-                        a != b || counts.total == 0 || StoreIntegrity(ofStoreAt: path) != .good,
+                        a != b || counts.total == 0 || StoreIntegrity.check(storeAt: path) != .good,
                         "'\(table.name)' of a good store is not like itself.")
                 }
                 _ = try comparison.writeScript { _ in }

@@ -11,7 +11,7 @@ import tempfile
 
 from harness import BUILD, ROOT, SuiteCase, clean_environment, launch, read
 
-sys.path.append(str(ROOT / "Tests/FailureArtifactsCommandsTests/CoreData"))
+sys.path.append(str(ROOT / "Tests/FailureArtifactsTestFixtures"))
 import store as layout  # noqa: E402
 
 SELECTION = "KitSuite.CoreDataLayoutTests/testSaving"

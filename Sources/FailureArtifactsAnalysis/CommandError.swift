@@ -1,0 +1,122 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// The end of a command that cannot do what it was asked to.
+package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
+    package let exitCode: ExitCode
+    /// One or more full sentences.
+    package let description: String
+
+    package init(_ exitCode: ExitCode, _ description: String) {
+        self.exitCode = exitCode
+        self.description = description
+    }
+
+    /// The same for an error of any of the parts.
+    package init(_ error: any Error) {
+        switch error {
+        case let error as CommandError: self = error
+        case let error as BundleError:
+            self.init(error.exitCode, error.description + (error.isOverLimit ? Self.hint : ""))
+        case let error as ZipError:
+            self.init(error.exitCode, error.description + (error.isOverLimit ? Self.hint : ""))
+        case let error as RedactionFileError:
+            let code = error.systemError.map { $0.isNotFound ? ExitCode.noInput : .inputOutput }
+            self.init(code ?? .badData, error.description)
+        case let error as SystemError: self.init(.inputOutput, Self.sentence("\(error)"))
+        case let error as SQLiteError:
+            self.init(
+                error.isBusy || error.isOverLimit ? .inputOutput : .badData,
+                Self.sentence("\(error)") + (error.isOverLimit ? Self.hint : ""))
+        default: self.init(.inputOutput, Self.sentence("\(error)"))
+        }
+    }
+
+    /// The sentence that follows an error about a limit.
+    package static let limitsHint =
+        "If you know where it comes from, '--no-limits' lifts the limits."
+    private static let hint = " " + limitsHint
+
+    /// `Cannot … .` for `cannot …`.
+    package static func sentence(_ clause: String) -> String {
+        let text = clause.prefix(1).uppercased() + clause.dropFirst()
+        return text.hasSuffix(".") ? text : text + "."
+    }
+}
+
+extension BundleError {
+    var exitCode: ExitCode {
+        switch reason {
+        case .notFound, .noBundles, .noStores, .noSuchStore, .storeNotCaptured, .noHistory, .sharedEntry:
+            .noInput
+        case .history(_, let error): error.exitCode
+        case .ambiguous: .usage
+        case .noMetadata, .badMetadata, .newerVersion, .missingEntry, .statements: .badData
+        case .archive(let error): error.exitCode
+        case .system: .inputOutput
+        }
+    }
+}
+
+extension HistoryError {
+    var exitCode: ExitCode {
+        switch reason {
+        case .noSuchCommit: .noInput
+        case .system, .changed, .timeLimit: .inputOutput
+        case .damaged, .newerVersion, .foreignCopy: .badData
+        }
+    }
+}
+
+extension ZipError {
+    var exitCode: ExitCode {
+        switch reason {
+        case .system(let error): error.isNotFound && entry == nil ? .noInput : .inputOutput
+        default: .badData
+        }
+    }
+}
+
+extension ZipError {
+    /// Whether nothing is wrong but that it is too much.
+    var isOverLimit: Bool {
+        if case .overLimit = reason { return true }
+        return false
+    }
+}
+
+extension BundleError {
+    var isOverLimit: Bool {
+        if case .archive(let error) = reason { return error.isOverLimit }
+        return false
+    }
+}
+
+extension SQLiteError {
+    /// Whether the time was up, or a value, a row or the memory larger than they may be.
+    package var isOverLimit: Bool { isInterrupted || isTooMuch }
+}
+
+/// What the tool's exit status says; the numbers from 64 on are those of `sysexits.h`.
+package struct ExitCode: Equatable, Sendable {
+    package let rawValue: Int32
+
+    package init(rawValue: Int32) {
+        self.rawValue = rawValue
+    }
+
+    /// The command did what it was asked to.
+    package static let done = ExitCode(rawValue: 0)
+    /// A check found something.
+    package static let found = ExitCode(rawValue: 1)
+    /// The command line makes no sense.
+    package static let usage = ExitCode(rawValue: 64)
+    /// A file is not what it should be.
+    package static let badData = ExitCode(rawValue: 65)
+    /// There is no such file.
+    package static let noInput = ExitCode(rawValue: 66)
+    /// Reading or writing failed.
+    package static let inputOutput = ExitCode(rawValue: 74)
+}

@@ -1,0 +1,162 @@
+package import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Says what has changed in stores of Core Data by entities, attributes and relationships.
+package struct CoreDataChanges {
+    /// What is known of the later store, or else of the earlier one.
+    private let store: CoreDataStore
+    private let roots: [String: CoreDataStore.Entity]
+    private let links: [String: CoreDataStore.Link]
+    /// Tables with objects of several entities.
+    private let shared: Set<String>
+
+    /// - Returns: Nil where neither store is Core Data's, or where they cannot be read: that is said by whoever
+    ///   reads the rest of them.
+    package init?(
+        from a: StoreComparison.Side, to b: StoreComparison.Side, limits: UntrustedLimits = .standard
+    ) {
+        guard
+            let store = (try? CoreDataStore.read(b, limits: limits))
+                ?? (try? CoreDataStore.read(a, limits: limits))
+        else {
+            return nil
+        }
+        self.init(store)
+    }
+
+    init(_ store: CoreDataStore) {
+        self.store = store
+        roots = Dictionary(
+            store.entities.filter { $0.superentity == nil }.compactMap { entity in
+                entity.table.map { ($0, entity) }
+            }, uniquingKeysWith: { first, _ in first })
+        let counts = Dictionary(store.entities.map { ($0.table ?? "", 1) }, uniquingKeysWith: +)
+        shared = Set(counts.filter { $0.value > 1 }.keys)
+        links = Dictionary(store.links.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The entity or relationship of a table; nil where it has none.
+    package func title(of table: ComparedTable) -> String? {
+        roots[table.name]?.name ?? links[table.name]?.name
+    }
+
+    /// What a change is to people; `Z_PK` and what only Core Data uses are left out.
+    package func change(_ change: RowChange, in table: ComparedTable) -> RowChange {
+        if let root = roots[table.name] { return self.change(change, of: root) }
+        if let link = links[table.name] { return self.change(change, of: link, key: table.keyColumns) }
+        return change
+    }
+
+    /// The names of the columns of a row's key.
+    package func keyColumns(of table: ComparedTable) -> [String] {
+        if roots[table.name] != nil { return table.keyColumns.map { $0 == "Z_PK" ? "_id" : $0 } }
+        if let link = links[table.name] { return table.keyColumns.map { name($0, in: link) } }
+        return table.keyColumns
+    }
+
+    // MARK: - Entities
+
+    private func change(_ change: RowChange, of root: CoreDataStore.Entity) -> RowChange {
+        let hasHeirs = shared.contains(root.table ?? "")
+        let cells = change.cells.compactMap { cell -> RowChange.Cell? in
+            switch cell.column {
+            case "Z_PK": return nil
+            case "Z_OPT": return change.cells.count == 1 ? cell : nil
+            case "Z_ENT":
+                guard hasHeirs else { return change.cells.count == 1 ? cell : nil }
+                return mapped(cell, "_entity") { value in
+                    if case .integer(let number) = value.content, let entity = store.entity(number) {
+                        return Self.text(entity.name)
+                    }
+                    return value
+                }
+            default: return self.cell(cell, of: root, isAlone: change.cells.count == 1)
+            }
+        }
+        return RowChange(kind: change.kind, key: change.key, cells: cells)
+    }
+
+    private func cell(
+        _ cell: RowChange.Cell, of root: CoreDataStore.Entity, isAlone: Bool
+    ) -> RowChange.Cell? {
+        if let attribute = root.attributes.first(where: { $0.column == cell.column }) {
+            return mapped(cell, attribute.name) { Self.value($0, of: attribute) }
+        }
+        if let relationship = root.toOne.first(where: { $0.column == cell.column }) {
+            return mapped(cell, relationship.name) { Self.reference($0, to: relationship.entity) }
+        }
+        // An order, or the entity of a relationship's other end.
+        return isAlone ? cell : nil
+    }
+
+    private func mapped(
+        _ cell: RowChange.Cell, _ name: String, _ value: (StoredValue) -> StoredValue
+    ) -> RowChange.Cell {
+        RowChange.Cell(column: name, old: cell.old.map(value), new: cell.new.map(value))
+    }
+
+    // MARK: - Relationships of many to many
+
+    private func change(
+        _ change: RowChange, of link: CoreDataStore.Link, key keyColumns: [String]
+    ) -> RowChange {
+        let cells = change.cells.map { cell in
+            mapped(cell, name(cell.column, in: link)) { value in
+                [link.source, link.target].first { $0.column == cell.column }
+                    .map { Self.reference(value, to: $0.entity) } ?? value
+            }
+        }
+        let ends = [link.source, link.target]
+        let key = zip(change.key, keyColumns).map { value, column in
+            Self.reference(value, to: ends.first { $0.column == column }?.entity)
+        }
+        return RowChange(kind: change.kind, key: key, cells: cells)
+    }
+
+    private func name(_ column: String, in link: CoreDataStore.Link) -> String {
+        if column == link.orderColumn { return "_order" }
+        return [link.source, link.target].first { $0.column == column }?.name ?? column
+    }
+
+    // MARK: - Values
+
+    /// Such as `Basket/p3`, the end of the object's URI.
+    private static func reference(_ value: StoredValue, to entity: String?) -> StoredValue {
+        guard case .integer(let key) = value.content, let entity else { return value }
+        return text("\(entity)/p\(key)")
+    }
+
+    private static func value(_ value: StoredValue, of attribute: CoreDataStore.Attribute) -> StoredValue
+    {
+        switch value.content {
+        case .integer(let seconds) where attribute.isDate: date(Double(seconds)).map(text) ?? value
+        case .real(let seconds) where attribute.isDate: date(seconds).map(text) ?? value
+        case .blob(let bytes): externalFile(bytes, of: value.byteCount).map(text) ?? value
+        default: value
+        }
+    }
+
+    /// ISO 8601, to the millisecond; nil for what is no date between the years 0 and 9999.
+    private static func date(_ seconds: Double) -> String? {
+        let milliseconds = (seconds * 1000).rounded()
+        guard milliseconds.magnitude < 1e15 else { return nil }
+        let total = Int64(milliseconds) + Int64(CoreDataStore.referenceDate) * 1000
+        guard -62_167_219_200_000..<253_402_300_800_000 ~= total else { return nil }
+        let rest = ((total % 1000) + 1000) % 1000
+        return Timestamp(seconds: (total - rest) / 1000, milliseconds: Int32(rest)).description
+    }
+
+    /// A value that is in a file of its own: a 2, the file's name, which is a UUID, and a 0.
+    private static func externalFile(_ bytes: [UInt8], of count: Int) -> String? {
+        guard count == 38, bytes.count == 38, bytes.first == 2, bytes.last == 0 else { return nil }
+        let name = bytes[1..<37]
+        let isName = name.allSatisfy { byte in
+            byte == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                || UInt8(ascii: "A")...UInt8(ascii: "F") ~= byte & 0xDF
+        }
+        return isName ? "external file " + String(decoding: name, as: UTF8.self) : nil
+    }
+
+    private static func text(_ text: String) -> StoredValue { StoredValue(.text(Array(text.utf8))) }
+}

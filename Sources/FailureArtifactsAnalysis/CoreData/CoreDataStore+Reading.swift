@@ -1,0 +1,308 @@
+internal import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+extension CoreDataStore {
+    /// What is read of a store that has more.
+    private enum Limit {
+        static let entities = 500
+        static let tables = 5000
+        /// The largest number of an entity of the application's model.
+        ///
+        /// Core Data's own entities have larger ones, and tables with another first letter: 16001 is `CHANGE` of the
+        /// persistent history, in the table `ACHANGE`.
+        static let modelEntity: Int64 = 16000
+    }
+
+    /// Recognises a store of Core Data.
+    ///
+    /// - Parameters:
+    ///   - connection: It reads the store as `main`, and distrusts its schema.
+    ///   - counts: Whether objects are counted, which takes as long as reading the entities' tables.
+    /// - Returns: Nil for a store that Core Data has not made.
+    /// - Throws: Why the store cannot be read.
+    package static func read(
+        _ connection: borrowing Connection, counts: Bool = false
+    ) throws(SQLiteError) -> CoreDataStore? {
+        let tables = Set(
+            try rows(
+                "SELECT name FROM main.sqlite_master WHERE type = 'table' LIMIT \(Limit.tables)",
+                connection
+            ).compactMap { $0[0].text })
+        guard tables.isSuperset(of: ["Z_METADATA", "Z_PRIMARYKEY"]),
+            Set(try columns(of: "Z_METADATA", connection).map(\.name))
+                .isSuperset(of: ["Z_UUID", "Z_PLIST"]),
+            Set(try columns(of: "Z_PRIMARYKEY", connection).map(\.name))
+                .isSuperset(of: ["Z_ENT", "Z_NAME", "Z_SUPER"])
+        else { return nil }
+        var store = CoreDataStore()
+        store.objectNames = try rows(
+            "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') LIMIT \(2 * Limit.tables)",
+            connection
+        ).compactMap { $0[0].text }
+        try store.readMetadata(connection)
+        try store.readEntities(connection, tables)
+        let indices = Set(
+            try rows(
+                "SELECT name FROM main.sqlite_master WHERE type = 'index' LIMIT \(4 * Limit.tables)",
+                connection
+            ).compactMap { $0[0].text })
+        for index in store.entities.indices where store.entities[index].superentity == nil {
+            try store.readColumns(ofEntityAt: index, connection, indices)
+        }
+        for table in tables.sorted() { try store.readLink(table, connection) }
+        store.addInverses()
+        if counts { try store.countObjects(connection) }
+        return store
+    }
+
+    /// The same for a file.
+    static func read(
+        _ side: StoreComparison.Side, limits: UntrustedLimits = .standard
+    ) throws(SQLiteError) -> CoreDataStore? {
+        let connection = try Connection.untrusted(
+            side.path, isPrivate: side.isPrivate, limits: limits)
+        connection.setDeadline(Instant.now.advanced(bySeconds: 2))
+        return try read(connection)
+    }
+
+    private mutating func readMetadata(_ connection: borrowing Connection) throws(SQLiteError) {
+        let rows = try Self.rows(
+            """
+            SELECT substr(Z_UUID, 1, 200),
+            CASE WHEN length(Z_PLIST) <= \(BinaryPropertyList.maximumBytes) THEN Z_PLIST END
+            FROM main.Z_METADATA LIMIT 1
+            """, connection)
+        guard let row = rows.first else { return }
+        uuid = row[0].text
+        guard case .blob(let bytes) = row[1], let list = BinaryPropertyList(bytes) else { return }
+        if case .dictionary(let hashes)? = list["NSStoreModelVersionHashes"] {
+            modelHashes = hashes.compactMapValues { hash in
+                if case .data(let bytes) = hash { return ValueText.hexadecimal(bytes) }
+                return nil
+            }
+        }
+        if case .array(let names)? = list["NSStoreModelVersionIdentifiers"] {
+            modelIdentifiers = names.compactMap { name in
+                if case .string(let text) = name, !text.isEmpty { return text }
+                return nil
+            }
+        }
+    }
+
+    private mutating func readEntities(
+        _ connection: borrowing Connection, _ tables: Set<String>
+    ) throws(SQLiteError) {
+        let rows = try Self.rows(
+            """
+            SELECT Z_ENT, Z_NAME, Z_SUPER FROM main.Z_PRIMARYKEY
+            WHERE typeof(Z_ENT) = 'integer' AND length(Z_NAME) BETWEEN 1 AND 500 ORDER BY Z_ENT
+            LIMIT \(Limit.entities)
+            """, connection)
+        var supers: [Int64: Int64] = [:]
+        var names: [Int64: String] = [:]
+        var seen: Set<String> = []
+        for row in rows {
+            guard case .integer(let number) = row[0], let name = row[1].text, names[number] == nil,
+                seen.insert(name).inserted
+            else { continue }
+            names[number] = name
+            if case .integer(let other) = row[2], other != 0 { supers[number] = other }
+        }
+        let capitals = Dictionary(
+            tables.map { ($0.uppercased(), $0) }, uniquingKeysWith: { min($0, $1) })
+        for (number, name) in names.sorted(by: { $0.key < $1.key }) {
+            var (root, steps) = (number, 0)
+            while let next = supers[root], names[next] != nil, steps < names.count {
+                (root, steps) = (next, steps + 1)
+            }
+            // Entities that inherit from each other in a circle are in no table.
+            let isRooted = steps < names.count
+            let prefix = root > Limit.modelEntity ? "A" : "Z"
+            let table = isRooted ? names[root].flatMap { capitals[prefix + $0.uppercased()] } : nil
+            entities.append(
+                Entity(
+                    name: name, number: number, superentity: supers[number].flatMap { names[$0] },
+                    table: table))
+        }
+    }
+
+    /// Tells attributes from relationships, as far as names and indices do.
+    private mutating func readColumns(
+        ofEntityAt index: Int, _ connection: borrowing Connection, _ indices: Set<String>
+    ) throws(SQLiteError) {
+        guard let table = entities[index].table else { return }
+        let columns = try Self.columns(of: table, connection)
+        let names = Set(columns.map(\.name))
+        // The entity of a relationship's other end is named by a second column where that entity has heirs.
+        var companions: [String: Int64] = [:]
+        for name in names {
+            if let (number, rest) = Self.numbered(name, prefix: "Z"), names.contains("Z" + rest) {
+                companions[rest] = number
+            }
+        }
+        let known = Dictionary(
+            entities.map { ($0.name.uppercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
+        for column in columns where column.name.hasPrefix("Z") && !column.name.hasPrefix("Z_") {
+            let capitals = String(column.name.dropFirst())
+            if let (_, rest) = Self.numbered(column.name, prefix: "Z"), companions[rest] != nil {
+                continue
+            }
+            guard !capitals.isEmpty else { continue }
+            let name = capitals.lowercased()
+            let isIndexed = indices.contains("\(table)_\(column.name)_INDEX")
+            let target =
+                companions[capitals].flatMap { entity($0)?.name } ?? known[capitals.uppercased()]
+            // Core Data makes an index for each relationship. Earlier versions made one for attributes too, on
+            // demand.
+            let isReference =
+                isIndexed || companions[capitals] != nil || names.contains("Z_FOK_" + capitals)
+            if column.type.uppercased() == "INTEGER", isReference {
+                let order = "Z_FOK_" + capitals
+                entities[index].toOne.append(
+                    ToOne(
+                        name: name, column: column.name, entity: target,
+                        orderColumn: names.contains(order) ? order : nil))
+            } else {
+                entities[index].attributes.append(
+                    Attribute(name: name, column: column.name, type: column.type))
+            }
+        }
+    }
+
+    /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 are of entity 34.
+    private mutating func readLink(
+        _ table: String, _ connection: borrowing Connection
+    ) throws(SQLiteError) {
+        guard let (number, relationship) = Self.numbered(table, prefix: "Z_"),
+            let owner = entity(number)
+        else { return }
+        var ends: [(column: String, number: Int64, name: String)] = []
+        var orders: [String] = []
+        for column in try Self.columns(of: table, connection).map(\.name) {
+            if column.hasPrefix("Z_FOK_") {
+                orders.append(column)
+            } else if let (number, name) = Self.numbered(column, prefix: "Z_") {
+                ends.append((column, number, name))
+            } else if column == "REFLEXIVE" {
+                ends.append((column, number, relationship))
+            }
+        }
+        guard ends.count == 2 else { return }
+        // A relationship that is its own way back has one name for both.
+        let targetIndex =
+            ends.firstIndex { $0.name == relationship && $0.column != "REFLEXIVE" }
+            ?? 1
+        let (source, target) = (ends[1 - targetIndex], ends[targetIndex])
+        guard source.number == number, let other = entity(target.number) else { return }
+        func end(_ end: (column: String, number: Int64, name: String), _ entity: Entity) -> Link.End {
+            Link.End(entity: entity.name, name: end.name.lowercased(), column: end.column)
+        }
+        let order = orders.first { $0 == "Z_FOK_" + target.column.dropFirst(2) }
+        let link = Link(
+            name: "\(owner.name).\(relationship.lowercased())", table: table, source: end(source, owner),
+            target: end(target, other), orderColumn: order)
+        links.append(link)
+        add(
+            ToMany(
+                name: link.target.name, entity: other.name, table: table, sourceColumn: source.column,
+                targetColumn: target.column, orderColumn: order), toEntity: number)
+        guard source.column != "REFLEXIVE" else { return }
+        add(
+            ToMany(
+                name: link.source.name, entity: owner.name, table: table, sourceColumn: target.column,
+                targetColumn: source.column,
+                orderColumn: orders.first { $0 == "Z_FOK_" + source.column.dropFirst(2) }),
+            toEntity: target.number)
+    }
+
+    private mutating func add(_ relationship: ToMany, toEntity number: Int64) {
+        guard let index = entities.firstIndex(where: { $0.number == number }) else { return }
+        entities[index].toMany.append(relationship)
+    }
+
+    /// What several objects refer to with a column has that many of them.
+    private mutating func addInverses() {
+        for entity in entities {
+            guard let table = entity.table else { continue }
+            for relationship in entity.toOne {
+                guard let name = relationship.entity,
+                    let index = entities.firstIndex(where: { $0.name == name })
+                else { continue }
+                entities[index].toMany.append(
+                    ToMany(
+                        name: "\(entity.name).\(relationship.name)", entity: entity.name, table: table,
+                        sourceColumn: relationship.column, targetColumn: "Z_PK",
+                        orderColumn: relationship.orderColumn))
+            }
+        }
+    }
+
+    private mutating func countObjects(_ connection: borrowing Connection) throws(SQLiteError) {
+        for table in Set(entities.compactMap(\.table)) {
+            var counts: [Int64: Int64] = [:]
+            let sql =
+                "SELECT Z_ENT, count(*) FROM main.\(quotedIdentifier(table)) GROUP BY 1 LIMIT \(Limit.entities)"
+            guard let rows = try? Self.rows(sql, connection) else { continue }
+            for row in rows {
+                if case .integer(let number) = row[0], case .integer(let count) = row[1] {
+                    counts[number] = count
+                }
+            }
+            for index in entities.indices where entities[index].table == table {
+                entities[index].rows = counts[entities[index].number] ?? 0
+            }
+        }
+    }
+
+    // MARK: - Names
+
+    /// The number and the rest of a name such as `Z_26ASSETS`.
+    private static func numbered(_ name: String, prefix: String) -> (number: Int64, rest: String)? {
+        guard name.hasPrefix(prefix) else { return nil }
+        let rest = name.dropFirst(prefix.count)
+        let digits = rest.prefix { $0.isASCII && $0.isNumber }
+        // What Core Data adds to names begins with an underscore: `Z26_OWNER`, but `Z_26ASSETS`.
+        var name = rest.dropFirst(digits.count)
+        if prefix == "Z" {
+            guard name.hasPrefix("_") else { return nil }
+            name = name.dropFirst()
+        }
+        guard let number = Int64(digits), !name.isEmpty else { return nil }
+        return (number, String(name))
+    }
+
+    // MARK: - Rows
+
+    private static func columns(
+        of table: String, _ connection: borrowing Connection
+    ) throws(SQLiteError) -> [(name: String, type: String)] {
+        let statement = try connection.prepare(
+            "SELECT name, type FROM pragma_table_info(?, 'main')")
+        try statement.bind([.text(table)])
+        var result: [(name: String, type: String)] = []
+        while try statement.step() {
+            if let name = statement.value(at: 0).text {
+                result.append((name, statement.value(at: 1).text ?? ""))
+            }
+        }
+        return result
+    }
+
+    private static func rows(
+        _ sql: String, _ connection: borrowing Connection
+    ) throws(SQLiteError) -> [[Value]] {
+        let statement = try connection.prepare(sql)
+        let count = statement.columnNames.count
+        var result: [[Value]] = []
+        while try statement.step() { result.append((0..<count).map { statement.value(at: $0) }) }
+        return result
+    }
+}
+
+extension Value {
+    fileprivate var text: String? {
+        if case .text(let text) = self { return text }
+        return nil
+    }
+}

@@ -1,0 +1,133 @@
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+package import FailureArtifactsZip
+
+/// One of the two stores that are compared: a file that SQLite reads, and what it is called.
+package struct ComparedSide {
+    package let file: StoreComparison.Side
+    /// The bundle, or the file itself.
+    package let path: String
+    /// The store of the bundle; nil where ``path`` is a database.
+    package let store: String?
+    /// Nil for what it was at the failure.
+    package let state: StoreFile.State?
+
+    /// A line for people.
+    package var title: String {
+        (store.map { "\(path), store \($0)" } ?? path) + (state.map { ", \($0)" } ?? "")
+    }
+}
+
+/// The source of a compared store: a bundle or a database.
+package enum ComparedSource {
+    case bundle(BundleReader)
+    case database(StoreComparison.Side)
+
+    package init(path: String, scratch: String, _ limits: ZipLimits) throws {
+        if let status = try FileSystem.status(of: path), status.kind == .regular,
+            let side = try StoreComparison.Side(ofFile: path)
+        {
+            self = .database(side)
+        } else {
+            let location = try BundleLocator.single(at: path)
+            self = .bundle(try BundleReader(location, scratchDirectory: scratch, limits: limits))
+        }
+    }
+
+    package var path: String {
+        switch self {
+        case .bundle(let bundle): bundle.location.description
+        case .database(let side): side.path
+        }
+    }
+
+    package var isBundle: Bool {
+        if case .bundle = self { return true }
+        return false
+    }
+
+    package func has(_ store: String) -> Bool {
+        guard case .bundle(let bundle) = self else { return false }
+        return bundle.metadata.storeChoices.contains { $0.name == store }
+    }
+
+    package func side(
+        _ name: String?, at commit: CommitReference?, scratch: String
+    ) throws -> ComparedSide {
+        switch self {
+        case .database(let side):
+            return ComparedSide(file: side, path: side.path, store: nil, state: nil)
+        case .bundle(let bundle):
+            let choice = try bundle.store(named: name)
+            let file = try bundle.extract(choice, at: commit, below: scratch)
+            return ComparedSide(
+                file: StoreComparison.Side(path: file.path, isPrivate: true), path: path,
+                store: choice.name, state: file.state)
+        }
+    }
+}
+
+extension StoreChoice {
+    /// What was committed, where this is what the test saw inside of a transaction.
+    package func committed(among choices: [StoreChoice]) -> StoreChoice? {
+        guard !isCommitted, let entry = store.committedEntry else { return nil }
+        return choices.first { $0.isCommitted && $0.entry == entry }
+    }
+
+    /// What there was when the test began to use the store, where this is what it saw at the failure.
+    package func start(among choices: [StoreChoice]) -> StoreChoice? {
+        isCommitted ? nil : choices.first { $0.name == "start/\(name)" }
+    }
+}
+
+/// A scratch file with a store: a copy in the bundle, or a state that was rebuilt.
+package struct StoreFile {
+    /// A state of a store's history.
+    package struct State: Equatable, CustomStringConvertible {
+        package let number: Int
+        package let transactions: Int
+
+        /// Where it is in the history, as a clause.
+        package var description: String {
+            let count = Int64(transactions)
+            if number == 0 {
+                return "before the first of \(Counted.items(count, "transaction"))"
+            }
+            return "after transaction \(number) of \(count)"
+        }
+    }
+
+    package let path: String
+    /// Nil for a copy.
+    package let state: State?
+
+    package init(path: String, state: State?) {
+        self.path = path
+        self.state = state
+    }
+}
+
+extension BundleReader {
+    /// Takes a store out of the bundle, or a state of its history.
+    ///
+    /// - Parameters:
+    ///   - choice: The copy.
+    ///   - commit: The state; nil for the copy itself.
+    ///   - directory: An existing directory, below which the file will be.
+    /// - Returns: The file, which belongs to nobody else.
+    /// - Throws: Why there is no such file.
+    package func extract(
+        _ choice: StoreChoice, at commit: CommitReference?, below directory: String
+    ) throws(BundleError) -> StoreFile {
+        guard let commit else {
+            return StoreFile(path: try extract(choice, below: directory), state: nil)
+        }
+        let history = try extractHistory(of: choice, below: directory)
+        let state = try history.state(of: commit)
+        return StoreFile(
+            path: try history.rebuild(state),
+            state: StoreFile.State(number: state, transactions: history.reader.transactions.count))
+    }
+}

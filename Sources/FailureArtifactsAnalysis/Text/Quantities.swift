@@ -1,0 +1,120 @@
+/// Durations as they are written on the command line.
+package enum DurationText {
+    /// The longest, in seconds: a year.
+    private static let limit = 366.0 * 86_400
+
+    /// Reads `90`, `90s`, `10m`, `1h30m`, `1.5h`.
+    ///
+    /// - Parameter text: Numbers with the units `h`, `m`, `s`, the larger unit first; a number alone is seconds.
+    /// - Returns: Seconds, more than 0; nil for anything else.
+    package static func seconds(_ text: String) -> Double? {
+        if let seconds = number(text[...]) { return checked(seconds) }
+        var rest = text[...]
+        var total = 0.0
+        for (unit, seconds) in [("h", 3600.0), ("m", 60.0), ("s", 1.0)] {
+            guard let end = rest.firstRange(of: unit) else { continue }
+            guard let count = number(rest[..<end.lowerBound]) else { return nil }
+            total += count * seconds
+            rest = rest[end.upperBound...]
+        }
+        return rest.isEmpty ? checked(total) : nil
+    }
+
+    /// Reads how old something is: `90m`, `12h`, `3d`, `1.5d`; with its unit, which `90` may have any.
+    ///
+    /// - Parameter text: Days, or a duration as above.
+    /// - Returns: Seconds, more than 0; nil for anything else.
+    package static func age(_ text: String) -> Double? {
+        if text.hasSuffix("d") { return seconds(text.dropLast() + "h").map { $0 * 24 } }
+        return text.last?.isLetter == true ? seconds(text) : nil
+    }
+
+    /// `1h30m` for 5,400 seconds.
+    package static func text(_ seconds: Double) -> String {
+        let whole = Int(min(max(seconds, 0), limit))
+        let rest = seconds - Double(whole / 60 * 60)
+        var text = ""
+        if whole >= 3600 { text += "\(whole / 3600)h" }
+        if whole / 60 % 60 > 0 { text += "\(whole / 60 % 60)m" }
+        if rest > 0 || text.isEmpty {
+            text += (rest == rest.rounded() ? "\(Int(rest))" : "\(rest)") + "s"
+        }
+        return text
+    }
+
+    private static func checked(_ seconds: Double) -> Double? {
+        seconds > 0 && seconds <= limit ? seconds : nil
+    }
+
+    /// Digits with at most one point between them; more than `Double` reads is no number here.
+    private static func number(_ text: Substring) -> Double? {
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
+        else {
+            return nil
+        }
+        return Double(text)
+    }
+}
+
+/// Numbers for people.
+package enum Counted {
+    /// `512 B`, `16 KB`, `1.5 MB`: in steps of 1,024, as `ls -h` has them.
+    package static func bytes(_ count: UInt64) -> String {
+        let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"]
+        var value = Double(count)
+        var unit = 0
+        while value >= 1023.5, unit < units.count - 1 {
+            value /= 1024
+            unit += 1
+        }
+        guard unit > 0, value < 9.95 else { return "\(Int(value.rounded())) \(units[unit])" }
+        let tenths = Int((value * 10).rounded())
+        return tenths % 10 == 0
+            ? "\(tenths / 10) \(units[unit])" : "\(tenths / 10).\(tenths % 10) \(units[unit])"
+    }
+
+    /// `1 row`, `2 rows`.
+    package static func items(_ count: Int64, _ singular: String, _ plural: String? = nil) -> String {
+        "\(count) \(count == 1 ? singular : plural ?? singular + "s")"
+    }
+}
+
+/// Times of metadata, as numbers.
+package enum MetadataTime {
+    /// Milliseconds since 1970 of `2026-11-21T07:08:09.123Z`; nil for any other form.
+    package static func milliseconds(of text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.count <= 40, bytes[4] == 0x2D, bytes[7] == 0x2D,
+            bytes[10] == 0x54,
+            bytes[13] == 0x3A, bytes[16] == 0x3A, bytes.last == 0x5A,
+            let year = number(bytes[0..<4]), let month = number(bytes[5..<7]),
+            let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
+            let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
+            (1...12).contains(month)
+        else { return nil }
+        var thousandths: Int64 = 0
+        if bytes[19] == 0x2E {
+            let digits = Array((bytes[20..<(bytes.count - 1)] + [0x30, 0x30, 0x30]).prefix(3))
+            guard let number = number(digits[...]) else { return nil }
+            thousandths = number
+        }
+        // Days from the civil calendar (https://howardhinnant.github.io/date_algorithms.html).
+        let y = month <= 2 ? year - 1 : year
+        let era = y / 400
+        let yearOfEra = y - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        let days = era * 146_097 + dayOfEra - 719_468
+        return ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + thousandths
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        var result: Int64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            result = result * 10 + Int64(digit - 0x30)
+        }
+        return result
+    }
+}

@@ -1,0 +1,134 @@
+/// Text from a bundle, for a terminal.
+///
+/// What a test recorded may hold control sequences, by accident or not; a terminal would obey them.
+package enum SafeText {
+    /// `text` on one line: line ends and tabs become a space, other control characters `\u{…}`.
+    package static func line(_ text: String) -> String {
+        guard needsWork(text) else { return text }
+        var result = ""
+        var wasSpace = false
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n", "\r", "\t":
+                if !wasSpace { result += " " }
+                wasSpace = true
+                continue
+            default:
+                append(scalar, to: &result)
+            }
+            wasSpace = scalar == " "
+        }
+        return result
+    }
+
+    /// `text` with its lines; control characters other than line ends become `\u{…}`, and a tab two spaces.
+    package static func lines(_ text: String) -> [String] {
+        text.split(omittingEmptySubsequences: false) { $0.isNewline }.map { line in
+            guard needsWork(String(line)) else { return String(line) }
+            var result = ""
+            for scalar in line.unicodeScalars {
+                if scalar == "\t" {
+                    result += "  "
+                } else {
+                    append(scalar, to: &result)
+                }
+            }
+            return result
+        }
+    }
+
+    /// `text` as a cell of a table: nothing in it is lost, a line end is `\n`.
+    package static func cell(_ text: String) -> String {
+        guard needsWork(text) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            default: append(scalar, to: &result)
+            }
+        }
+        return result
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to result: inout String) {
+        if isControl(scalar) {
+            result += "\\u{" + String(scalar.value, radix: 16) + "}"
+        } else {
+            result.unicodeScalars.append(scalar)
+        }
+    }
+
+    private static func needsWork(_ text: String) -> Bool {
+        text.unicodeScalars.contains(where: isControl)
+    }
+
+    /// Control characters, and those that turn the direction of what follows.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+/// How many columns of a terminal text takes.
+package enum TextWidth {
+    /// The scalars that take two columns by Unicode's East Asian Width (W and F), as inclusive ranges.
+    private static let wide: [ClosedRange<UInt32>] = [
+        0x1100...0x115F, 0x231A...0x231B, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x33FF,
+        0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
+        0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+        0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x20000...0x2FFFD, 0x30000...0x3FFFD,
+    ]
+
+    /// The columns of a text without control characters.
+    package static func columns(of text: String) -> Int {
+        // ASCII, which nearly all text is, takes a column a byte.
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
+        return text.reduce(0) { $0 + columns(of: $1) }
+    }
+
+    /// The columns of what a reader takes for one character.
+    package static func columns(of character: Character) -> Int {
+        var result = 0
+        for scalar in character.unicodeScalars {
+            // Asks for an emoji where there is a plain form too.
+            if scalar.value == 0xFE0F { return 2 }
+            result = max(result, columns(of: scalar))
+        }
+        return result
+    }
+
+    private static func columns(of scalar: Unicode.Scalar) -> Int {
+        if scalar.value < 0x300 { return 1 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: break
+        }
+        if scalar.properties.isEmojiPresentation { return 2 }
+        return wide.contains { $0.contains(scalar.value) } ? 2 : 1
+    }
+
+    /// `text`, ending in `…` where it takes more than `limit` columns.
+    package static func shortened(_ text: String, to limit: Int) -> String {
+        guard columns(of: text) > limit else { return text }
+        guard limit > 1 else { return limit == 1 ? "…" : "" }
+        var result = ""
+        var used = 0
+        for character in text {
+            let width = columns(of: character)
+            if used + width > limit - 1 { break }
+            result.append(character)
+            used += width
+        }
+        return result + "…"
+    }
+
+    /// `text` with spaces, to take `width` columns at least.
+    package static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
+        let spaces = String(repeating: " ", count: max(0, width - columns(of: text)))
+        return right ? spaces + text : text + spaces
+    }
+}

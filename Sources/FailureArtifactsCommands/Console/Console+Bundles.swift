@@ -1,0 +1,104 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsZip
+
+extension Console {
+    /// Visits all bundles that `paths` stand for.
+    ///
+    /// What is wrong with one path or bundle is reported at once, and the others are visited all the same.
+    ///
+    /// - Parameters:
+    ///   - paths: Bundles, directories, zips of bundles.
+    ///   - scratch: A directory for what is inside other zips.
+    ///   - damaged: Takes over the report of a zip, found in a directory, that cannot be opened.
+    ///   - body: Opens the bundle when it is ready to, and says how it was.
+    /// - Returns: The first failure's code; else the first other than ``ExitCode/done`` of `body`.
+    /// - Throws: Failures to write.
+    func forEachBundle(
+        at paths: [String], scratch: String,
+        damaged: ((BundleLocation, BundleError) throws -> ExitCode)? = nil,
+        _ body: (BundleLocation, () throws -> ZipArchive) throws -> ExitCode
+    ) throws -> ExitCode {
+        var failure: ExitCode?
+        var result = ExitCode.done
+        func note(_ code: ExitCode) {
+            if result == .done { result = code }
+        }
+        func fail(_ error: any Error) throws {
+            if let error = error as? OutputError { throw error }
+            let report = CommandError(error)
+            self.report(report)
+            failure = failure ?? report.exitCode
+        }
+        for path in paths {
+            let findings: [BundleLocator.Finding]
+            do {
+                findings = try BundleLocator.findings(at: path)
+            } catch {
+                try fail(error)
+                continue
+            }
+            for finding in findings {
+                startReading()
+                do {
+                    if let problem = finding.problem {
+                        if problem.reason == .noMetadata {
+                            try warn("'\(finding.location)' is passed over: it is a zip, but no bundle.")
+                        } else if let damaged {
+                            note(try damaged(finding.location, problem))
+                        } else {
+                            throw problem
+                        }
+                        continue
+                    }
+                    note(
+                        try body(finding.location) {
+                            try finding.location.openArchive(
+                                scratchDirectory: scratch, limits: limits.archive)
+                        })
+                } catch {
+                    try fail(error)
+                }
+            }
+        }
+        return failure ?? result
+    }
+}
+
+extension Console {
+    /// Reads what results are told from, of all bundles that `paths` stand for: those of failures.
+    ///
+    /// - Parameter paths: Bundles, directories, zips of bundles.
+    /// - Returns: The bundles by the time of their failures; and the first failure's code, else
+    ///   ``ExitCode/done``.
+    /// - Throws: Failures to write.
+    func resultBundles(at paths: [String]) throws -> (bundles: [ResultBundle], code: ExitCode) {
+        try withScratchDirectory { scratch in
+            var bundles: [ResultBundle] = []
+            let code = try readBundles(at: paths, scratch: scratch) {
+                location, archive, _ -> ResultBundle? in
+                let metadata = try BundleReader(location, archive: archive).metadata
+                return metadata.outcome == .passed
+                    ? nil : ResultBundle(metadata, path: location.description)
+            } _: {
+                if let bundle = $0 { bundles.append(bundle) }
+            }
+            return (bundles.sorted { ($0.at, $0.path) < ($1.at, $1.path) }, code)
+        }
+    }
+}
+
+extension Console {
+    /// Opens the one bundle that `path` stands for and runs `body` with it and a scratch directory.
+    func withBundle<Result>(
+        at path: String, _ body: (BundleReader, _ scratch: String) throws -> Result
+    ) throws -> Result {
+        try withScratchDirectory { scratch in
+            let location = try BundleLocator.single(at: path)
+            let bundle = try BundleReader(
+                location, scratchDirectory: scratch, limits: limits.archive)
+            return try body(bundle, scratch)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+internal import FailureArtifactsAnalysis
+
+/// Breaks text into lines between its words.
+enum TextWrap {
+    /// The lines of a paragraph.
+    ///
+    /// - Parameters:
+    ///   - text: Words; how many spaces are between them does not matter.
+    ///   - width: The columns of a line; a longer word has a line of its own.
+    ///   - indent: Spaces that each line starts with.
+    ///   - firstIndent: Those of the first line, where they differ.
+    /// - Returns: At least one line.
+    static func lines(of text: String, width: Int, indent: Int, firstIndent: Int? = nil) -> [String] {
+        var lines: [String] = []
+        var line = String(repeating: " ", count: firstIndent ?? indent)
+        var used = firstIndent ?? indent
+        var isEmpty = true
+        for word in text.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
+            let columns = TextWidth.columns(of: String(word))
+            if !isEmpty, used + 1 + columns > width {
+                lines.append(line)
+                line = String(repeating: " ", count: indent)
+                used = indent
+                isEmpty = true
+            }
+            line += (isEmpty ? "" : " ") + word
+            used += columns + (isEmpty ? 0 : 1)
+            isEmpty = false
+        }
+        return lines + [line]
+    }
+
+    /// A failure's message with its own lines, those that are too long for a terminal broken.
+    static func message(_ text: String, indent: Int, for output: TextOutput) -> [String] {
+        let spaces = String(repeating: " ", count: indent)
+        return SafeText.lines(text).flatMap { line in
+            guard let terminal = output.terminal,
+                indent + TextWidth.columns(of: line) > terminal.width
+            else { return [spaces + line] }
+            return lines(of: line, width: terminal.width, indent: indent)
+        }
+    }
+
+    /// A line of code; one that is too long for a terminal is broken at spaces, all others of which stay.
+    static func code(_ line: String, indent: Int, for output: TextOutput) -> [String] {
+        let first = String(repeating: " ", count: indent) + line
+        guard let width = output.terminal?.width, TextWidth.columns(of: first) > width,
+            width > 2 * indent
+        else { return [first] }
+        var lines: [String] = []
+        var current = String(repeating: " ", count: indent)
+        var isFresh = true
+        for word in line.split(separator: " ", omittingEmptySubsequences: false) {
+            let next = current + (isFresh ? "" : " ") + word
+            if !isFresh, TextWidth.columns(of: next) > width {
+                lines.append(current)
+                current = String(repeating: " ", count: indent + 2) + word
+            } else {
+                current = next
+            }
+            isFresh = false
+        }
+        return lines + [current]
+    }
+}

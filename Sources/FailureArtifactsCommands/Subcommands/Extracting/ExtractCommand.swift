@@ -1,0 +1,223 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// `extract`: the files of a bundle.
+struct ExtractCommand: Command {
+    static let syntax = Syntax(
+        command: "extract", summary: "Write a bundle's files into a directory", positionals: [.bundle],
+        options: [
+            Syntax.Option(
+                "--output", short: "-o", value: "DIR",
+                help:
+                    "A directory that is empty or does not exist. By default the bundle's name without "
+                    + ".zip, in the working directory."),
+            .commit, .store,
+            Syntax.Option(
+                "--fixture",
+                help: "Write one store, and the source of a test that starts with it, for the test kit."),
+            Syntax.Option(
+                "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
+                help:
+                    "Of the fixture's test: xctest or testing. By default that of the test that failed."),
+            Syntax.Option(
+                "--redactions", value: "FILE",
+                help:
+                    "What must not be in the files, as JSON: tables, columns and attachments."),
+            .json("One object a line: path, bytes."), .noLimits,
+        ],
+        discussion: """
+            Prints the path of each file. Nothing is ever written over or outside of DIR.
+
+            With --at the only file is the store as it was at that commit, such as ledger.at-2.sqlite.
+
+            With --fixture there is a store (--store, --at) and a Swift file, to be moved together into a test \
+            target that has the product FailureArtifactsTestKit.
+
+            With --redactions the stores are written anew without what FILE names, the statements without \
+            values; histories and raw copies are left out.
+            """)
+
+    private let path: String
+    private let output: String?
+    private let commit: CommitReference?
+    private let store: String?
+    private let isFixture: Bool
+    private let framework: FixtureTest.Framework?
+    private let redactions: String?
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        path = arguments.positionals[0]
+        output = arguments.value(of: "--output")
+        isJSON = arguments.has("--json")
+        redactions = arguments.value(of: "--redactions")
+        guard output != "" else { throw Self.syntax.usageError("'-o' needs a directory.") }
+        commit = try arguments.commit(Self.syntax)
+        store = arguments.value(of: "--store")
+        isFixture = arguments.has("--fixture")
+        guard store == nil || commit != nil || isFixture else {
+            throw Self.syntax.usageError(
+                "'--store' goes with '--at' or '--fixture': without them all files are written.")
+        }
+        framework = try arguments.value(of: "--framework").map { name in
+            if let framework = FixtureTest.Framework(rawValue: name) { return framework }
+            throw Self.syntax.usageError("'\(name)' is no framework: give 'xctest' or 'testing'.")
+        }
+        guard framework == nil || isFixture else {
+            throw Self.syntax.usageError("'--framework' goes with '--fixture'.")
+        }
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        let rules = try redactions.map { try RedactionRules(file: $0) } ?? RedactionRules()
+        return try console.withBundle(at: path) { bundle, scratch in
+            let directory = output ?? Path.stem(of: bundle.location.name)
+            if isFixture {
+                try writeFixture(
+                    try bundle.store(named: store), of: bundle, to: directory, rules, scratch: scratch,
+                    console)
+                return .done
+            }
+            if let commit {
+                try write(
+                    try bundle.store(named: store), at: commit, of: bundle, to: directory, rules,
+                    scratch: scratch, console)
+                return .done
+            }
+            try bundle.archive.checkTotalSize()
+            try prepare(directory)
+            if !rules.isEmpty {
+                let files = RedactedFiles(of: bundle, rules, in: directory, scratch: scratch)
+                try files.write(warn: console.warn) { try report($0, size: $1, console) }
+                return .done
+            }
+            for entry in bundle.archive.entries {
+                try Self.check(entry, of: bundle.location)
+                let file = Path.join(directory, entry.name)
+                guard !entry.isDirectory else {
+                    try FileSystem.createDirectory(Self.withoutSlash(file), permissions: 0o777)
+                    continue
+                }
+                try FileSystem.createDirectory(Path.directory(of: file), permissions: 0o777)
+                try bundle.archive.extract(entry, toNewFile: file)
+                try report(file, size: entry.size, console)
+            }
+            // The rest is written all the same. Other missing entries are for `verify` to report.
+            for entry in bundle.metadata.entries where bundle.metadata.sharedEntry(named: entry) != nil {
+                _ = try bundle.entry(named: entry)
+            }
+            return .done
+        }
+    }
+
+    /// Writes one store as it was.
+    private func write(
+        _ choice: StoreChoice, at commit: CommitReference, of bundle: BundleReader, to directory: String,
+        _ rules: RedactionRules, scratch: String, _ console: Console
+    ) throws {
+        let history = try bundle.extractHistory(of: choice, below: scratch)
+        let state = try history.state(of: commit)
+        try prepare(directory)
+        let file = Path.join(directory, history.name(of: state) + ".sqlite")
+        if rules.isEmpty {
+            _ = try history.rebuild(state, to: file)
+        } else {
+            try redact(try history.rebuild(state), to: file, rules, console)
+        }
+        try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
+    }
+
+    /// Writes a store, and a test that starts with it.
+    private func writeFixture(
+        _ choice: StoreChoice, of bundle: BundleReader, to directory: String, _ rules: RedactionRules,
+        scratch: String, _ console: Console
+    ) throws {
+        let store = try bundle.extract(choice, at: commit, below: scratch)
+        try prepare(directory)
+        let stem = SafeName.make(from: Path.stem(of: Path.name(of: store.path)), maximumBytes: 150)
+        let file = Path.join(directory, stem + ".sqlite")
+        if rules.isEmpty {
+            try FileSystem.copy(store.path, toNewFile: file)
+        } else {
+            try redact(store.path, to: file, rules, console)
+        }
+        try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
+        let metadata = bundle.metadata
+        let test = FixtureTest(
+            framework: framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
+            storeFile: stem + ".sqlite", test: metadata.test, failure: metadata.failures.first,
+            state: store.state.map(\.description)
+                ?? (metadata.outcome == .passed ? "at the test's end" : "at the failure"),
+            outcome: metadata.outcome)
+        let source = Path.join(directory, test.fileName)
+        let bytes = Array(test.source.utf8)
+        try FileSystem.write(bytes, toNewFile: source)
+        try report(source, size: UInt64(bytes.count), console)
+    }
+
+    /// Writes what may be kept of a store.
+    private func redact(
+        _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
+    ) throws {
+        guard !rules.leavesOutContent else {
+            throw CommandError(.usage, "The redactions leave out all stores, and so '\(file)'.")
+        }
+        do {
+            let result = try StoreRedactor(rules, timeLimit: RedactedFiles.timeLimit).redact(
+                store, to: file)
+            for note in result.notes { try console.warn(note.text) }
+        } catch let error as RedactionError {
+            throw CommandError(.badData, "The store could not be redacted. \(error)")
+        }
+    }
+
+    private func report(_ file: String, size: UInt64, _ console: Console) throws {
+        if isJSON {
+            try console.output.writeLine(JSONText.line(Written(path: file, bytes: size)))
+        } else {
+            try console.output.writeLine(SafeText.line(file))
+        }
+    }
+
+    private struct Written: Encodable {
+        var path: String
+        var bytes: UInt64
+    }
+
+    /// Makes sure that there is an empty directory.
+    private func prepare(_ directory: String) throws {
+        if let status = try FileSystem.status(of: directory) {
+            guard status.kind == .directory else {
+                throw CommandError(
+                    .usage,
+                    "'\(directory)' is a file, and the bundle's files need a directory: choose one with -o."
+                )
+            }
+            guard try FileSystem.contents(ofDirectory: directory).isEmpty else {
+                throw CommandError(
+                    .usage,
+                    "'\(directory)' is not empty, and nothing in it is to be written over: empty it, or "
+                        + "choose another directory with -o.")
+            }
+        }
+        try FileSystem.createDirectory(directory, permissions: 0o777)
+    }
+
+    /// The archive's reader refuses such names already; here is where they would do harm.
+    private static func check(_ entry: ZipEntry, of bundle: BundleLocation) throws {
+        let parts = withoutSlash(entry.name).split(separator: "/", omittingEmptySubsequences: false)
+        guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {
+            throw BundleError(
+                bundle.description,
+                .archive(ZipError(archive: bundle.description, entry: entry.name, reason: .unsafeName)))
+        }
+    }
+
+    private static func withoutSlash(_ name: String) -> String {
+        name.hasSuffix("/") ? String(name.dropLast()) : name
+    }
+}

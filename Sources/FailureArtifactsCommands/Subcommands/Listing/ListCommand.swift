@@ -1,0 +1,167 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSystem
+
+/// `list`: a line for each bundle.
+struct ListCommand: Command {
+    static let syntax = Syntax(
+        command: "list", summary: "List bundles, one a line", positionals: [.paths],
+        options: [
+            Syntax.Option(
+                "--suite", value: "SUITE",
+                help:
+                    "Only those of this suite; * stands for any characters. May be given several times."),
+            Syntax.Option(
+                "--outcome", value: "OUTCOME",
+                kind: .words(BundleMetadata.Outcome.allCases.map(\.rawValue)),
+                help:
+                    "Only those that failed, crashed, timedOut, terminated or passed. May be given several "
+                    + "times."),
+            Syntax.Option(
+                "--since", value: "TIME",
+                help:
+                    "Only those captured since a date, 2026-11-21 or 2026-11-21T07:08 (UTC), or in the last 90m, "
+                    + "12h or 3d."),
+            Syntax.Option(
+                "--sort", value: "KEY", kind: .words(ListOrder.words),
+                help:
+                    "By time, suite, test, outcome, size or name; the other way round with a dash before "
+                    + "it: -time has the latest first. By default by the paths."),
+            .json("One object a line: bundle, bytes, metadata."), .noLimits,
+        ],
+        discussion: """
+            A line has the outcome, the test, its first failure, how many stores there are, the bundle's \
+            size and its name; with --since and --sort time also when it was captured. On a terminal the \
+            line is cut to fit. The eight digits at the end of a name are enough to name a bundle: \
+            failure-artifacts show DIR/1a2b3c4d
+
+            In a directory, a zip that has no metadata.json and no bundles in it is passed over with a \
+            warning.
+            """)
+
+    private let paths: [String]
+    private let isJSON: Bool
+    private let filter: ListFilter
+    private let order: ListOrder?
+
+    init(_ arguments: ParsedArguments) throws {
+        paths = arguments.positionals
+        isJSON = arguments.has("--json")
+        filter = try ListFilter(arguments, Self.syntax)
+        order = try arguments.value(of: "--sort").map { (text) throws(CommandError) in
+            guard let order = ListOrder(text) else {
+                let known = ListOrder.Key.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Self.syntax.usageError(
+                    "Bundles can't be sorted by '\(text)': choose one of \(known).")
+            }
+            return order
+        }
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withScratchDirectory { scratch in
+            var lines: [BundleLine] = []
+            var ranks: [ListOrder.Rank] = []
+            var buffer = try DiskLineBuffer(in: scratch)
+            var (seen, shown) = (0, 0)
+            let (isJSON, filter, order) = (isJSON, filter, order)
+            let code = try console.readBundles(
+                at: paths, scratch: scratch,
+                { location, archive, bytes -> Item? in
+                    let metadata = try BundleReader(location, archive: archive).metadata
+                    guard filter.contains(metadata) else { return nil }
+                    let rank = order?.rank(metadata, location: location, bytes: bytes)
+                    guard isJSON else {
+                        let line = BundleLine(metadata, location: location, bytes: bytes)
+                        return Item(rank: rank, content: .line(line))
+                    }
+                    let entry = Entry(bundle: location.description, bytes: bytes, metadata: metadata)
+                    return Item(rank: rank, content: .json(try JSONText.line(entry)))
+                },
+                { item in
+                    seen += 1
+                    guard let item else { return }
+                    shown += 1
+                    if let rank = item.rank { ranks.append(rank) }
+                    switch item.content {
+                    case .line(let line): lines.append(line)
+                    case .json(let text) where item.rank != nil: try buffer.append(text)
+                    case .json(let text): try console.output.writeLine(text)
+                    }
+                })
+            if isJSON {
+                try buffer.forEach(in: order?.sorted(ranks) ?? []) { try console.output.writeLine($0) }
+            } else {
+                if let order { lines = order.sorted(ranks).map { lines[$0] } }
+                let hasTime = filter.hasTime || order?.key == .time
+                for line in BundleLine.text(of: lines, hasTime: hasTime, for: console.output) {
+                    try console.output.writeLine(line)
+                }
+            }
+            if seen > 0, shown == 0 {
+                console.say("None of \(Counted.items(Int64(seen), "bundle")) is what was asked for.")
+            }
+            return code
+        }
+    }
+
+    /// What is kept of a bundle until its turn comes.
+    private struct Item: Sendable {
+        enum Content: Sendable {
+            case line(BundleLine)
+            case json(String)
+        }
+
+        /// Nil where they are listed as they come.
+        let rank: ListOrder.Rank?
+        let content: Content
+    }
+
+    /// The JSON form of a line.
+    private struct Entry: Encodable {
+        var bundle: String
+        var bytes: UInt64
+        var metadata: BundleMetadata
+    }
+}
+
+/// Lines that wait on disk for their turn: memory has to hold their places only.
+struct DiskLineBuffer: ~Copyable {
+    private let file: File
+    private var places: [(offset: UInt64, count: Int)] = []
+    private var end: UInt64 = 0
+    private var buffer: [UInt8] = []
+
+    /// - Parameter directory: A scratch directory.
+    /// - Throws: The failure to create a file.
+    init(in directory: String) throws(SystemError) {
+        file = try File(creating: Path.join(directory, "lines"))
+    }
+
+    mutating func append(_ line: String) throws(SystemError) {
+        let count = line.utf8.count
+        places.append((end + UInt64(buffer.count), count))
+        buffer += Array(line.utf8)
+        if buffer.count >= 1 << 20 { try flush() }
+    }
+
+    private mutating func flush() throws(SystemError) {
+        try buffer.withBytes { (bytes) throws(SystemError) in try file.write(bytes, at: end) }
+        end += UInt64(buffer.count)
+        buffer.removeAll(keepingCapacity: true)
+    }
+
+    /// The lines by their numbers, in an order that is given.
+    mutating func forEach(in order: [Int], _ body: (String) throws -> Void) throws {
+        try flush()
+        for index in order {
+            let (offset, count) = places[index]
+            var bytes = [UInt8](repeating: 0, count: count)
+            _ = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+                try file.read(into: buffer, at: offset)
+            }
+            try body(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSystem
+
+/// Which bundles `list` lists.
+struct ListFilter: Sendable {
+    /// Names of suites, in which `*` stands for any characters; with none any suite will do.
+    private let suites: [String]
+    /// With none any outcome will do.
+    private let outcomes: [BundleMetadata.Outcome]
+    /// Milliseconds since 1970.
+    private let since: Int64?
+
+    /// - Throws: A usage error for a value that makes no sense.
+    init(_ arguments: ParsedArguments, _ syntax: Syntax, now: Timestamp = .now) throws(CommandError) {
+        suites = arguments.values(of: "--suite")
+        var outcomes: [BundleMetadata.Outcome] = []
+        for text in arguments.values(of: "--outcome") {
+            guard let outcome = BundleMetadata.Outcome.allCases.first(where: { $0.rawValue == text })
+            else {
+                let known = BundleMetadata.Outcome.allCases.map(\.rawValue).joined(separator: ", ")
+                throw syntax.usageError("'\(text)' is no outcome: choose one of \(known).")
+            }
+            outcomes.append(outcome)
+        }
+        self.outcomes = outcomes
+        var since: Int64?
+        if let text = arguments.value(of: "--since") {
+            guard let moment = Self.moment(text, now: now) else {
+                throw syntax.usageError(
+                    "'\(text)' is no time: give a date such as 2026-11-21 or 2026-11-21T07:08 (UTC), or how "
+                        + "long ago, such as 90m, 12h or 3d.")
+            }
+            since = moment
+        }
+        self.since = since
+    }
+
+    /// Whether all bundles pass.
+    var isEmpty: Bool { suites.isEmpty && outcomes.isEmpty && since == nil }
+
+    /// Whether time matters.
+    var hasTime: Bool { since != nil }
+
+    func contains(_ metadata: BundleMetadata) -> Bool {
+        if !outcomes.isEmpty, !outcomes.contains(metadata.outcome) { return false }
+        if !suites.isEmpty,
+            !suites.contains(where: { Self.matches(metadata.test.suite, pattern: $0) })
+        {
+            return false
+        }
+        // A bundle that says no time is rather shown than hidden.
+        guard let since, let at = MetadataTime.milliseconds(of: metadata.capture.at) else { return true }
+        return at >= since
+    }
+
+    /// Whether a name is what a pattern says, in which `*` stands for any characters.
+    static func matches(_ name: String, pattern: String) -> Bool {
+        let parts = pattern.split(separator: "*", omittingEmptySubsequences: false)
+        guard let first = parts.first, let last = parts.last, parts.count > 1 else {
+            return name == pattern
+        }
+        guard name.hasPrefix(first) else { return false }
+        var rest = name.dropFirst(first.count)
+        for part in parts.dropFirst().dropLast() where !part.isEmpty {
+            guard let found = rest.firstRange(of: part) else { return false }
+            rest = rest[found.upperBound...]
+        }
+        return rest.hasSuffix(last)
+    }
+
+    /// A date, a date and a time, or how long ago; in milliseconds since 1970.
+    static func moment(_ text: String, now: Timestamp) -> Int64? {
+        // A number alone would rather be a year.
+        if let ago = DurationText.age(text) { return now.nanoseconds / 1_000_000 - Int64(ago * 1000) }
+        var full = text.replacing(" ", with: "T")
+        if full.hasSuffix("Z") { full.removeLast() }
+        switch full.utf8.count {
+        case 10: full += "T00:00:00"
+        case 16: full += ":00"
+        default: break
+        }
+        return MetadataTime.milliseconds(of: full + "Z")
+    }
+}
+
+/// In which order `list` lists bundles.
+struct ListOrder: Sendable {
+    /// By what.
+    enum Key: String, CaseIterable, Sendable {
+        case time, suite, test, outcome, size, name
+    }
+
+    /// What a bundle is sorted by; of two that are the same in it the first stays the first.
+    struct Rank: Sendable {
+        fileprivate let text: String
+        fileprivate let number: UInt64
+    }
+
+    let key: Key
+    let isReversed: Bool
+
+    /// Reads `time`, or `-time` for the other way round.
+    init?(_ text: String) {
+        isReversed = text.hasPrefix("-")
+        guard let key = Key(rawValue: isReversed ? String(text.dropFirst()) : text) else { return nil }
+        self.key = key
+    }
+
+    /// All that can be given.
+    static var words: [String] { Key.allCases.flatMap { [$0.rawValue, "-" + $0.rawValue] } }
+
+    func rank(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) -> Rank {
+        switch key {
+        // ISO 8601 in UTC sorts as text.
+        case .time: Rank(text: metadata.capture.at, number: 0)
+        case .suite: Rank(text: metadata.test.suite, number: 0)
+        case .test: Rank(text: metadata.test.title, number: 0)
+        case .outcome: Rank(text: metadata.outcome.rawValue, number: 0)
+        case .size: Rank(text: "", number: bytes)
+        case .name: Rank(text: location.name, number: 0)
+        }
+    }
+
+    /// The places of the ranks in their order.
+    func sorted(_ ranks: [Rank]) -> [Int] {
+        ranks.indices.sorted { left, right in
+            let (a, b) = isReversed ? (ranks[right], ranks[left]) : (ranks[left], ranks[right])
+            return a.number == b.number && a.text == b.text
+                ? left < right : (a.number, a.text) < (b.number, b.text)
+        }
+    }
+}

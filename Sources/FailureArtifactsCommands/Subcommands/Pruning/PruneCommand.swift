@@ -1,0 +1,134 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsReport
+internal import FailureArtifactsSystem
+
+/// `prune`: old bundles make way.
+struct PruneCommand: Command {
+    static let syntax = Syntax(
+        command: "prune", summary: "Remove old bundles: keep a count, an age, a size",
+        positionals: [Syntax.Positional("DIR", help: "The directory of bundles.")],
+        options: PruneLimits.options + [
+            Syntax.Option("--dry-run", help: "Say what would be removed, and remove nothing."),
+            .json("One object: dryRun, removed and kept, each with bundles and bytes, and the bundles."),
+            .noLimits,
+        ],
+        discussion: """
+            Removes bundles from DIR and the folders in it, the oldest first, until what is left is within \
+            all limits that are given; at least one has to be. A bundle's age is that of its capture, not of \
+            its file. A line for each that is removed, as list has it, and then how many were and what is left.
+
+            Nothing else is touched: zips that are no bundles, or are damaged, of which a warning tells, other \
+            files, links and what they lead to, and hidden folders. Tests may be running: bundles that they \
+            make meanwhile stay, and there is room for as many more as were removed.
+
+            The exit status is 74 where a bundle could not be removed; the others are removed all the same.
+            """)
+
+    private let directory: String
+    private let limits: PruneLimits
+    private let isDryRun: Bool
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        directory = arguments.positionals[0]
+        isDryRun = arguments.has("--dry-run")
+        isJSON = arguments.has("--json")
+        limits = try PruneLimits(arguments, Self.syntax)
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        guard try FileSystem.status(of: directory)?.kind == .directory else {
+            throw CommandError(.noInput, "There is no directory '\(directory)'.")
+        }
+        var code = ExitCode.done
+        let bundles = try bundles(console, &code)
+        let plan = PrunePlan(bundles, within: limits, now: Timestamp.now.nanoseconds / 1_000_000)
+        let pruning = isDryRun ? nil : Pruning(plan)
+        let removed = plan.removed.filter { pruning?.removed.contains($0.path) ?? true }
+        let gone = pruning?.gone.count ?? 0
+        try report(
+            removed, Amount(of: removed),
+            kept: Amount(of: bundles, without: Set(removed.map(\.path)).union(pruning?.gone ?? [])),
+            all: bundles.count - gone, console)
+        for warning in pruning?.warnings ?? [] { try console.warn(warning) }
+        for error in pruning?.errors ?? [] {
+            code = .inputOutput
+            console.report(CommandError(code, error))
+        }
+        return code
+    }
+
+    /// All bundles there are; what else is called like one is told of.
+    private func bundles(_ console: Console, _ code: inout ExitCode) throws -> [PruneCandidate] {
+        let files = try PruneScan.files(in: directory)
+        let step = 64 * Threads.cores
+        let limits = console.limits.archive
+        var bundles: [PruneCandidate] = []
+        for start in stride(from: 0, to: files.count, by: step) {
+            console.startReading()
+            let part = Array(files[start..<min(start + step, files.count)])
+            for finding in Threads.map(part, { PruneScan.finding(at: $0, limits: limits) }) {
+                switch finding {
+                case .bundle(let bundle): bundles.append(bundle)
+                case .other(let sentence): try console.warn(sentence)
+                case .unreadable(let error):
+                    console.report(error)
+                    code = error.exitCode
+                case .nothing: break
+                }
+            }
+        }
+        return bundles
+    }
+
+    private func report(
+        _ bundles: [PruneCandidate], _ removed: Amount, kept: Amount, all: Int, _ console: Console
+    ) throws {
+        guard !isJSON else {
+            let entries = bundles.map { Entry(bundle: $0.path, bytes: $0.bytes, at: $0.dateText) }
+            let object = Report(dryRun: isDryRun, removed: removed, kept: kept, bundles: entries)
+            return try console.output.writeLine(JSONText.pretty(object))
+        }
+        for line in BundleLine.text(of: bundles.map(\.line), hasTime: true, for: console.output) {
+            try console.output.writeLine(line)
+        }
+        let (verb, rest) = isDryRun ? ("Would remove", "would remain") : ("Removed", kept.verb)
+        try console.output.writeLine(
+            "\(verb) \(removed.bundles) of \(Counted.items(Int64(all), "bundle")), "
+                + "\(Counted.bytes(removed.bytes)); \(kept.bundles) \(rest), \(Counted.bytes(kept.bytes))."
+        )
+    }
+
+    /// How much it is.
+    private struct Amount: Encodable {
+        var bundles = 0
+        var bytes: UInt64 = 0
+
+        init(of candidates: [PruneCandidate], without paths: Set<String> = []) {
+            for bundle in candidates where !paths.contains(bundle.path) {
+                bundles += 1
+                let (sum, overflow) = bytes.addingReportingOverflow(bundle.bytes)
+                bytes = overflow ? .max : sum
+            }
+        }
+
+        var verb: String { bundles == 1 ? "remains" : "remain" }
+    }
+
+    /// The JSON form.
+    private struct Report: Encodable {
+        var dryRun: Bool
+        var removed: Amount
+        var kept: Amount
+        var bundles: [Entry]
+    }
+
+    /// A bundle that is removed.
+    private struct Entry: Encodable {
+        var bundle: String
+        var bytes: UInt64
+        var at: String
+    }
+}

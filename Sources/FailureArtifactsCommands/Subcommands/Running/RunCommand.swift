@@ -1,0 +1,182 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReport
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
+
+/// `run`: the tests, and what they could not leave themselves.
+struct RunCommand: Command {
+    static let syntax = Syntax(
+        command: "run", summary: "Run tests, and make bundles for what crashed or hung",
+        positionals: [],
+        options: [
+            Syntax.Option(
+                "--timeout", value: "D",
+                help:
+                    "End the command, and all it has started, when it has taken so long: 90, 90s, 10m, "
+                    + "1h30m. What hangs is captured before."),
+            Syntax.Option(
+                "--report",
+                help:
+                    "Write report.html beside the new bundles, where there are some: one self-contained page "
+                    + "about them. A test that has passed now, and left a bundle, is there with its earlier "
+                    + "attempts."),
+            Syntax.Option(
+                "--junit", value: "FILE",
+                help:
+                    "Write the results of all tests as JUnit XML, with the bundles as attachments, over a file "
+                    + "that is there."),
+            Syntax.Option(
+                "--events", value: "FILE",
+                help:
+                    "Where CMD writes Swift Testing's event stream. Of use where CMD is not swift "
+                    + "test itself, which is asked for one. May be given several times."),
+            Syntax.Option(
+                "--stop-commands",
+                help:
+                    "On GitHub: have the runner obey nothing of what CMD prints, such as a failure's text."
+            ),
+            .redactions,
+        ],
+        rest: Syntax.Positional("CMD", help: "The command, such as: swift test --parallel"),
+        needsRest: true,
+        discussion: """
+            The command has this terminal, its input and outputs and the working directory, and gets the \
+            signals that are sent to this process. FAILURE_ARTIFACTS_DIR says where bundles go, by default \
+            to failure-artifacts in the working directory; the command gets it as an absolute path. If that \
+            directory can't be written, they go to failure-artifacts in the temporary directory.
+
+            At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
+            On GitHub they are told of on the step's page, and marked in the source.
+
+            `swift test` is asked for Swift Testing's results by an option of its own. Failed tests that lack \
+            the trait, and so left no bundle, are named at the end.
+
+            For --junit XCTest's results are read from what passes by; where that goes to a terminal, CMD gets \
+            another one like it. With --parallel, `swift test` is asked for SwiftPM's report.
+
+            The exit status is the command's own, 128 plus the signal's number where a signal ended it, 124 \
+            where it took longer than --timeout, 126 where it cannot be run and 127 where there is no such \
+            program.
+            """)
+
+    private let words: [String]
+    private let timeLimit: Double?
+    private let hasReport: Bool
+    private let junit: String?
+    private let events: [String]
+    private let stopsCommands: Bool
+    private let redactions: String?
+
+    init(_ arguments: ParsedArguments) throws {
+        words = arguments.rest
+        redactions = arguments.value(of: "--redactions")
+        hasReport = arguments.has("--report")
+        junit = arguments.value(of: "--junit")
+        events = arguments.values(of: "--events")
+        stopsCommands = arguments.has("--stop-commands")
+        if junit?.isEmpty == true { throw Self.syntax.usageError("'--junit' needs a file.") }
+        guard let text = arguments.value(of: "--timeout") else {
+            timeLimit = nil
+            return
+        }
+        guard let seconds = DurationText.seconds(text) else {
+            throw Self.syntax.usageError(
+                "'\(text)' is no time for '--timeout': it is written 90, 90s, 10m or 1h30m, and is a year "
+                    + "at most.")
+        }
+        timeLimit = seconds
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        // Whatever becomes of this run: what is there afterwards is not of another one.
+        if let junit { WholeFile.removeOld(junit) }
+        let readsEvents =
+            !isOff(console) && (!events.isEmpty || RunRecorder.placeOfTest(in: words) != nil)
+        guard junit != nil || readsEvents else { return try run(console, nil) }
+        var hasScratch = false
+        do {
+            return try console.withScratchDirectory { scratch in
+                hasScratch = true
+                return try run(
+                    console,
+                    RunRecorder(words, events: events, scratch: scratch, hasXCTest: junit != nil))
+            }
+        } catch  where junit == nil && !hasScratch {
+            // Tests without the trait can't be named then, and that is no reason not to run them.
+            return try run(console, nil)
+        }
+    }
+
+    /// Whether nothing is captured, so that no bundle is missing.
+    private func isOff(_ console: Console) -> Bool { console.environment["FAILURE_ARTIFACTS"] == "off" }
+
+    private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
+        let workingDirectory = Path.currentDirectory
+        let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
+        let output = OutputDirectory(
+            Path.absolute(Path.join(workingDirectory, given.isEmpty ? "failure-artifacts" : given)))
+        output.choose()
+        let directory = output.path
+        var environment = console.environment
+        environment["FAILURE_ARTIFACTS_DIR"] = directory
+        environment[ProcessEnvironment.supervisionVariable] = "1"
+        var rules = RedactionRules()
+        if let file = console.redactionFile(redactions) {
+            rules = try RedactionRules(file: file)
+            environment[RedactionRules.variable] = file
+        }
+        var reader = EnvironmentReader(console.environment)
+        let salvage = RunSalvage(
+            directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
+            redactions: rules, timeLimit: timeLimit)
+        for warning in reader.warnings { try console.warn(warning) }
+        let earlier = salvage.beforehand()
+        if !earlier.bundles.isEmpty {
+            let count = Counted.items(Int64(earlier.bundles.count), "bundle")
+            console.say("An earlier run had left something: \(count) made of it.")
+        }
+        for warning in earlier.warnings { try console.warn(warning) }
+        let bundles = NewBundles(in: directory)
+        let isGitHub = HostLog.isGitHub(console.environment)
+        var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
+        var supervisor = try Supervisor(
+            Supervisor.Command(
+                words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
+                directory: directory),
+            interruption: console.interruption, messages: console, salvage: salvage, recorder: recorder)
+        if let brackets { console.say(brackets.start) }
+        // Also where the command could not be started.
+        defer { if let brackets { console.say(brackets.end) } }
+        let report = try supervisor.run()
+        let result = salvage.afterwards(report)
+        for warning in result.warnings { try console.warn(warning) }
+        let salvaged = result.bundles
+        let new = bundles.bundles(and: salvaged)
+        if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
+        let outputs = RunOutputs(
+            console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
+            directory: directory, workingDirectory: workingDirectory)
+        let page = hasReport ? try outputs.writeReport() : nil
+        let results = recorder.map(outputs.results)
+        if let results, let junit { try outputs.writeResults(results, to: junit) }
+        let leftOut = salvage.failuresLeftOut
+        let hint = isOff(console) ? nil : results.flatMap { outputs.hint($0, leftOut: leftOut) }
+        try outputs.writeStepSummary(report: page, hint: hint)
+        let lines = RunSummary.lines(
+            outputs.bundles, salvaged: salvaged.count, leftOut: leftOut, hint: hint,
+            directory: directory,
+            workingDirectory: workingDirectory, report: page, for: console.error)
+        // What stands behind something on a line is no command.
+        if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
+        if let end = brackets?.end {
+            for line in lines + [end] { console.say(line) }
+            brackets = nil
+        } else {
+            for line in HostLog.quoted(lines, console.environment) { console.say(line) }
+        }
+        for line in outputs.annotations { console.say(line) }
+        return ExitCode(rawValue: report.exitStatus)
+    }
+}

@@ -1,0 +1,119 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsReport
+internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
+
+/// What `run` leaves besides the bundles: the report, the results, and on GitHub the summary and annotations.
+struct RunOutputs {
+    let console: Console
+    let bundles: [(path: String, metadata: BundleMetadata?)]
+    /// Bundles of earlier runs, of tests that have passed now.
+    var earlier: [String] = []
+    /// Where the bundles are, absolute.
+    let directory: String
+    /// That of whoever reads what is written.
+    let workingDirectory: String
+
+    /// Writes the page about all bundles.
+    ///
+    /// - Returns: Its path for people; nil where there are none of failures, or where it could not be written, which is said.
+    func writeReport() throws -> String? {
+        guard hasFailures || !earlier.isEmpty else { return nil }
+        let path = Path.join(directory, Report.fileName)
+        do {
+            try console.withScratchDirectory { scratch in
+                var occurrences: [Occurrence] = []
+                let code = try console.readBundles(at: earlier + bundles.map(\.path), scratch: scratch) {
+                    location, archive, bytes in
+                    let bundle = try BundleReader(location, archive: archive)
+                    return Occurrence(bundle.metadata, location: location, bytes: bytes)
+                } _: {
+                    occurrences.append($0)
+                }
+                let causes = FailureCause.causes(of: occurrences)
+                let problems =
+                    code == .done ? [] : ["Some bundles could not be read: the tool said which."]
+                let report = Report(
+                    page: ReportPage(
+                        causes: causes, passed: FailureCause.passed(of: occurrences),
+                        problems: problems),
+                    limits: ReportLimits(causes: causes.count), scratch: scratch,
+                    folder: PageFolder(ofPage: path))
+                try WholeFile.write(report, to: path)
+            }
+            return Path.relative(path, to: workingDirectory)
+        } catch {
+            try console.warn(Self.sentence("The report could not be written.", error))
+            return nil
+        }
+    }
+
+    /// All tests that the recorder heard of.
+    func results(of recorder: RunRecorder) -> TestResults { recorder.results(bundles: resultBundles) }
+
+    /// The failed tests of Swift Testing that left no bundle because they lack the trait.
+    ///
+    /// - Parameters:
+    ///   - results: All tests.
+    ///   - leftOut: The number of failures that left no bundle because there was no room.
+    /// - Returns: Nil without such tests, and where a bundle may be missing for another reason.
+    func hint(_ results: TestResults, leftOut: Int) -> TraitHint? {
+        guard leftOut == 0, !bundles.contains(where: { $0.metadata == nil }),
+            FileSystem.obstacle(toWritingInto: directory) == nil
+        else { return nil }
+        return TraitHint(results.failedWithoutBundle)
+    }
+
+    /// Writes the results of all tests, failed or not.
+    func writeResults(_ results: TestResults, to path: String) throws {
+        do {
+            let text = JUnitText(
+                results: results, attachment: JUnitText.attachment(environment: console.environment))
+            try FileSystem.createDirectory(Path.directory(of: Path.absolute(path)), permissions: 0o755)
+            try WholeFile.write(text, to: path)
+        } catch {
+            try console.warn(Self.sentence("The results could not be written to '\(path)'.", error))
+        }
+    }
+
+    /// Adds to the page of the step, on GitHub.
+    func writeStepSummary(report: String?, hint: TraitHint?) throws {
+        let path = console.environment["GITHUB_STEP_SUMMARY", default: ""]
+        guard hasFailures || hint != nil, !path.isEmpty else { return }
+        do {
+            var summary = SummaryMarkdown(causes: causes)
+            summary.isPart = bundles.contains { $0.metadata == nil }
+            summary.report = report
+            summary.hint = hint
+            try summary.append(to: path)
+        } catch {
+            try console.warn(Self.sentence("The summary of the step could not be written.", error))
+        }
+    }
+
+    /// The lines that have GitHub mark the failures in the source; none elsewhere.
+    var annotations: [String] {
+        guard HostLog.isGitHub(console.environment) else { return [] }
+        return WorkflowCommand.annotations(
+            for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
+    }
+
+    /// Whether there is any other bundle than those of tests that passed.
+    private var hasFailures: Bool { bundles.contains { $0.metadata?.outcome != .passed } }
+
+    private var resultBundles: [ResultBundle] {
+        bundles.compactMap { bundle in
+            guard let metadata = bundle.metadata, metadata.outcome != .passed else { return nil }
+            return ResultBundle(
+                metadata, path: Path.relative(bundle.path, to: workingDirectory))
+        }
+    }
+
+    private var causes: [BundleCause] { BundleCause.causes(of: resultBundles) }
+
+    private static func sentence(_ start: String, _ error: any Error) -> String {
+        start + " " + CommandError(error).description
+    }
+}

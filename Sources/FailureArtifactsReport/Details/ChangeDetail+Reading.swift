@@ -1,0 +1,107 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+extension ChangeDetail {
+    /// Compares two files that nobody else uses.
+    ///
+    /// - Parameters:
+    ///   - old: What there was.
+    ///   - new: What it became.
+    ///   - limits: How many rows are taken.
+    ///   - budget: Bytes of values that are left for this failure; what is used is taken off.
+    ///   - deadline: When the tables that are left are not looked at.
+    /// - Throws: Why the files cannot be read.
+    init(
+        from old: String, to new: String, _ limits: ReportLimits, budget: inout Int, deadline: Instant
+    ) throws {
+        do {
+            let comparison = try StoreComparison(
+                a: StoreComparison.Side(path: old, isPrivate: true),
+                b: StoreComparison.Side(path: new, isPrivate: true), deadline: deadline)
+            schema = comparison.schemaChanges()
+            let coreData = CoreDataChanges(
+                from: StoreComparison.Side(path: old, isPrivate: true),
+                to: StoreComparison.Side(path: new, isPrivate: true))
+            for table in try comparison.tables() {
+                var rows: [RowChange] = []
+                var left = budget
+                let counts = try comparison.forEachRowChange(
+                    in: table, limit: left > 0 ? Int64(limits.changedRows) : 0, valueLimit: 200
+                ) { change in
+                    guard left > 0 else { return }
+                    left -= change.size
+                    rows.append(coreData?.change(change, in: table) ?? change)
+                }
+                budget = left
+                guard counts.total > 0 || table.problem != nil else { continue }
+                tables.append(
+                    Table(
+                        name: coreData?.title(of: table) ?? table.name, counts: counts, rows: rows,
+                        problem: table.problem))
+            }
+        } catch let error as SQLiteError where error.isInterrupted {
+            isComplete = false
+        }
+    }
+
+    var isEmpty: Bool { schema.isEmpty && tables.isEmpty }
+}
+
+extension RowChange {
+    /// About the bytes that it takes on the page.
+    fileprivate var size: Int {
+        cells.reduce(80) { $0 + 40 + $1.column.utf8.count + ($1.old?.size ?? 0) + ($1.new?.size ?? 0) }
+    }
+}
+
+extension StoredValue {
+    fileprivate var size: Int {
+        switch content {
+        case .null, .integer, .real: 12
+        case .text(let bytes), .blob(let bytes): 12 + bytes.count
+        }
+    }
+}
+
+extension StoreDetail {
+    /// Goes through the last transactions of the history.
+    mutating func readHistory(
+        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ limits: ReportLimits,
+        budget: inout Int, deadline: Instant
+    ) throws {
+        let history = try bundle.extractHistory(of: choice, below: scratch)
+        let all = history.reader.transactions
+        transactionCount = all.count
+        let first = max(0, all.count - limits.transactions)
+        let old = try history.rebuild(first)
+        let new = try history.rebuild(first, to: old + ".next")
+        // What the statements are told apart by.
+        var outlines: [StateChanges] = []
+        for index in first..<all.count {
+            guard Instant.now < deadline else {
+                notes.append(
+                    "The time was up: the changes of transactions \(index + 1) to \(all.count) are not shown. "
+                        + "'failure-artifacts history' has them all.")
+                break
+            }
+            try history.advance(new, from: index)
+            if !statements.isEmpty {
+                outlines.append(
+                    try RowChanges.count(from: old, to: new, pages: Set(all[index].pages)))
+            }
+            changes.append(
+                TransactionDetail(
+                    number: index + 1, pages: all[index].pages.count,
+                    change: try ChangeDetail(
+                        from: old, to: new, limits, budget: &budget, deadline: deadline)))
+            try history.advance(old, from: index)
+        }
+        guard !statements.isEmpty, changes.count == all.count - first else { return }
+        let found = LoggedTransactions(statements, of: store).statements(
+            of: outlines, isWhole: first == 0 && store.history?.reason == nil)
+        for (index, statements) in found.enumerated() { changes[index].statements = statements }
+    }
+}

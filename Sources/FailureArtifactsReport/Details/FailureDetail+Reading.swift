@@ -1,0 +1,151 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+extension FailureDetail {
+    /// Reads a bundle.
+    ///
+    /// - Parameters:
+    ///   - location: The bundle.
+    ///   - scratch: An existing directory; what is put there is gone afterwards.
+    ///   - limits: How much is read.
+    ///   - archive: How much content is unpacked.
+    /// - Throws: Why the bundle cannot be opened; what is wrong with a store becomes a note.
+    init(
+        reading location: BundleLocation, scratch: String, _ limits: ReportLimits, archive: ZipLimits
+    ) throws {
+        let directory = try FileSystem.createUniqueDirectory(in: scratch, prefix: "report-")
+        defer { try? FileSystem.remove(directory) }
+        let bundle = try BundleReader(
+            location, scratchDirectory: directory, limits: archive)
+        self.init(location: location, metadata: bundle.metadata)
+        readAttachments(of: bundle, limits)
+        var rowBudget = limits.rowBytes
+        var changeBudget = limits.changeBytes
+        let deadline = Instant.now.advanced(bySeconds: limits.seconds)
+        let choices = metadata.storeChoices
+        omittedStores = max(0, metadata.stores.count - limits.stores)
+        for store in metadata.stores.prefix(limits.stores) {
+            var detail = StoreDetail(store)
+            detail.readStatements(of: bundle, limits)
+            if let choice = choices.first(where: { !$0.isCommitted && $0.name == store.name }) {
+                detail.readCopy(
+                    of: bundle, choice, scratch: directory, limits, budget: &rowBudget,
+                    deadline: deadline)
+                // A long look at the tables leaves time for what led to them.
+                let deadline = Instant.now.advanced(bySeconds: limits.seconds / 2)
+                detail.readChanges(
+                    of: bundle, choice, choice.committed(among: choices), scratch: directory, limits,
+                    budget: &changeBudget, deadline: deadline)
+            }
+            stores.append(detail)
+        }
+    }
+
+    private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {
+        var left = limits.attachmentBytes
+        for attachment in metadata.attachments.prefix(50) {
+            guard let name = attachment.entry, attachments[name] == nil,
+                let entry = bundle.archive.entry(named: name),
+                entry.size <= UInt64(min(left, limits.oneAttachment)),
+                let bytes = try? bundle.archive.contents(of: entry, limit: limits.oneAttachment)
+            else { continue }
+            if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
+                attachments[name] = .picture("data:image/png;base64," + JSONText.base64(bytes))
+            } else if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
+                attachments[name] = .picture("data:image/jpeg;base64," + JSONText.base64(bytes))
+            } else if !bytes.contains(0), let text = StoredText.valid(bytes, isCut: false) {
+                attachments[name] = .text(text)
+            } else {
+                continue
+            }
+            left -= bytes.count
+        }
+    }
+}
+
+extension StoreDetail {
+    /// Bytes of statements that are read.
+    private static let statementBytes = 16 << 20
+
+    fileprivate mutating func readStatements(of bundle: BundleReader, _ limits: ReportLimits) {
+        guard let name = store.statements?.entry else { return }
+        guard let entry = bundle.archive.entry(named: name),
+            let bytes = try? bundle.archive.contents(of: entry, limit: Self.statementBytes),
+            let records = StatementRecord.records(in: Self.lastLines(limits.statements, of: bytes))
+        else {
+            notes.append("The statements in '\(name)' cannot be read.")
+            return
+        }
+        statements = records
+    }
+
+    /// The end of a text, so that not all of a long one has to be understood.
+    private static func lastLines(_ count: Int, of bytes: [UInt8]) -> [UInt8] {
+        var left = count
+        var start = bytes.endIndex
+        if bytes.last == UInt8(ascii: "\n") { start -= 1 }
+        while start > 0 {
+            if bytes[start - 1] == UInt8(ascii: "\n") {
+                left -= 1
+                if left == 0 { break }
+            }
+            start -= 1
+        }
+        return Array(bytes[start...])
+    }
+
+    fileprivate mutating func readCopy(
+        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ limits: ReportLimits,
+        budget: inout Int, deadline: Instant
+    ) {
+        guard isSmall(choice.entry, of: bundle, limits.storeBytes) else { return }
+        do {
+            let path = try bundle.extract(choice, below: scratch)
+            defer { try? FileSystem.remove(Path.directory(of: path)) }
+            // SQLite's form of a store without any table.
+            guard FileSystem.regularFile(path)?.size != 0 else { return }
+            try readTables(of: path, limits, budget: &budget, deadline: deadline)
+        } catch {
+            notes.append("The tables cannot be read. \(CommandError(error).description)")
+        }
+    }
+
+    fileprivate mutating func readChanges(
+        of bundle: BundleReader, _ choice: StoreChoice, _ committed: StoreChoice?, scratch: String,
+        _ limits: ReportLimits, budget: inout Int, deadline: Instant
+    ) {
+        if let committed, isSmall(choice.entry, of: bundle, limits.historyStoreBytes) {
+            do {
+                let old = try bundle.extract(committed, below: scratch)
+                let new = try bundle.extract(choice, below: scratch)
+                uncommitted = try ChangeDetail(
+                    from: old, to: new, limits, budget: &budget, deadline: deadline)
+            } catch {
+                notes.append(
+                    "What was not committed cannot be shown. \(CommandError(error).description)")
+            }
+        }
+        guard store.history?.entry != nil,
+            isSmall(choice.entry, of: bundle, limits.historyStoreBytes)
+        else { return }
+        do {
+            try readHistory(
+                of: bundle, choice, scratch: scratch, limits, budget: &budget, deadline: deadline)
+        } catch {
+            notes.append("The history cannot be shown. \(CommandError(error).description)")
+        }
+    }
+
+    private mutating func isSmall(_ name: String, of bundle: BundleReader, _ limit: UInt64) -> Bool {
+        guard let size = bundle.size(ofEntry: name), size > limit else { return true }
+        let note =
+            "The copy has \(Counted.bytes(size)): too much for all of it to be shown here. "
+            + "'failure-artifacts open' and 'history' have all of it."
+        if !notes.contains(note) { notes.append(note) }
+        return false
+    }
+}

@@ -1,0 +1,177 @@
+package import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// Test results as JUnit XML, the way Jenkins, GitLab and their like read it.
+///
+/// It keeps to what Jenkins' xUnit plugin validates
+/// ([junit-10.xsd](https://github.com/jenkinsci/xunit-plugin/tree/master/src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd)):
+/// a failing test has one `failure`, or an `error` where its process died; further runs of it are `rerunFailure`,
+/// and those before the one that passed `flakyFailure`, as in Maven Surefire's reports. The bundles are named in
+/// `system-out`, where [GitLab](https://docs.gitlab.com/ci/testing/unit_test_reports/) and Jenkins' attachments
+/// plugin look.
+package struct JUnitText: WrittenText {
+    /// Characters of an attribute.
+    private static let attributeLimit = 1000
+    /// Bytes of a failure's text.
+    private static let textLimit = 64 << 10
+
+    let results: TestResults
+    /// A bundle's path as a reader of the file is to find it.
+    let attachment: (String) -> String
+
+    package init(results: TestResults, attachment: @escaping (String) -> String) {
+        self.results = results
+        self.attachment = attachment
+    }
+
+    /// Writes the file, a test at a time.
+    package func write(_ write: (String) throws -> Void) throws {
+        let tests = results.tests
+        try write("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
+        try write("<testsuites\(Self.counts(of: tests, withSkipped: false))>\n")
+        for (name, tests) in results.suites {
+            let counts = Self.counts(of: tests, withSkipped: true)
+            try write("  <testsuite name=\"\(XMLText.attribute(name))\"\(counts)>\n")
+            for test in tests { try write(element(test)) }
+            try write("  </testsuite>\n")
+        }
+        try write("</testsuites>\n")
+    }
+
+    private static func counts(of tests: [TestResult], withSkipped: Bool) -> String {
+        let errors = tests.filter(\.isError).count
+        let failures = tests.filter(\.isFailure).count - errors
+        var text = " tests=\"\(tests.count)\" failures=\"\(failures)\" errors=\"\(errors)\""
+        if withSkipped { text += " skipped=\"\(tests.filter(\.isSkipped).count)\"" }
+        return text + " time=\"\(time(tests.compactMap(\.seconds).reduce(0, +)))\""
+    }
+
+    private func element(_ test: TestResult) -> String {
+        var text =
+            "    <testcase classname=\"\(XMLText.attribute(test.test.className))\" "
+            + "name=\"\(XMLText.attribute(test.test.caseName))\""
+        if let seconds = test.seconds { text += " time=\"\(Self.time(seconds))\"" }
+        var content = ""
+        var isFirst = true
+        for run in test.runs where run.attempt.isFailure {
+            content += element(run, isFirst: isFirst, isFlaky: test.isFlaky)
+            isFirst = false
+        }
+        if test.isSkipped {
+            let reason = test.runs[test.runs.count - 1].attempt.reason ?? ""
+            content += "      <skipped message=\"\(XMLText.attribute(Self.cut(reason)))\"/>\n"
+        }
+        let bundles = test.runs.flatMap(\.bundles).map { "[[ATTACHMENT|\(attachment($0.path))]]" }
+        if !bundles.isEmpty {
+            content +=
+                "      <system-out>" + XMLText.content(bundles.joined(separator: "\n"))
+                + "</system-out>\n"
+        }
+        return content.isEmpty ? text + "/>\n" : text + ">\n" + content + "    </testcase>\n"
+    }
+
+    private func element(_ run: TestResult.Run, isFirst: Bool, isFlaky: Bool) -> String {
+        let kind = run.isEnded ? "Error" : "Failure"
+        let name = isFlaky ? "flaky" + kind : isFirst ? kind.lowercased() : "rerun" + kind
+        let failures = run.failures
+        let first = failures.first?.message.prefix { !$0.isNewline } ?? ""
+        let head =
+            "      <\(name) message=\"\(XMLText.attribute(Self.cut(String(first))))\" "
+            + "type=\"\(XMLText.attribute(Self.type(of: run)))\">"
+        var text = failures.map { failure in
+            guard let file = failure.file else { return failure.message }
+            return file + (failure.line.map { ":\($0)" } ?? "") + ": " + failure.message
+        }.joined(separator: "\n")
+        if text.utf8.count > Self.textLimit {
+            text = String(text.unicodeScalars.prefix(Self.textLimit / 4)) + "…"
+        }
+        let content = XMLText.content(text)
+        // What ran again has its text one level lower: see `rerunType` of the schema.
+        let isDeep = isFlaky || !isFirst
+        return head + (isDeep ? "<stackTrace>\(content)</stackTrace>" : content) + "</\(name)>\n"
+    }
+
+    /// What failed: the assertion's name, or how the process ended.
+    private static func type(of run: TestResult.Run) -> String {
+        if let outcome = run.bundles.first?.outcome, outcome != .failed {
+            return outcome.rawValue
+        }
+        if run.isEnded { return "crashed" }
+        let message = run.failures.first?.message ?? ""
+        let name = message.prefix { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        return name.hasPrefix("XCT") && message.dropFirst(name.count).hasPrefix(" failed")
+            ? String(name) : "failed"
+    }
+
+    private static func cut(_ text: String) -> String {
+        text.unicodeScalars.count > attributeLimit
+            ? String(text.unicodeScalars.prefix(attributeLimit)) + "…" : text
+    }
+
+    /// Seconds with three decimals: the schema takes no more.
+    static func time(_ seconds: Double) -> String {
+        let milliseconds = Int64(min(max(seconds, 0), 1e9) * 1000 + 0.5)
+        let rest = String(milliseconds % 1000)
+        return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
+    }
+
+    /// How bundles are named: from where the CI's server looks for them.
+    package static func attachment(environment: [String: String]) -> (String) -> String {
+        let project = environment["CI_PROJECT_DIR", default: ""]
+        let base = project.isEmpty ? Path.currentDirectory : project
+        let start = base.hasSuffix("/") ? base : base + "/"
+        return { path in
+            let path = Path.absolute(path)
+            return path.hasPrefix(start) ? String(path.dropFirst(start.count)) : path
+        }
+    }
+}
+
+/// Text in XML 1.0.
+///
+/// Characters that XML [does not have](https://www.w3.org/TR/xml/#charsets), even as references, become `\u{…}`.
+enum XMLText {
+    /// Between two tags.
+    static func content(_ text: String) -> String { escaped(text, inAttribute: false) }
+
+    /// Between the quotes of an attribute, where a reader would make a space of a line end.
+    static func attribute(_ text: String) -> String { escaped(text, inAttribute: true) }
+
+    private static func escaped(_ text: String, inAttribute: Bool) -> String {
+        var result = ""
+        result.reserveCapacity(text.utf8.count)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            // Of use in `]]>` only.
+            case ">": result += "&gt;"
+            case "\"": result += inAttribute ? "&quot;" : "\""
+            case "\t", "\n":
+                if inAttribute {
+                    result += "&#\(scalar.value);"
+                } else {
+                    result.unicodeScalars.append(scalar)
+                }
+            // Read literally it would become a line feed.
+            case "\r": result += "&#13;"
+            default:
+                if isAllowed(scalar) {
+                    result.unicodeScalars.append(scalar)
+                } else {
+                    result += "\\u{" + String(scalar.value, radix: 16) + "}"
+                }
+            }
+        }
+        return result
+    }
+
+    /// Beyond the three above; surrogates are no scalars.
+    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0xFFFE, 0xFFFF: false
+        default: true
+        }
+    }
+}

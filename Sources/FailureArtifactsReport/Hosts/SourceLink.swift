@@ -1,0 +1,174 @@
+internal import FailureArtifactsAnalysis
+
+/// Where the host of a CI shows a line of a source file, at the commit that was tested.
+enum SourceLink {
+    /// The address of a failure's line.
+    ///
+    /// - Parameters:
+    ///   - file: The path as the test framework gives it.
+    ///   - line: Counts from 1.
+    ///   - variables: Those that identify the run.
+    /// - Returns: Nil where the host, the commit or the path in the repository is not known.
+    static func url(file: String, line: Int?, variables: [String: String]) -> String? {
+        guard let place = place(variables), let path = relative(file, in: place.checkout) else {
+            return nil
+        }
+        let encoded = path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { percentEncoded(String($0)) }.joined(separator: "/")
+        guard let line else { return place.base + encoded }
+        return place.base + encoded + place.anchor + String(line)
+            + (place.isRange ? "&lineEnd=\(line &+ 1)&lineStartColumn=1&lineEndColumn=1" : "")
+    }
+
+    private struct Place {
+        /// What precedes the path.
+        let base: String
+        let anchor: String
+        /// Whether a line is only marked as a part of a text, from its start to the next one's.
+        var isRange = false
+        let checkout: Checkout
+    }
+
+    /// Where a CI has put the repository.
+    private enum Checkout {
+        /// A directory that mostly has the repository's own name.
+        case named(String)
+        /// One that is the same everywhere.
+        case directory(String)
+        /// `1/s`, the number being the pipeline's
+        /// (<https://learn.microsoft.com/azure/devops/pipelines/build/variables>, `Build.SourcesDirectory`).
+        case azure
+    }
+
+    private static func place(_ variables: [String: String]) -> Place? {
+        if let server = variables["GITHUB_SERVER_URL"], let name = variables["GITHUB_REPOSITORY"],
+            let commit = variables["GITHUB_SHA"]
+        {
+            return place(server + "/" + name, "/blob/", commit, anchor: "#L")
+        }
+        if let commit = variables["CI_COMMIT_SHA"],
+            let project = variables["CI_PROJECT_URL"]
+                ?? variables["CI_JOB_URL"].flatMap({ before("/-/jobs/", in: $0) })
+        {
+            return place(project, "/-/blob/", commit, anchor: "#L")
+        }
+        if let origin = variables["BITBUCKET_GIT_HTTP_ORIGIN"],
+            let commit = variables["BITBUCKET_COMMIT"]
+        {
+            // `BITBUCKET_CLONE_DIR`, which is not to be changed.
+            let directory = "/opt/atlassian/pipelines/agent/build/"
+            return place(
+                origin, "/src/", commit, anchor: "#lines-", checkout: .directory(directory))
+        }
+        if let repository = variables["BUILD_REPOSITORY_URI"],
+            let commit = variables["BUILD_SOURCEVERSION"]
+        {
+            return azure(withoutUser(repository), commit)
+        }
+        return nil
+    }
+
+    /// Of a pipeline of Azure: its repository may be there or on GitHub.
+    private static func azure(_ repository: String, _ commit: String) -> Place? {
+        if repository.hasPrefix("https://github.com/") {
+            let name = repository.hasSuffix(".git") ? String(repository.dropLast(4)) : repository
+            return place(name, "/blob/", commit, anchor: "#L", checkout: .azure)
+        }
+        guard repository.contains("/_git/"),
+            let place = place(repository, "", commit, anchor: "&line=", checkout: .azure)
+        else { return nil }
+        return Place(
+            base: repository + "?version=GC" + commit + "&path=/", anchor: place.anchor, isRange: true,
+            checkout: .azure)
+    }
+
+    /// `https://host/…` of `https://user@host/…`.
+    private static func withoutUser(_ address: String) -> String {
+        guard let start = address.firstRange(of: "://")?.upperBound,
+            let at = address[start...].prefix(while: { $0 != "/" }).lastIndex(of: "@")
+        else { return address }
+        return String(address[..<start] + address[address.index(after: at)...])
+    }
+
+    private static func before(_ marker: String, in text: String) -> String? {
+        text.firstRange(of: marker).map { String(text[..<$0.lowerBound]) }
+    }
+
+    private static func place(
+        _ repository: String, _ kind: String, _ commit: String, anchor: String,
+        checkout: Checkout? = nil
+    ) -> Place? {
+        guard repository.hasPrefix("https://") || repository.hasPrefix("http://"),
+            repository.utf8.allSatisfy(isOfURL), (7...64).contains(commit.utf8.count),
+            commit.utf8.allSatisfy(isHexadecimal),
+            let name = repository.split(separator: "/").last
+        else { return nil }
+        return Place(
+            base: repository + kind + commit + "/", anchor: anchor,
+            checkout: checkout ?? .named(String(name)))
+    }
+
+    /// The path below the checkout.
+    private static func relative(_ file: String, in checkout: Checkout) -> String? {
+        var path = file[...]
+        if file.hasPrefix("/") {
+            guard let below = below(checkout, file) else { return nil }
+            path = below
+        }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else { return nil }
+        return String(path)
+    }
+
+    private static func below(_ checkout: Checkout, _ file: String) -> Substring? {
+        switch checkout {
+        case .named(let name):
+            // GitHub's runners check `name` out into `…/name/name`.
+            let folder = file.firstRange(of: "/\(name)/\(name)/") ?? file.firstRange(of: "/\(name)/")
+            return folder.map { file[$0.upperBound...] }
+        case .directory(let directory):
+            return file.hasPrefix(directory) ? file.dropFirst(directory.count) : nil
+        case .azure:
+            var start = file.startIndex
+            while let folder = file[start...].firstRange(of: "/s/") {
+                let number = file[..<folder.lowerBound].reversed().prefix { $0 != "/" }
+                if !number.isEmpty, number.allSatisfy({ $0.isASCII && $0.isNumber }) {
+                    return file[folder.upperBound...]
+                }
+                start = file.index(after: folder.lowerBound)
+            }
+            return nil
+        }
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            true
+        default: false
+        }
+    }
+
+    /// Letters, digits, and what else a repository's address has.
+    private static func isOfURL(_ byte: UInt8) -> Bool {
+        isUnreserved(byte) || "/:%".utf8.contains(byte)
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
+    }
+
+    /// A part of a path (RFC 3986, section 2.1).
+    private static func percentEncoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            isUnreserved(byte)
+                ? String(UnicodeScalar(byte)) : "%" + ValueText.hexadecimal(CollectionOfOne(byte))
+        }.joined()
+    }
+}

@@ -1,0 +1,166 @@
+package import FailureArtifactsAnalysis
+package import FailureArtifactsSystem
+
+/// Failures as Markdown, for the page that a CI shows of a run.
+///
+/// The first are told in full, the next in a line each, and the rest is counted: whatever the run, it fits.
+package struct SummaryMarkdown {
+    /// Bytes that GitHub takes of a step; beyond it
+    /// [shows nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
+    static let byteLimit = 1 << 20
+    /// Failures that are told in full.
+    private static let fullLimit = 25
+    /// Failures that have a line.
+    private static let lineLimit = 1000
+    /// Characters of one message.
+    private static let messageLimit = 6000
+    /// Kept for the sentences that say what is left out.
+    private static let reserve = 1024
+
+    let causes: [BundleCause]
+    /// Bytes that it may have.
+    var limit = Self.byteLimit
+    /// Whether some bundles could not be read.
+    package var isPart = false
+    /// The page that was made of them; nil where there is none.
+    package var report: String?
+    /// The failed tests without a bundle; nil if there are none.
+    package var hint: TraitHint?
+
+    package init(
+        causes: [BundleCause], limit: Int = Self.byteLimit, isPart: Bool = false, report: String? = nil,
+        hint: TraitHint? = nil
+    ) {
+        self.causes = causes
+        self.limit = limit
+        self.isPart = isPart
+        self.report = report
+        self.hint = hint
+    }
+
+    /// The text; never more than ``limit`` bytes, and empty where not even the heading fits.
+    package var text: String {
+        guard !causes.isEmpty || hint == nil else { return hintAlone }
+        let bundles = causes.map(\.bundles.count).reduce(0, +)
+        var head = "## " + Counted.items(Int64(bundles), "failed test")
+        if causes.count < bundles { head += " with " + Counted.items(Int64(causes.count), "cause") }
+        head += "\n"
+        if isPart { head += "\nSome bundles could not be read: the tool said which.\n" }
+        if let report { head += "\nThe report: \(Markdown.code(report))\n" }
+        var room = limit - Self.reserve
+        guard head.utf8.count <= room else { return head.utf8.count <= limit ? head : "" }
+        var end = hint?.markdown(heading: "###") ?? ""
+        if head.utf8.count + end.utf8.count > room { end = "" }
+        room -= end.utf8.count
+        var text = head
+        var told = 0
+        for cause in causes.prefix(Self.fullLimit) {
+            let section = Self.section(cause)
+            guard text.utf8.count + section.utf8.count <= room else { break }
+            text += section
+            told += 1
+        }
+        var list = ""
+        var size = text.utf8.count
+        var listed = 0
+        for cause in causes.dropFirst(told).prefix(Self.lineLimit) {
+            let line = Self.line(cause)
+            guard size + line.utf8.count <= room - 64 else { break }
+            list += line
+            size += line.utf8.count
+            listed += 1
+        }
+        if listed > 0 { text += "\n### More failures\n\n" + list }
+        let rest = causes.count - told - listed
+        if rest > 0 {
+            text += "\nAnd " + Counted.items(Int64(rest), "failure") + " more.\n"
+        }
+        return text + end
+    }
+
+    /// The text where no test left a bundle.
+    private var hintAlone: String {
+        let text = String((hint?.markdown(heading: "##") ?? "").drop { $0.isNewline })
+        return text.utf8.count <= limit ? text : ""
+    }
+
+    /// A failure in full.
+    private static func section(_ cause: BundleCause) -> String {
+        let bundle = cause.first
+        var text = "\n### \(Markdown.code(bundle.title)) \(bundle.outcome.label)"
+        if cause.bundles.count > 1 { text += ", \(cause.bundles.count) times" }
+        text += "\n\n"
+        for failure in bundle.failures.prefix(5) {
+            if let place = place(of: failure, bundle.variables) { text += place + "\n\n" }
+            text += Markdown.block(cut(failure.message)) + "\n"
+        }
+        if bundle.failures.count > 5 {
+            text += "\(bundle.failures.count - 5) more failures of this test.\n\n"
+        }
+        for store in bundle.stores { text += "- Store \(Markdown.code(store))\n" }
+        text += bundle.stores.isEmpty ? "" : "\n"
+        return text + Markdown.block("failure-artifacts show \(ShellWord.quoted(bundle.path))")
+    }
+
+    /// A failure in one line.
+    private static func line(_ cause: BundleCause) -> String {
+        let bundle = cause.first
+        let count = cause.bundles.count > 1 ? ", \(cause.bundles.count) times" : ""
+        let message = TextWidth.shortened(SafeText.line(bundle.message), to: 120)
+        return "- \(Markdown.code(bundle.title)) \(bundle.outcome.label)\(count)"
+            + (message.isEmpty ? "" : ": " + Markdown.code(message)) + "\n"
+    }
+
+    private static func place(of failure: TestAttempt.Failure, _ variables: [String: String]) -> String?
+    {
+        guard let file = failure.file else { return nil }
+        let text = Markdown.code(file + (failure.line.map { ":\($0)" } ?? ""))
+        guard let url = SourceLink.url(file: file, line: failure.line, variables: variables) else {
+            return text
+        }
+        return "[\(text)](<\(url)>)"
+    }
+
+    private static func cut(_ text: String) -> String {
+        text.unicodeScalars.count > messageLimit
+            ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(messageLimit))) + "…" : text
+    }
+
+    /// Adds it to the file of a step, as far as there is room.
+    package func append(to path: String) throws(SystemError) {
+        var fitting = self
+        fitting.limit = Self.byteLimit - Int(clamping: try FileSystem.status(of: path)?.size ?? 0)
+        let text = fitting.text
+        if !text.isEmpty { try WholeFile.append(text, to: path) }
+    }
+}
+
+/// Text in GitHub's Markdown, none of which is markup.
+enum Markdown {
+    /// In a line.
+    static func code(_ text: String) -> String {
+        let line = SafeText.line(text)
+        let fence = String(repeating: "`", count: longestRun(in: line) + 1)
+        // One space on either side is taken away again, where the text begins or ends with a backtick.
+        let space = line.hasPrefix("`") || line.hasSuffix("`") || line.hasPrefix(" ") ? " " : ""
+        return line.isEmpty ? "" : fence + space + line + space + fence
+    }
+
+    /// With its lines.
+    static func block(_ text: String) -> String {
+        let lines = SafeText.lines(text)
+        let fence = String(repeating: "`", count: max(3, (lines.map(longestRun).max() ?? 0) + 1))
+        return fence + "text\n" + lines.joined(separator: "\n") + "\n" + fence + "\n"
+    }
+
+    /// Backticks in a row.
+    private static func longestRun(in text: String) -> Int {
+        var longest = 0
+        var run = 0
+        for byte in text.utf8 {
+            run = byte == UInt8(ascii: "`") ? run + 1 : 0
+            longest = max(longest, run)
+        }
+        return longest
+    }
+}

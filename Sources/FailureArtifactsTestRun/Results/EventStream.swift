@@ -1,0 +1,194 @@
+package import FailureArtifactsAnalysis
+internal import FailureArtifactsSystem
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Reads Swift Testing's event stream, a JSON object a line.
+///
+/// Its grammar is
+/// [documented](https://github.com/swiftlang/swift-testing/blob/main/Documentation/ABI/JSON.md) there; versions 0
+/// and 6.3 are read, and what later ones add is passed over.
+package struct EventStream {
+    /// In the order they were started.
+    package private(set) var attempts: [TestAttempt] = []
+    private var tests: [String: TestIdentity] = [:]
+    private var running: [String: (index: Int, start: Double)] = [:]
+
+    /// Reads a line; one that is no event, such as the last one of a process that has died, is passed over.
+    mutating func read(_ line: some Collection<UInt8>) {
+        guard !line.isEmpty,
+            let record = try? JSONDecoder().decode(Record.self, from: Data(line)),
+            let payload = record.payload
+        else { return }
+        if record.kind == "test" {
+            if let id = payload.id { tests[id] = Self.identity(id, payload) }
+        } else if record.kind == "event", let id = payload.testID {
+            read(payload, of: id)
+        }
+    }
+
+    init() {}
+
+    /// Reads all lines of a file.
+    ///
+    /// - Throws: That there is no such file, or that it cannot be read.
+    package init(ofFile path: String) throws {
+        try ResultFile.forEachLine(of: path) { line in read(line) }
+    }
+
+    private mutating func read(_ event: Payload, of id: String) {
+        let moment = event.instant?.absolute ?? 0
+        switch event.kind {
+        case "testStarted":
+            guard tests[id]?.name.isEmpty == false else { return }
+            begin(id, at: moment)
+        case "testEnded":
+            guard let (index, start) = running.removeValue(forKey: id) else { return }
+            attempts[index].seconds = max(0, moment - start)
+            if attempts[index].outcome == .unfinished { attempts[index].outcome = .passed }
+        case "testSkipped":
+            guard tests[id]?.name.isEmpty == false else { return }
+            if running[id] == nil { begin(id, at: moment) }
+            guard let index = running.removeValue(forKey: id)?.index else { return }
+            attempts[index].outcome = .skipped
+            attempts[index].reason = Self.reason(event.messages)
+        case "issueRecorded":
+            guard let issue = event.issue, issue.counts else { return }
+            // Of a suite only what goes wrong around its tests is told.
+            if running[id] == nil { begin(id, at: moment) }
+            guard let index = running[id]?.index else { return }
+            attempts[index].outcome = .failed
+            attempts[index].add(
+                TestAttempt.Failure(
+                    message: Self.message(event.messages), file: issue.place?.path,
+                    line: issue.place?.line))
+        default: break
+        }
+    }
+
+    private mutating func begin(_ id: String, at moment: Double) {
+        guard var test = tests[id] else { return }
+        if test.name.isEmpty { test.name = TestIdentity.wholeSuite }
+        running[id] = (attempts.count, moment)
+        attempts.append(TestAttempt(test: test))
+    }
+
+    /// `Module.Outer/Inner/name()/File.swift:1:2` of a function, `Module.Outer/Inner` of a suite.
+    private static func identity(_ id: String, _ test: Payload) -> TestIdentity? {
+        guard let dot = id.firstIndex(of: ".") else { return nil }
+        let module = String(id[..<dot])
+        var rest = id[id.index(after: dot)...]
+        var name = ""
+        if test.kind == "function" {
+            guard let place = rest.lastIndex(of: "/") else { return nil }
+            rest = rest[..<place]
+            name = test.name ?? ""
+            guard !name.isEmpty, rest.hasSuffix(name) else { return nil }
+            rest = rest.dropLast(name.count)
+            if rest.hasSuffix("/") { rest = rest.dropLast() }
+            if name.hasSuffix("()") { name.removeLast(2) }
+        }
+        let suite = rest.split(separator: "/").joined(separator: ".")
+        return TestIdentity(
+            framework: TestIdentity.swiftTesting, module: module, suite: suite.isEmpty ? module : suite,
+            name: name)
+    }
+
+    /// What failed, and the comments on it below.
+    private static func message(_ messages: [Payload.Message]?) -> String {
+        let text = (messages ?? []).map(\.text).joined(separator: "\n")
+        return text.utf8.count > TestAttempt.messageLimit
+            ? String(text.unicodeScalars.prefix(TestAttempt.messageLimit / 4)) + "…" : text
+    }
+
+    /// The comment in `Test name() skipped: "comment"`, which is all there is.
+    private static func reason(_ messages: [Payload.Message]?) -> String? {
+        guard let text = messages?.first?.text, let start = text.firstRange(of: " skipped: ")?.upperBound
+        else { return nil }
+        let reason = text[start...]
+        guard reason.count >= 2, reason.hasPrefix("\""), reason.hasSuffix("\"") else {
+            return String(reason)
+        }
+        return String(reason.dropFirst().dropLast())
+    }
+
+    // MARK: - The stream's grammar
+
+    private struct Record: Decodable {
+        var kind: String
+        var payload: Payload?
+    }
+
+    /// Of a test and of an event: their fields differ, but for `kind`.
+    private struct Payload: Decodable {
+        var kind: String
+        // A test's.
+        var id: String?
+        var name: String?
+        // An event's.
+        var testID: String?
+        var instant: Instant?
+        var messages: [Message]?
+        var issue: Issue?
+
+        struct Instant: Decodable {
+            var absolute: Double?
+        }
+
+        struct Message: Decodable {
+            var text: String
+        }
+    }
+
+    private struct Issue: Decodable {
+        var isKnown: Bool?
+        /// Absent in version 0.
+        var isFailure: Bool?
+        var sourceLocation: Place?
+
+        var counts: Bool { isFailure ?? !(isKnown ?? false) }
+        var place: Place? { sourceLocation }
+    }
+
+    private struct Place: Decodable {
+        var filePath: String?
+        var pathOfVersion0: String?
+        var fileID: String?
+        var line: Int?
+
+        var path: String? { filePath ?? pathOfVersion0 ?? fileID }
+
+        private enum CodingKeys: String, CodingKey {
+            case filePath, fileID, line
+            case pathOfVersion0 = "_filePath"
+        }
+    }
+}
+
+/// Files that tell of results, line by line.
+enum ResultFile {
+    /// Has `body` see each line, without its end; the file need not fit into memory.
+    ///
+    /// - Throws: That there is no such file, or that it cannot be read.
+    static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
+        // Of a pipe nobody knows when somebody writes to it.
+        guard FileSystem.regularFile(path) != nil else {
+            throw CommandError(.noInput, "There is no file '\(path)'.")
+        }
+        let file = try File(reading: path)
+        try file.withMappedBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            var start = 0
+            while start < bytes.count {
+                let found = memchr(base + start, CInt(UInt8(ascii: "\n")), bytes.count - start)
+                let end = found.map { UnsafeRawPointer($0) - base } ?? bytes.count
+                body(bytes[start..<end])
+                start = end + 1
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// Learns of the tests of a run: from XCTest's log, which passes by, and from files that the command writes.
+///
+/// Without XCTest only the event stream of Swift Testing is read, and what the command prints is left alone.
+///
+/// `swift test` is asked for Swift Testing's event stream, and for the report of its parallel runs, with options
+/// that change nothing of what it prints. Any other command is run as it is given.
+package final class RunRecorder: Sendable {
+    private static let eventsOption = "--event-stream-output-path"
+    private static let reportOption = "--xunit-output"
+
+    /// The command, with what it is asked for.
+    package let words: [String]
+    private let eventFiles: [String]
+    private let reportFile: String?
+    private let hasXCTest: Bool
+    private let logs = [Lock(XCTestLog()), Lock(XCTestLog())]
+
+    /// - Parameters:
+    ///   - words: The command.
+    ///   - events: Where the command writes event streams itself.
+    ///   - scratch: An existing directory for what it is asked for.
+    ///   - hasXCTest: Whether the results of XCTest are wanted too.
+    package init(_ words: [String], events: [String], scratch: String, hasXCTest: Bool = true) {
+        self.hasXCTest = hasXCTest
+        var (words, eventFiles, reportFile) = (words, events, String?.none)
+        if let test = Self.placeOfTest(in: words) {
+            let options = words[(test + 1)...]
+            var added: [String] = []
+            if let given = Self.value(of: Self.eventsOption, in: options) {
+                eventFiles.append(given)
+            } else {
+                let file = Path.join(scratch, "events.jsonl")
+                eventFiles.append(file)
+                added += [Self.eventsOption, file]
+            }
+            if !hasXCTest {
+                // Its report is of no use here.
+            } else if let given = Self.value(of: Self.reportOption, in: options) {
+                reportFile = given
+            } else if options.contains("--parallel") {
+                let file = Path.join(scratch, "report.xml")
+                reportFile = file
+                added += [Self.reportOption, file]
+            }
+            words.insert(contentsOf: added, at: test + 1)
+        }
+        self.words = words
+        self.eventFiles = eventFiles
+        self.reportFile = reportFile
+    }
+
+    /// The consumer of the lines of standard output and standard error, called on any thread; nil if not needed.
+    var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook)? {
+        guard hasXCTest else { return nil }
+        func hook(_ log: Lock<XCTestLog>) -> LogTail.LineHook {
+            { line in log.withLock { log in log.read(bytes: line) } }
+        }
+        return (hook(logs[0]), hook(logs[1]))
+    }
+
+    /// What is known when the command has ended.
+    ///
+    /// - Parameter bundles: Those it left.
+    /// - Returns: All tests that were heard of.
+    package func results(bundles: [ResultBundle]) -> TestResults {
+        var attempts: [TestAttempt] = []
+        var report: [TestAttempt] = []
+        for log in logs {
+            let log = log.withLock(\.self)
+            attempts += log.attempts
+            report += log.passed
+        }
+        for file in eventFiles { attempts += (try? EventStream(ofFile: file))?.attempts ?? [] }
+        if let reportFile, FileSystem.regularFile(reportFile) != nil,
+            let bytes = try? FileSystem.contents(ofFile: reportFile)
+        {
+            report = SwiftPMReport.attempts(String(decoding: bytes, as: UTF8.self))
+        }
+        return TestResults(attempts: attempts, report: report, bundles: bundles)
+    }
+
+    /// Where in `swift test`, `xcrun swift test` or `env A=b swift test` the word `test` is; nil in another command.
+    package static func placeOfTest(in words: [String]) -> Int? {
+        var rest = words[...]
+        while let word = rest.first, ["xcrun", "env"].contains(Path.name(of: word)) {
+            rest = rest.dropFirst()
+            if Path.name(of: word) == "env" {
+                rest = rest.drop { $0.contains("=") && !$0.hasPrefix("-") }
+            }
+        }
+        guard let program = rest.first, Path.name(of: program) == "swift",
+            rest.dropFirst().first == "test"
+        else { return nil }
+        let options = rest.dropFirst(2)
+        let lists = options.first == "list" || options.contains("--list-tests") || options.contains("-l")
+        return lists ? nil : rest.startIndex + 1
+    }
+
+    private static func value(of option: String, in words: ArraySlice<String>) -> String? {
+        for (index, word) in zip(words.indices, words) {
+            if word == option, index + 1 < words.endIndex { return words[index + 1] }
+            if word.hasPrefix(option + "=") { return String(word.dropFirst(option.count + 1)) }
+        }
+        return nil
+    }
+}
+
+/// Reads the xUnit file that `swift test --parallel` writes: of tests that pass it is all there is.
+///
+/// It says nothing of why a test failed, and takes a skipped one for passed. The writer is SwiftPM's
+/// [XUnitGenerator](https://github.com/swiftlang/swift-package-manager/blob/main/Sources/Commands/SwiftTestCommand.swift).
+enum SwiftPMReport {
+    /// The tests, in their order.
+    static func attempts(_ xml: String) -> [TestAttempt] {
+        var attempts: [TestAttempt] = []
+        for part in xml.split(separator: "<testcase ", omittingEmptySubsequences: false).dropFirst() {
+            guard let end = part.firstIndex(of: ">") else { continue }
+            let tag = part[..<end]
+            guard let type = attribute("classname", of: tag), let name = attribute("name", of: tag),
+                let dot = type.firstIndex(of: ".")
+            else { continue }
+            var attempt = TestAttempt(
+                test: TestIdentity(
+                    framework: TestIdentity.xctest, module: String(type[..<dot]),
+                    suite: String(type[type.index(after: dot)...]), name: name))
+            attempt.outcome = part.firstRange(of: "<failure") == nil ? .passed : .failed
+            attempt.seconds = attribute("time", of: tag).flatMap(Double.init)
+                .flatMap { $0.isFinite && $0 >= 0 ? $0 : nil }
+            attempts.append(attempt)
+        }
+        return attempts
+    }
+
+    private static func attribute(_ name: String, of tag: Substring) -> String? {
+        let start =
+            tag.hasPrefix(name + "=\"")
+            ? tag.index(tag.startIndex, offsetBy: name.count + 2)
+            : tag.firstRange(of: " \(name)=\"")?.upperBound
+        guard let start, let end = tag[start...].firstIndex(of: "\"") else { return nil }
+        var text = String(tag[start..<end])
+        for (entity, character) in [
+            ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&"),
+        ] {
+            text.replace(entity, with: character)
+        }
+        return text
+    }
+}

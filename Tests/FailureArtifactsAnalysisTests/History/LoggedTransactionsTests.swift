@@ -1,0 +1,148 @@
+import FailureArtifactsBundle
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct LoggedTransactionsTests {
+    private func changes(
+        _ table: String, inserted: Int64 = 0, updated: Int64 = 0, deleted: Int64 = 0
+    ) -> StateChanges {
+        StateChanges(
+            tables: [.init(name: table, inserted: inserted, updated: updated, deleted: deleted)])
+    }
+
+    /// The statements that are found for some transactions.
+    private func found(
+        _ log: [(sql: String, changes: Int?)], _ transactions: [StateChanges], isWhole: Bool = true,
+        connections: [Int] = [], errors: [Int: Int] = [:]
+    ) throws -> [[String]] {
+        let lines = log.enumerated().map { index, statement in
+            let connection = connections.isEmpty ? 1 : connections[index]
+            let error = errors[index].map { "\"error\":{\"code\":\($0),\"message\":\"\"}," } ?? ""
+            return "{\"at\":\"\",\(statement.changes.map { "\"changes\":\($0)," } ?? "")"
+                + "\"connection\":\(connection),\(error)\"order\":\(index + 1),\"phase\":\"test\","
+                + "\"sql\":\"\(statement.sql)\",\"thread\":\"\"}\n"
+        }
+        let records = try #require(StatementRecord.records(in: Array(lines.joined().utf8)))
+        return LoggedTransactions(records).statements(of: transactions, isWhole: isWhole)
+            .map { $0.map(\.sql) }
+    }
+
+    private let insert = "INSERT INTO t VALUES (1)"
+    private let update = "UPDATE t SET a = a + 1"
+
+    @Test func theLogReachesBackOnlySoFar() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found([(insert, 1), (insert, 1)], [inserted, inserted, inserted])
+                == [[], [insert], [insert]])
+        // What was committed has its beginning before the log's.
+        #expect(
+            try found([(insert, 1), ("COMMIT", 0), (insert, 1)], [inserted, inserted]) == [[], [insert]])
+        #expect(try found([], [inserted]) == [[]])
+        #expect(try found([(insert, 1)], []) == [])
+    }
+
+    /// An update that changed nothing wrote nothing, and SQLite counts its rows all the same.
+    @Test func whatMayHaveWrittenNothingLeavesDoubt() throws {
+        let updated = changes("t", updated: 1)
+        #expect(try found([(update, 1), (update, 1)], [updated], isWhole: false) == [[]])
+        #expect(try found([(insert, 1), (update, 1)], [updated], isWhole: false) == [[update]])
+        // There are as many as there are transactions since the store got its WAL.
+        let wal = "PRAGMA journal_mode=WAL"
+        #expect(
+            try found([(wal, 0), (update, 1), (update, 1)], [updated, updated]) == [[update], [update]])
+        #expect(try found([(wal, 0), (update, 1), (update, 1)], [updated]) == [[]])
+    }
+
+    @Test func whatDoesNotFitEndsIt() throws {
+        let inserted = changes("t", inserted: 1)
+        // Another process, or a connection without a log, has written the last one.
+        #expect(
+            try found([(insert, 1), (insert, 1)], [inserted, changes("u", inserted: 1)]) == [[], []])
+        #expect(try found([(insert, 1)], [changes("t", inserted: 2)]) == [[]])
+        #expect(try found([(insert, 1)], [changes("t", deleted: 1)]) == [[]])
+        #expect(try found([("UPDATE t SET a = 1", 1)], [inserted]) == [[]])
+        // Triggers change other tables too.
+        var more = changes("t", inserted: 1)
+        more.tables.append(.init(name: "audit", inserted: 1))
+        #expect(try found([(insert, 2)], [more]) == [[insert]])
+    }
+
+    @Test func whatWasRolledBackOrFailedIsPassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        let rolledBack: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("INSERT INTO t VALUES (7)", 1), ("ROLLBACK", 0),
+        ]
+        #expect(try found([(insert, 1)] + rolledBack, [inserted]) == [[insert]])
+        #expect(
+            try found([(insert, 1), ("INSERT INTO t VALUES (2)", 0)], [inserted], errors: [1: 2067])
+                == [[insert]])
+        // After a full disk nobody knows what is left.
+        #expect(try found([(insert, 1), (insert, 0)], [inserted], errors: [1: 13]) == [[]])
+        #expect(
+            try found(
+                [
+                    ("BEGIN", 0), (insert, 1), ("SAVEPOINT s", 0), (insert, 1), ("ROLLBACK TO s", 0),
+                    ("COMMIT", 0),
+                ],
+                [inserted]) == [[]])
+    }
+
+    /// So does GRDB where it opens a pool.
+    @Test func whatIsCreatedAndDroppedAgainIsATransaction() throws {
+        let passing: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("CREATE TABLE x(a)", 0), ("DROP TABLE x", 0), ("COMMIT", 0),
+        ]
+        #expect(
+            try found(passing + [(insert, 1)], [StateChanges(), changes("t", inserted: 1)])
+                == [["CREATE TABLE x(a)", "DROP TABLE x"], [insert]])
+        #expect(try found([("CREATE TABLE x(a)", 0)], [StateChanges()]) == [[]])
+    }
+
+    @Test func whatHadToWaitInVainIsPassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found(
+                [(insert, 1), ("BEGIN IMMEDIATE", 0), (insert, 0)], [inserted], errors: [1: 5, 2: 517])
+                == [[insert]])
+        #expect(
+            try found(
+                [("BEGIN", 0), (insert, 1), (insert, 0), ("COMMIT", 0)], [inserted], errors: [2: 5]) == [
+                    []
+                ])
+    }
+
+    @Test func otherDatabasesOfTheConnectionArePassedOver() throws {
+        let inserted = changes("t", inserted: 1)
+        #expect(
+            try found(
+                [(insert, 1), ("INSERT INTO temp.x VALUES (1)", 1), ("CREATE TEMP TABLE y(a)", 0)],
+                [inserted])
+                == [[insert]])
+    }
+
+    @Test func writersThatOverlapLeaveDoubt() throws {
+        let inserted = changes("t", inserted: 1)
+        let log: [(sql: String, changes: Int?)] = [
+            ("BEGIN", 0), ("INSERT INTO t VALUES (1)", 1), ("INSERT INTO t VALUES (2)", 1),
+            ("COMMIT", 0),
+        ]
+        #expect(
+            try found(log, [inserted, inserted], connections: [1, 1, 2, 1]) == [[], []])
+        #expect(
+            try found(log, [changes("t", inserted: 2)], connections: [1, 1, 1, 1])
+                == [["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"]])
+    }
+
+    @Test(arguments: [
+        ("insert or ignore into \\\"T\\\"(a) values (1)", "t"), ("REPLACE INTO main.t VALUES (1)", "t"),
+        ("/* x */ -- y\\n UPDATE OR IGNORE [my t] SET a = 1", "my t"), ("DELETE FROM `t` WHERE 1", "t"),
+        ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", nil), ("INSERT", nil), ("/*", nil),
+        ("'", nil),
+    ])
+    func theTableIsRead(sql: String, table: String?) {
+        let plain = sql.replacing("\\\"", with: "\"").replacing("\\n", with: "\n")
+        #expect(StatementOutline(plain).table == table)
+    }
+}

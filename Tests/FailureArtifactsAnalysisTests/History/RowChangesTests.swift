@@ -1,0 +1,71 @@
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct RowChangesTests {
+    private func changes(_ old: String, _ new: String) throws -> StateChanges {
+        let fixture = try Fixture()
+        let before = try fixture.write(try fixture.store(old), to: "old.sqlite")
+        let after = try fixture.write(try fixture.store(old + ";" + new), to: "new '2.sqlite")
+        return try RowChanges.count(from: before, to: after)
+    }
+
+    @Test(arguments: [
+        // By a primary key, by several columns, without a key.
+        ("id INTEGER PRIMARY KEY, a", ""), ("a, id TEXT, b DEFAULT 1, PRIMARY KEY (b, id)", ""),
+        ("id PRIMARY KEY, a", "WITHOUT ROWID"), ("id, a", ""), ("id, a, rowid", ""),
+        ("id, a, rowid, oid", ""),
+        ("id INTEGER PRIMARY KEY, a COLLATE NOCASE", ""), ("\"id\", a, \"we \"\"ird\" DEFAULT 0", ""),
+    ])
+    func rowsAreCounted(columns: String, option: String) throws {
+        let result = try changes(
+            """
+            CREATE TABLE t(\(columns)) \(option);
+            INSERT INTO t(id, a) VALUES (1, 'a'), (2, 'b'), (3, NULL), (4, 'd'), (5, 'e');
+            CREATE TABLE untouched(x); INSERT INTO untouched VALUES (1)
+            """,
+            """
+            UPDATE t SET a = 'A' WHERE id = 1; UPDATE t SET a = 0 WHERE id = 3; UPDATE t SET a = a;
+            DELETE FROM t WHERE id = 2; INSERT INTO t(id, a) VALUES (6, 'f'), (7, 'g'), (8, 'h')
+            """)
+        #expect(result.tables == [.init(name: "t", inserted: 3, updated: 2, deleted: 1)])
+        #expect(result.schema.isEmpty && result.userVersion == nil)
+    }
+
+    @Test func theSchemaIsCompared() throws {
+        let result = try changes(
+            "CREATE TABLE a(x); INSERT INTO a VALUES (1); CREATE TABLE b(x); CREATE VIEW v AS SELECT 1",
+            """
+            ALTER TABLE a ADD COLUMN y DEFAULT 7; DROP TABLE b; DROP VIEW v; CREATE INDEX i ON a(x);
+            CREATE TABLE c(x); INSERT INTO c VALUES (1), (2)
+            """)
+        #expect(
+            result.schema == [
+                .init(change: .created, type: "index", name: "i"),
+                .init(change: .changed, type: "table", name: "a"),
+                .init(change: .dropped, type: "table", name: "b"),
+                .init(change: .created, type: "table", name: "c"),
+                .init(change: .dropped, type: "view", name: "v"),
+            ])
+        #expect(result.tables == [.init(name: "c", inserted: 2)])
+    }
+
+    /// Found by `Scripts/fuzz`, with a view that had no end.
+    @Test(arguments: ["t", "T"]) func theRowsOfAViewAreNotThoseOfATable(view: String) throws {
+        let table = "CREATE TABLE t(x); INSERT INTO t VALUES (1), (2), (3)"
+        let isView = "CREATE VIEW \(view) AS SELECT 1 AS x UNION ALL SELECT 7"
+        #expect(try changes(table, "DROP TABLE t; \(isView)").tables == [.init(name: "t", deleted: 3)])
+        #expect(try changes(isView, "DROP VIEW t; \(table)").tables == [.init(name: "t", inserted: 3)])
+    }
+
+    /// VACUUM may number the rows of a table anew.
+    @Test func rowsWithAPrimaryKeyAreTheSameAfterVacuum() throws {
+        let result = try changes(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3);
+            DELETE FROM t WHERE k = 'a'
+            """, "VACUUM")
+        #expect(result == StateChanges())
+    }
+}

@@ -1,0 +1,87 @@
+import FailureArtifactsBundle
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct TestResultsTests {
+    @Test func failuresWithoutABundle() throws {
+        func modern(_ name: String, _ outcome: TestAttempt.Outcome) -> TestAttempt {
+            Sample.attempt(name, outcome, "m", module: "M", framework: TestIdentity.swiftTesting)
+        }
+        let results = TestResults(
+            attempts: [
+                Sample.attempt("xctest", .failed), modern("plain", .failed), modern("passes", .passed),
+                modern("bundled", .failed), modern("flaky", .failed), modern("flaky", .passed),
+                modern("cutOff", .unfinished), modern("isSkipped", .skipped),
+                modern(TestIdentity.wholeSuite, .failed),
+            ],
+            bundles: [
+                // Of one case out of several.
+                try Sample.bundle("bundled", "m", arguments: ["2"], framework: TestIdentity.swiftTesting)
+            ])
+        #expect(results.failedWithoutBundle.map(\.name) == ["plain", "flaky"])
+    }
+
+    @Test func runsOfOneTestAreToldApart() throws {
+        let results = TestResults(
+            attempts: [
+                Sample.attempt("flaky", .failed, "first"), Sample.attempt("steady", .passed),
+                Sample.attempt("flaky", .passed), Sample.attempt("broken", .failed, "a"),
+                Sample.attempt("broken", .failed, "b"),
+            ],
+            bundles: [
+                try Sample.bundle("broken", "b", at: 1), try Sample.bundle("broken", "a", at: 2),
+                try Sample.bundle("flaky", "first and all of it", at: 0),
+            ])
+        #expect(results.tests.map(\.test.name) == ["flaky", "steady", "broken"])
+        #expect(results.tests.map(\.isFlaky) == [true, false, false])
+        #expect(results.tests.map(\.isFailure) == [false, false, true])
+        // What the bundle says is whole.
+        #expect(results.tests[0].runs[0].failures.map(\.message) == ["first and all of it"])
+        // Each to the run that failed in the same words, whatever came first.
+        #expect(
+            results.tests[2].runs.map { $0.bundles.map(\.path) } == [
+                ["failure-artifacts/broken-2.zip"], ["failure-artifacts/broken-1.zip"],
+            ])
+        #expect(results.failures.map(\.test.name) == ["broken"])
+    }
+
+    /// A bundle for each argument that failed, and one test in the stream.
+    @Test func parameterisedTests() throws {
+        let results = TestResults(
+            attempts: [Sample.attempt("p(_:)", .failed, "x", framework: "Swift Testing")],
+            bundles: [
+                try Sample.bundle("p(_:)", "x", arguments: ["1"], framework: "Swift Testing"),
+                try Sample.bundle("p(_:)", "x", at: 1, arguments: ["2"], framework: "Swift Testing"),
+            ])
+        let test = try #require(results.tests.first)
+        #expect(test.runs.count == 1)
+        #expect(test.runs[0].failures.map(\.message) == ["x (1)", "x (2)"])
+    }
+
+    @Test func bundlesThatNothingElseTellsOf() throws {
+        let results = TestResults(
+            attempts: [Sample.attempt("passed", .passed)],
+            bundles: [
+                try Sample.bundle("alone", "x", outcome: .crashed), try Sample.bundle("passed", "y"),
+            ])
+        #expect(results.tests.map(\.isError) == [false, true])
+        #expect(results.tests[0].isFlaky)
+        #expect(results.tests[1].runs[0].isEnded)
+    }
+
+    /// A log names classes, SwiftPM's report modules and classes.
+    @Test func modules() {
+        let results = TestResults(
+            attempts: [Sample.attempt("a", .failed, "x")],
+            report: [
+                Sample.attempt("a", .failed, module: "M", seconds: 9),
+                Sample.attempt("b", .passed, module: "M"),
+                Sample.attempt("b", .passed, module: "N"),
+            ], bundles: [])
+        #expect(results.tests.map(\.test.className) == ["M.Suite", "M.Suite", "N.Suite"])
+        #expect(results.tests[0].seconds == 1)
+        #expect(results.suites.map(\.name) == ["M.Suite", "N.Suite"])
+    }
+}

@@ -1,0 +1,84 @@
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct TextTests {
+    @Test(arguments: [
+        ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("果物", 4), ("ﾃｽﾄ", 3), ("한글", 4), ("👩‍👩‍👧", 2),
+        ("🇯🇵", 2), ("❤️", 2), ("→", 1), ("…", 1), ("а", 1), ("ａ", 2), ("a\u{200B}b", 2),
+    ])
+    func columns(_ text: String, _ expected: Int) {
+        #expect(TextWidth.columns(of: text) == expected)
+    }
+
+    @Test(arguments: [
+        ("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("果物を更新", 6, "果物…"), ("果物", 3, "果…"),
+        ("果物", 2, "…"),
+        ("ab", 1, "…"), ("ab", 0, ""),
+    ])
+    func shortening(_ text: String, _ limit: Int, _ expected: String) {
+        let result = TextWidth.shortened(text, to: limit)
+        #expect(result == expected)
+        #expect(TextWidth.columns(of: result) <= limit)
+    }
+
+    @Test func controlCharactersDoNotReachTheTerminal() {
+        #expect(SafeText.line("a\u{1B}[2Jb\nc\r\n\td\u{202E}") == "a\\u{1b}[2Jb c d\\u{202e}")
+        #expect(SafeText.lines("a\tb\n\u{7}\r\nc") == ["a  b", "\\u{7}", "c"])
+        #expect(SafeText.cell("a\nb\tc\u{0}") == "a\\nb\\tc\\u{0}")
+        #expect(SafeText.line("果物 ok") == "果物 ok")
+    }
+
+    @Test(
+        arguments: [
+            (0, "0 B"), (1023, "1023 B"), (1024, "1 KB"), (1536, "1.5 KB"), (16_384, "16 KB"),
+            (1_048_064, "1 MB"), (1_048_576, "1 MB"), (10 << 30, "10 GB"), (UInt64.max, "16 EB"),
+        ] as [(UInt64, String)])
+    func sizes(_ bytes: UInt64, _ expected: String) {
+        #expect(Counted.bytes(bytes) == expected)
+    }
+
+    @Test(arguments: [
+        ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\")", "(\"1\") is not equal to (\"2\")"),
+        ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - ", "(\"1\") is not equal to (\"2\")"),
+        (
+            "XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - why",
+            "(\"1\") is not equal to (\"2\") - why"
+        ),
+        ("XCTAssertTrue failed", "XCTAssertTrue failed"), ("boom", "boom"), ("mine - ", "mine - "),
+        ("failed: caught error: \"x\"", "\"x\""), ("threw error \"x\"", "\"x\""),
+    ])
+    func essence(_ message: String, _ expected: String) {
+        #expect(FailureText.essence(of: message) == expected)
+    }
+
+    @Test(arguments: [
+        "", "a", "a b", "it's", "''", "$HOME", "`id`", "a\nb", "*", "~", "#", "!", "\\", "-n", "a/b.zip",
+        "テスト.zip", "é", "{a,b}", "a&b", "\u{2028}x", "(", "=ls", "a=b", "%x",
+    ])
+    func wordsForAShell(_ text: String) throws {
+        let outcome = try Program.run("/bin/sh", ["-c", "printf '%s.' " + ShellWord.quoted(text)])
+        #expect(outcome == Outcome(status: 0, output: text + ".", error: ""))
+    }
+
+    @Test(arguments: [
+        ("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("1h30m5s", 5405), ("1h5s", 3605),
+        ("0.5", 0.5), ("1.5h", 5400), ("007", 7), ("8784h", 31_622_400),
+    ])
+    func durations(_ text: String, _ seconds: Double) {
+        #expect(DurationText.seconds(text) == seconds)
+        #expect(DurationText.seconds(DurationText.text(seconds)) == seconds)
+    }
+
+    @Test(arguments: [
+        "", "0", "0s", "0h0m", "s", "h", "-1", "+1", "1 s", " 1", "1d", "1ms", "30m1h", "1m1m", "1s1",
+        "1h30",
+        ".", "1.", ".5", "1.2.3", "1e3", "0x10", "inf", "nan", "٣", "8785h",
+        "99999999999999999999999999h",
+        String(repeating: "9", count: 400),
+    ])
+    func whatIsNoDuration(_ text: String) {
+        #expect(DurationText.seconds(text) == nil)
+    }
+}

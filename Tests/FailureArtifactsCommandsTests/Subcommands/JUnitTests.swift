@@ -1,0 +1,89 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite("junit") struct JUnitTests {
+    @Test func ofBundlesLogsAndStreams() throws {
+        let fixture = try Fixture()
+        try fixture.ledger("failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip")
+        try fixture.write(
+            Array(
+                """
+                Test Case 'LedgerTests.testTransfer' started at now
+                x.swift:1: error: LedgerTests.testTransfer : XCTAssertEqual failed: ("90")
+                Test Case 'LedgerTests.testTransfer' failed (0.25 seconds)
+                Test Case 'LedgerTests.testOther' started at now
+                Test Case 'LedgerTests.testOther' passed (0.5 seconds)
+
+                """.utf8), to: "log")
+        try fixture.write(
+            Array(
+                (#"{"kind":"test","payload":{"kind":"function","id":"M.a()/F.swift:1:2","name":"a()"}}"#
+                    + "\n"
+                    + #"{"kind":"event","payload":{"kind":"testStarted","testID":"M.a()/F.swift:1:2"}}"#)
+                    .utf8),
+            to: "events")
+        let outcome = try Program.tool(
+            "junit", "failure-artifacts", "--log", "log", "--events", "events", "-o", "j.xml",
+            environment: ["CI_PROJECT_DIR": ""], directory: fixture.directory)
+        #expect(outcome == Outcome(status: 0, output: "", error: ""))
+        let text = String(
+            decoding: try FileSystem.contents(ofFile: fixture.path("j.xml")), as: UTF8.self)
+        #expect(text.contains("<testcase classname=\"LedgerTests\" name=\"testOther\" time=\"0.500\"/>"))
+        #expect(
+            text.contains(
+                "time=\"0.250\">\n      <failure message=\"XCTAssertEqual failed: (&quot;90&quot;) is"))
+        #expect(
+            text.contains(
+                "[[ATTACHMENT|failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip]]</system-out>"))
+        #expect(
+            text.contains(
+                "<error message=\"The process ended in the middle of the test.\" type=\"crashed\">"))
+        // GitLab looks from the project's directory, wherever the tool was run.
+        let elsewhere = try Program.tool(
+            "junit", fixture.path("failure-artifacts"),
+            environment: ["CI_PROJECT_DIR": fixture.directory], directory: "/")
+        #expect(elsewhere.output.contains("[[ATTACHMENT|failure-artifacts/LedgerTests"))
+        #expect(elsewhere.output.contains("tests=\"1\" failures=\"1\""))
+    }
+
+    @Test func whatCannotBeRead() throws {
+        let fixture = try Fixture()
+        #expect(run("junit").status == 64)
+        let missing = run("junit", "--log", fixture.path("missing"))
+        #expect(missing.status == 66)
+        #expect(missing.error.contains("There is no file '\(fixture.path("missing"))'."))
+        #expect(run("junit", fixture.path("missing")).status == 66)
+        #expect(run("junit", "--log", fixture.directory).status == 66)
+        #expect(run("junit", "--log", "/dev/null").status == 66)
+    }
+
+    /// A file takes the place of a file only, and of the one that a link leads to.
+    @Test func whereFilesAreWritten() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        try fixture.write(Array("old".utf8), to: "there/j.xml")
+        let made = try Program.run(
+            "/bin/sh", ["-c", "ln -s there/j.xml link; mkfifo pipe"], directory: fixture.directory)
+        #expect(made.status == 0)
+        #expect(run("junit", bundle, "-o", fixture.path("link")).status == 0)
+        #expect(
+            try FileSystem.contents(ofFile: fixture.path("there/j.xml")).starts(
+                with: Array("<?xml".utf8)))
+        #expect(try FileSystem.contents(ofDirectory: fixture.path("there")) == ["j.xml"])
+        for command in [["junit"], ["summary"], ["report"]] {
+            for place in ["pipe", "there"] {
+                let outcome = run(command + [bundle, "-o", fixture.path(place)])
+                #expect(outcome.status == 74)
+                #expect(outcome.error.contains("is no regular file"))
+            }
+        }
+        let ran = try Program.tool(
+            "run", "--junit", "pipe", "--", "true", directory: fixture.directory)
+        #expect(ran.status == 0)
+        #expect(ran.error.contains("'pipe' is no regular file"))
+    }
+}

@@ -1,0 +1,62 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite("summary") struct SummaryCommandTests {
+    @Test func aFailureInFull() throws {
+        let fixture = try Fixture()
+        try fixture.ledger("failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip")
+        let outcome = try Program.tool(
+            "summary", "failure-artifacts", environment: ["GITHUB_STEP_SUMMARY": ""],
+            directory: fixture.directory)
+        #expect(
+            outcome
+                == Outcome(
+                    status: 0,
+                    output: """
+                        ## 1 failed test
+
+                        ### `LedgerTests.testTransfer` failed
+
+                        `Tests/LedgerTests.swift:42`
+
+                        ```text
+                        XCTAssertEqual failed: ("90") is not equal to ("100") - the money is gone
+                        ```
+
+                        - Store `ledger: account (3 rows), in an open transaction`
+                        - Store `vanished: described only`
+
+                        ```text
+                        failure-artifacts show failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip
+                        ```
+
+                        """, error: ""))
+    }
+
+    @Test func theFileOfTheStep() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        let step = try fixture.write(Array("before\n".utf8), to: "step.md")
+        let environment = [
+            "GITHUB_STEP_SUMMARY": step, "GITHUB_WORKSPACE": "/w", "PATH": "/usr/bin:/bin",
+        ]
+        let outcome = run("summary", bundle, "--annotations", environment: environment)
+        #expect(outcome.status == 0)
+        #expect(outcome.output.isEmpty)
+        #expect(
+            outcome.error
+                == "::error file=Tests/LedgerTests.swift,line=42,title=LedgerTests.testTransfer failed::"
+                + "(\"90\") is not equal to (\"100\") - the money is gone\n")
+        let text = String(decoding: try FileSystem.contents(ofFile: step), as: UTF8.self)
+        #expect(text.hasPrefix("before\n## 1 failed test\n"))
+        #expect(run("summary", bundle, "-o", "-", environment: environment).output.hasPrefix("## 1"))
+        #expect(
+            run("summary", bundle, "-o", fixture.path("s.md"), environment: environment).output.isEmpty)
+        #expect(try FileSystem.contents(ofFile: fixture.path("s.md")).starts(with: Array("## 1".utf8)))
+        #expect(run("summary", fixture.path("missing")).status == 66)
+    }
+}

@@ -1,0 +1,21 @@
+internal import FailureArtifactsSQLite
+internal import Foundation
+internal import Testing
+
+private let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "store.py").path
+
+extension Fixture {
+    /// A store in Core Data's layout.
+    package func coreDataStore(
+        after: Bool = false, history: Bool = false, sql: String = ""
+    ) throws -> String {
+        let path = path(after ? "after.sqlite" : "before.sqlite")
+        let made = try Program.run(
+            "/usr/bin/env",
+            ["python3", "-B", maker, path] + (history ? ["history"] : []) + (after ? ["after"] : [])
+        )
+        try #require(made.status == 0, "\(made.error)")
+        if !sql.isEmpty { try Connection(path: path, mode: .readWrite).execute(sql) }
+        return path
+    }
+}

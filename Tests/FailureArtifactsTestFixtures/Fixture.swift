@@ -1,0 +1,169 @@
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+internal import Foundation
+internal import Testing
+
+/// A directory with bundles in it, removed when the test is over.
+package struct Fixture: ~Copyable {
+    package let directory: String
+
+    package init() throws {
+        directory = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-commands-tests-")
+    }
+
+    deinit {
+        try? FileSystem.remove(directory)
+    }
+
+    /// The path of a file in the directory.
+    package func path(_ name: String) -> String { Path.join(directory, name) }
+
+    /// Writes a file, with the directories above it.
+    @discardableResult
+    package func write(_ bytes: [UInt8], to name: String) throws -> String {
+        let path = path(name)
+        try FileSystem.createDirectory(Path.directory(of: path))
+        try FileSystem.write(bytes, toNewFile: path)
+        return path
+    }
+
+    /// The bytes of a store that SQLite's own shell made.
+    package func store(_ sql: String) throws -> [UInt8] {
+        let path = path("made-\(UInt32.random(in: 0 ... .max)).sqlite")
+        let made = try Program.run("/usr/bin/env", ["sqlite3", path, sql])
+        try #require(made.status == 0, "\(made.error)")
+        defer { try? FileSystem.remove(path) }
+        return try FileSystem.contents(ofFile: path)
+    }
+
+    /// Writes a zip with our writer.
+    @discardableResult
+    package func zip(_ name: String, _ entries: [(String, [UInt8])]) throws -> String {
+        let path = path(name)
+        try FileSystem.createDirectory(Path.directory(of: path))
+        var writer = try ZipWriter(creating: path)
+        for (name, bytes) in entries {
+            try writer.addEntry(named: name, bytes: bytes, modified: Timestamp(seconds: 1_700_000_000))
+        }
+        try writer.finish()
+        return path
+    }
+
+    /// Writes a zip with Python's `zipfile`; the entries are files of this directory.
+    @discardableResult
+    package func pythonZip(_ name: String, stored: Bool, _ files: [(entry: String, file: String)]) throws
+        -> String
+    {
+        let program = """
+            import sys, zipfile
+            kind = zipfile.ZIP_STORED if sys.argv[2] == "stored" else zipfile.ZIP_DEFLATED
+            with zipfile.ZipFile(sys.argv[1], "w", kind) as archive:
+                for pair in zip(sys.argv[3::2], sys.argv[4::2]):
+                    archive.write(pair[1], pair[0])
+            """
+        let arguments = files.flatMap { [$0.entry, path($0.file)] }
+        let made = try Program.run(
+            "/usr/bin/env",
+            ["python3", "-c", program, path(name), stored ? "stored" : "deflated"] + arguments)
+        try #require(made.status == 0, "\(made.error)")
+        return path(name)
+    }
+
+    /// The ledger's bundle, as a failing test would leave it.
+    @discardableResult
+    package func ledger(_ name: String = "LedgerTests.testTransfer-1a2b3c4d.zip") throws -> String {
+        try zip(
+            name,
+            [
+                ("metadata.json", Array(Metadata.ledger.utf8)),
+                ("stores/ledger.sqlite", try store(Metadata.ledgerSQL)),
+                (
+                    "stores/ledger.committed.sqlite",
+                    try store("CREATE TABLE account(id INTEGER PRIMARY KEY)")
+                ),
+                ("attachments/request.txt", Array("GET /\n".utf8)),
+                ("README.txt", Array("Read me.\n".utf8)),
+            ])
+    }
+
+    /// A bundle without stores.
+    @discardableResult
+    package func plain(
+        _ name: String, test: String = "testPlain", message: String = "XCTAssertTrue failed"
+    ) throws -> String {
+        try zip(name, [("metadata.json", Array(Metadata.plain(test: test, message: message).utf8))])
+    }
+}
+
+/// Descriptions of bundles, written out so that the reader is not tested with its own writer.
+package enum Metadata {
+    package static let ledgerSQL = """
+        CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT NOT NULL, balance INTEGER);
+        INSERT INTO account VALUES (1, 'チェッキング', 90), (2, 'Savings, "old"', NULL), (3, '', -5);
+        CREATE VIEW rich AS SELECT * FROM account WHERE balance > 50;
+        """
+
+    package static let environment = """
+        {"operatingSystem": "Debian 12", "architecture": "x86_64", "swift": "6.3.1", "sqlite": "3.40.1",
+         "processID": 42,
+         "ci": {"service": "GitHub Actions", "variables": {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "test"}}}
+        """
+
+    package static let capture = """
+        {"at": "2026-11-21T07:08:09.123Z", "duration": 0.02, "limitsHit": []}
+        """
+
+    package static let ledger = """
+        {"formatVersion": "1.0", "addedLater": {"x": [1]},
+         "test": {"framework": "XCTest", "suite": "LedgerTests", "name": "testTransfer", "attempt": 1},
+         "outcome": "failed", "fingerprint": "0123456789abcdef",
+         "failures": [
+           {"message": "XCTAssertEqual failed: (\\"90\\") is not equal to (\\"100\\") - the money is gone",
+            "file": "Tests/LedgerTests.swift", "line": 42, "kind": "assertion",
+            "at": "2026-11-21T07:08:09.120Z"}],
+         "stores": [
+           {"name": "ledger", "entry": "stores/ledger.sqlite",
+            "committedEntry": "stores/ledger.committed.sqlite", "originalPath": "/tmp/ledger.sqlite",
+            "storage": "file", "journalMode": "wal", "transactionOpen": true,
+            "capture": {"method": "serialize", "consistent": true, "duration": 0.01, "checkpoint": "none"},
+            "bytes": {"original": 4096, "wal": 12392, "copy": 8192}, "pageSize": 4096, "pageCount": 2,
+            "freePageCount": 0, "userVersion": 3, "applicationID": 0, "integrity": "ok",
+            "tables": [{"name": "account", "rows": 3, "exact": true}]},
+           {"name": "vanished", "storage": "file", "originalPath": "/tmp/vanished.sqlite",
+            "capture": {"method": "described", "consistent": false, "duration": 0, "checkpoint": "none",
+                        "reason": "The file was removed before the failure."},
+            "bytes": {}}],
+         "attachments": [{"name": "request", "entry": "attachments/request.txt", "bytes": 6}],
+         "environment": \(environment), "capture": \(capture),
+         "warnings": ["The store 'vanished' was not copied."]}
+        """
+
+    package static func plain(test: String, message: String, version: String = "\"1.0\"") -> String {
+        """
+        {"formatVersion": \(version),
+         "test": {"framework": "XCTest", "suite": "PlainTests", "name": "\(test)", "attempt": 1},
+         "outcome": "failed", "fingerprint": "0",
+         "failures": [{"message": "\(message)", "kind": "assertion", "at": "2026-11-21T07:08:09.120Z"}],
+         "stores": [], "attachments": [], "environment": \(environment), "capture": \(capture),
+         "warnings": []}
+        """
+    }
+
+    /// A description with one store, `stores/<name>.sqlite`.
+    package static func store(_ name: String) -> String {
+        plain(test: "testStore", message: "m").replacing(
+            "\"stores\": []",
+            with: """
+                "stores": [{"name": "\(name)", "entry": "stores/\(name).sqlite", "storage": "memory",
+                "capture": {"method": "serialize", "consistent": true, "duration": 0, "checkpoint": "none"},
+                "bytes": {}}]
+                """)
+    }
+}
+
+/// Sizes of files.
+package enum FileManagerSize {
+    package static func of(_ path: String) throws -> UInt64 {
+        try FileSystem.status(of: path)?.size ?? 0
+    }
+}

@@ -1,0 +1,77 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import Testing
+
+extension Fixture {
+    /// The bundle of a store in WAL mode, with the history that a capture would have recorded.
+    ///
+    /// Each of `transactions` is run inside of `BEGIN` and `COMMIT`; `log` has statements with the rows that they
+    /// changed.
+    @discardableResult
+    package func walBundle(
+        _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
+        log: [(sql: String, changes: Int?)]? = nil, missing: Bool = false
+    ) throws -> String {
+        let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
+        let connection = try Connection(path: live, mode: .create)
+        try connection.execute(
+            "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; \(Self.base);"
+                + "PRAGMA wal_checkpoint(TRUNCATE)")
+        for statements in transactions { try connection.execute("BEGIN; \(statements); COMMIT") }
+
+        let history = live + ".wal-history"
+        let committed = live + ".committed"
+        let pages = try connection.integer(of: "PRAGMA page_count")
+        let summary = try HistoryRecorder(maximumBytes: 1 << 30).record(
+            HistorySource(
+                database: File(sharing: live), wal: File(sharing: live + "-wal"),
+                walIndex: File(sharing: live + "-shm")), committedPages: UInt64(pages), to: history)
+        try FileSystem.copy(live, toNewFile: committed)
+        try FileSystem.copy(live + "-wal", toNewFile: committed + "-wal")
+        try Connection(path: committed, mode: .readWrite).execute("PRAGMA journal_mode = delete")
+        var entries = [("stores/ledger.sqlite", try FileSystem.contents(ofFile: committed))]
+        if let uncommitted {
+            try Connection(path: committed, mode: .readWrite).execute(uncommitted)
+            entries = [
+                ("stores/ledger.sqlite", try FileSystem.contents(ofFile: committed)),
+                ("stores/ledger.committed.sqlite", entries[0].1),
+            ]
+        }
+        if let log {
+            let lines = log.enumerated().map { index, statement in
+                "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
+                    + (statement.changes.map { "\"changes\":\($0)," } ?? "")
+                    + "\"connection\":1,\"order\":\(index + 1),\"phase\":\"test\","
+                    + "\"sql\":\"\(statement.sql)\",\"thread\":\"7f\"}\n"
+            }
+            entries.append(("statements/ledger.jsonl", Array(lines.joined().utf8)))
+        }
+        entries.append(("history/ledger.wal-history", try FileSystem.contents(ofFile: history)))
+        let metadata = Metadata.store("ledger").replacing(
+            "\"bytes\": {}",
+            with: """
+                "bytes": {}, \(log == nil ? "" : "\"statements\": {\"entry\": \"statements/ledger.jsonl\", \"count\": 1\(missing ? ", \"reason\": \"Some are missing.\"" : "")},")
+                \(uncommitted == nil ? "" : "\"committedEntry\": \"stores/ledger.committed.sqlite\",")
+                "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
+                "bytes": \(summary.bytes)}
+                """)
+        return try zip(
+            "LedgerTests.testWAL-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8))] + entries)
+    }
+
+    package static var base: String {
+        """
+        CREATE TABLE account(id INTEGER PRIMARY KEY, name, balance);
+        INSERT INTO account VALUES (1, 'a', 10), (2, 'b', 20)
+        """
+    }
+
+    package static var transactions: [String] {
+        [
+            "UPDATE account SET balance = 5 WHERE id = 1; INSERT INTO account VALUES (3, 'c', 30)",
+            "CREATE TABLE entry(account, amount); INSERT INTO entry VALUES (1, -5), (2, 5); PRAGMA user_version = 4",
+            "DELETE FROM account WHERE id > 1; DROP TABLE entry",
+        ]
+    }
+}

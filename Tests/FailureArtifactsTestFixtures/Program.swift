@@ -1,0 +1,95 @@
+internal import FailureArtifactsTestPrograms
+internal import Foundation
+
+/// What a program left.
+package struct Outcome: Equatable {
+    package var status: Int32
+    package var output: String
+    package var error: String
+
+    package init(status: Int32, output: String, error: String) {
+        self.status = status
+        self.output = output
+        self.error = error
+    }
+}
+
+/// Runs programs, our own tool among them.
+package enum Program {
+    /// The built tool: it is beside the test bundle, wherever the build's scratch path is.
+    package static let tool: String = {
+        let file = "failure-artifacts"
+        var places = [Bundle.main.bundlePath, CommandLine.arguments[0]]
+        places += Bundle.allBundles.map(\.bundlePath)
+        if let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") {
+            places.append(link)
+        }
+        for place in places {
+            var folder = URL(fileURLWithPath: place)
+            while folder.path.count > 1 {
+                let candidate = folder.appendingPathComponent(file).path
+                var isDirectory: ObjCBool = false
+                if FileManager.default.fileExists(atPath: candidate, isDirectory: &isDirectory),
+                    !isDirectory.boolValue
+                {
+                    return candidate
+                }
+                folder.deleteLastPathComponent()
+            }
+        }
+        return file
+    }()
+
+    /// Runs a program, by its absolute path and with changes to the test's own environment, and waits for it.
+    package static func run(
+        _ path: String, _ arguments: [String], environment: [String: String] = [:],
+        directory: String? = nil
+    ) throws -> Outcome {
+        try requirePrograms(of: [path] + arguments)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
+        let output = Pipe()
+        // A file, so that neither pipe can fill up while the other is read.
+        let errors = URL(fileURLWithPath: NSTemporaryDirectory())
+            .appendingPathComponent("fa-\(UUID().uuidString)")
+        _ = FileManager.default.createFile(atPath: errors.path, contents: nil)
+        defer { try? FileManager.default.removeItem(at: errors) }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = try FileHandle(forWritingTo: errors)
+        try process.run()
+        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        let isSignal = process.terminationReason == .uncaughtSignal
+        return Outcome(
+            status: process.terminationStatus + (isSignal ? 128 : 0),
+            output: String(decoding: bytes, as: UTF8.self),
+            error: String(decoding: try Data(contentsOf: errors), as: UTF8.self))
+    }
+
+    /// Runs the built tool.
+    package static func tool(
+        _ arguments: String..., environment: [String: String] = [:], directory: String? = nil
+    ) throws -> Outcome {
+        try tool(arguments, environment: environment, directory: directory)
+    }
+
+    /// Runs the built tool.
+    package static func tool(
+        _ arguments: [String], environment: [String: String] = [:], directory: String? = nil
+    ) throws -> Outcome {
+        try run(tool, arguments, environment: environment, directory: directory)
+    }
+
+    /// Runs a Python program that reads `input` and prints something.
+    package static func python(_ program: String, _ input: String) throws -> String {
+        let file = NSTemporaryDirectory() + "/fa-\(UUID().uuidString)"
+        try Data(input.utf8).write(to: URL(fileURLWithPath: file))
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let outcome = try run("/usr/bin/env", ["python3", "-c", program, file])
+        return outcome.status == 0 ? outcome.output : "FAILED: " + outcome.error
+    }
+}

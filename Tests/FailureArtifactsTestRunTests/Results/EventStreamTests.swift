@@ -1,0 +1,98 @@
+import FailureArtifactsAnalysis
+import Testing
+
+@testable import FailureArtifactsTestRun
+
+@Suite struct EventStreamTests {
+    private func attempts(_ lines: [String]) -> [TestAttempt] {
+        var stream = EventStream()
+        for line in lines { stream.read(Array(line.utf8)) }
+        return stream.attempts
+    }
+
+    private func function(_ id: String, _ name: String) -> String {
+        #"{"version":0,"kind":"test","payload":{"kind":"function","id":"\#(id)","name":"\#(name)"}}"#
+    }
+
+    private func event(_ kind: String, _ id: String, _ at: Double, _ more: String = "") -> String {
+        #"{"version":0,"kind":"event","payload":{"kind":"\#(kind)","testID":"\#(id)","instant":{"absolute":\#(at)}"#
+            + more + "}}"
+    }
+
+    @Test func testsOfAllKinds() {
+        let (passing, failing) = ("M.S\\/Inner\\/a()\\/F.swift:1:2", "M.b(_:)\\/F.swift:2:2")
+        let attempts = attempts([
+            #"{"version":0,"kind":"test","payload":{"kind":"suite","id":"M.S","name":"S"}}"#,
+            function(passing, "a()"), function(failing, "b(_:)"),
+            function("M.S\\/c()\\/F.swift:3:2", "c()"),
+            event("testStarted", "M.S", 1),
+            event("testStarted", passing, 1), event("testStarted", failing, 2),
+            event(
+                "issueRecorded", passing, 2,
+                #","issue":{"isKnown":true},"messages":[{"symbol":"difference","text":"known"}]"#),
+            event(
+                "issueRecorded", passing, 2,
+                #","issue":{"isKnown":false,"isFailure":false},"messages":[{"text":"a warning"}]"#),
+            event(
+                "issueRecorded", failing, 2,
+                #","issue":{"isKnown":false,"sourceLocation":{"_filePath":"\/p\/F.swift","line":7}},"#
+                    + #""messages":[{"symbol":"fail","text":"1 == 2"},{"symbol":"details","text":"why\nnot"}]"#
+            ),
+            event("testEnded", failing, 2.5), event("testEnded", passing, 4),
+            event(
+                "testSkipped", "M.S\\/c()\\/F.swift:3:2", 4,
+                #","messages":[{"text":"Test c() skipped: \"off\""}]"#),
+            event("testEnded", "M.S", 5),
+        ])
+        #expect(attempts.map(\.test.suite) == ["S.Inner", "M", "S"])
+        #expect(attempts.map(\.test.name) == ["a", "b(_:)", "c"])
+        #expect(attempts.allSatisfy { $0.test.module == "M" && $0.test.framework == "Swift Testing" })
+        #expect(attempts.map(\.outcome) == [.passed, .failed, .skipped])
+        #expect(attempts.map(\.seconds) == [3, 0.5, nil])
+        #expect(
+            attempts[1].failures == [.init(message: "1 == 2\nwhy\nnot", file: "/p/F.swift", line: 7)])
+        #expect(attempts[2].reason == "off")
+    }
+
+    /// As `--repetitions` has it.
+    @Test func aTestThatIsRepeated() {
+        let id = "M.a()\\/F.swift:1:2"
+        let attempts = attempts([
+            function(id, "a()"), event("testStarted", id, 1),
+            event("issueRecorded", id, 1, #","issue":{},"messages":[{"text":"x"}]"#),
+            event("testEnded", id, 2), event("testStarted", id, 3), event("testEnded", id, 4),
+        ])
+        #expect(attempts.map(\.outcome) == [.failed, .passed])
+    }
+
+    @Test func aProcessThatDied() {
+        let id = "M.a()\\/F.swift:1:2"
+        let lines = [function(id, "a()"), event("testStarted", id, 1)]
+        #expect(
+            attempts(lines + [String(event("testEnded", id, 2).dropLast(20))]).map(\.outcome) == [
+                .unfinished
+            ])
+    }
+
+    /// What goes wrong around the tests of a suite is a result of its own.
+    @Test func anIssueOfASuite() {
+        let attempts = attempts([
+            #"{"version":0,"kind":"test","payload":{"kind":"suite","id":"M.S","name":"S"}}"#,
+            event("testStarted", "M.S", 1),
+            event("issueRecorded", "M.S", 1, #","issue":{},"messages":[{"text":"x"}]"#),
+            event("testEnded", "M.S", 2),
+        ])
+        #expect(attempts.map(\.test.name) == ["suite"])
+        #expect(attempts.map(\.outcome) == [.failed])
+    }
+
+    @Test(arguments: [
+        "", "{", "null", "[]", "{}", #"{"kind":"event"}"#,
+        #"{"kind":"test","payload":{"kind":"function"}}"#,
+        #"{"kind":"test","payload":{"kind":"function","id":"x","name":"y"}}"#, "\u{0}",
+        #"{"kind":"event","payload":{"kind":"testStarted","testID":"M.unknown()"}}"#,
+    ])
+    func linesThatMeanNothing(_ line: String) {
+        #expect(attempts([line]).isEmpty)
+    }
+}
