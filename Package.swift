@@ -257,7 +257,8 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
-                "FailureArtifactsTestPrograms", "FailureArtifactsTestStores", "FailureArtifactsTestSupport",
+                "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
+                "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

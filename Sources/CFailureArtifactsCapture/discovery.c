@@ -70,21 +70,21 @@ uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connecti
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed);
 }
 
-bool failure_artifacts_lending_begins(failure_artifacts_connection *connection) {
+bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection) {
     uintptr_t nobody = 0;
-    if (!atomic_compare_exchange_strong(&connection->lent_to, &nobody, failure_artifacts_current_thread()))
+    if (!atomic_compare_exchange_strong(&connection->borrowed_by, &nobody, failure_artifacts_current_thread()))
         return false;
-    // Either this thread sees that a callback runs, or that callback sees that the connection is lent.
+    // Either this thread sees that a callback runs, or that callback sees that the connection is borrowed.
     if (failure_artifacts_heavy_fence() && !atomic_load(&connection->is_closing)
         && !atomic_load(&connection->is_called)) {
         return true;
     }
-    atomic_store(&connection->lent_to, 0);
+    atomic_store(&connection->borrowed_by, 0);
     return false;
 }
 
-void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
-    atomic_store(&connection->lent_to, 0);
+void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) {
+    atomic_store(&connection->borrowed_by, 0);
 }
 
 // MARK: - The order of statements
@@ -95,7 +95,7 @@ void failure_artifacts_lending_ends(failure_artifacts_connection *connection) {
 enum { numbers_at_once = 1024 };
 static _Atomic(uint64_t) numbers_taken;
 
-uint64_t failure_artifacts_moment(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
+uint64_t failure_artifacts_point_in_time(void) { return atomic_fetch_add(&numbers_taken, 1) + 1; }
 
 static inline bool has_number(const failure_artifacts_connection *connection) {
     return atomic_load_explicit(&connection->last_use, memory_order_relaxed) != connection->last_own_number
@@ -123,7 +123,7 @@ void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_use
 uint64_t failure_artifacts_test_starts(void) {
     atomic_fetch_add(&started_tests, 1);
     // Whoever finds that nobody has taken a number knows that no test has started either.
-    return failure_artifacts_moment();
+    return failure_artifacts_point_in_time();
 }
 
 // Takes numbers for the next statements, unless a test has started since the last one.
@@ -147,7 +147,7 @@ static __attribute__((noinline)) void note_task(failure_artifacts_connection *co
 // Somebody uses the connection who is not its owner; not for long.
 static void wait_until_given_back(failure_artifacts_connection *connection) {
     // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
-    for (int i = 0; i < 50000 && atomic_load(&connection->lent_to) != 0; i++) {
+    for (int i = 0; i < 50000 && atomic_load(&connection->borrowed_by) != 0; i++) {
         // Meanwhile the owner is not in anybody's way.
         atomic_store(&connection->is_called, false);
         usleep(100);
@@ -209,7 +209,7 @@ static __attribute__((noinline)) int something_is_new(
         atomic_store(&connection->is_closing, is_close);
     }
     atomic_store(&connection->is_called, true);
-    if (atomic_load(&connection->lent_to) != 0) wait_until_given_back(connection);
+    if (atomic_load(&connection->borrowed_by) != 0) wait_until_given_back(connection);
     if (is_close) {
         connection->settled = not_settled;
         failure_artifacts_log_close(connection);
@@ -233,7 +233,7 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
     if (connection->settled == this_thread.settled) {
         atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
         failure_artifacts_light_fence();
-        if (atomic_load_explicit(&connection->lent_to, memory_order_acquire) == 0
+        if (atomic_load_explicit(&connection->borrowed_by, memory_order_acquire) == 0
             && (has_number(connection) || renews_numbers(connection))) {
             if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
             if (failure_artifacts_log_repeated(connection, statement, argument, next_number(connection))) {
@@ -273,7 +273,7 @@ void failure_artifacts_restore_error(
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
     // Where the application's own trace kept the close from being told.
-    uintptr_t borrower = atomic_load(&connection->lent_to);
+    uintptr_t borrower = atomic_load(&connection->borrowed_by);
     if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
     if (connection->serial) events.closed(connection);
     failure_artifacts_log_release(connection->log);

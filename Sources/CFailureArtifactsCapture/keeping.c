@@ -190,7 +190,7 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
 
 static void begin_unwinding(failure_artifacts_connection *connection) {
     if (atomic_exchange_explicit(&connection->is_unwound, true, memory_order_relaxed)) return;
-    atomic_store_explicit(&connection->unwound_at, failure_artifacts_moment(), memory_order_relaxed);
+    atomic_store_explicit(&connection->unwound_at, failure_artifacts_point_in_time(), memory_order_relaxed);
 }
 
 void failure_artifacts_keep(

@@ -65,14 +65,14 @@ import Testing
         let path = root + "/.in-flight/" + HiddenName("spool", of: dead, random: "abcdef").description
         try FileSystem.createDirectory(root + "/.in-flight")
         try FileSystem.createDirectory(path)
-        let spool = try #require(Spool(at: path))
-        try spool.record(
+        let staging = try #require(StagingDirectory(at: path))
+        try staging.record(
             BundleMetadata(
                 test: test("t"), outcome: .passed, fingerprint: "0", failures: [], stores: [],
                 attachments: [], environment: RunEnvironment.describe(variables: [:]),
                 capture: .init(at: .now, duration: 0, limitsHit: []), warnings: []))
-        if hasEnded { try spool.markEnded() }
-        let result = Salvage(
+        if hasEnded { try staging.markEnded() }
+        let result = CrashRecovery(
             of: directory,
             limits: DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
         ).sweep()

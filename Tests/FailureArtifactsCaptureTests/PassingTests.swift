@@ -174,8 +174,9 @@ import Testing
         test.state.withLock { $0.attachments.append(("early.txt", .bytes([1]))) }
         world.session.takeSnapshot("before", of: test)
         world.session.testDidReachEnd(test)
-        let spool = try #require(ArtifactsDirectory(path: world.directory + "/artifacts").spools.first)
-        #expect(spool.metadata?.outcome == .passed)
+        let staging = try #require(
+            ArtifactsDirectory(path: world.directory + "/artifacts").stagingDirectories.first)
+        #expect(staging.metadata?.outcome == .passed)
         try world.run("INSERT INTO t VALUES (2)")
         world.session.takeSnapshot("after", of: test)
         world.fail(test)

@@ -91,11 +91,11 @@ import Testing
         let test = world.start()
         test.state.withLock { $0.attachments.append(("early.txt", .bytes([1, 2]))) }
         world.fail(test, "first")
-        let spool = try #require(
-            ArtifactsDirectory(path: world.directory + "/artifacts").spools.first)
-        #expect(!spool.isEnded && spool.process == .current)
-        #expect(spool.metadata?.failures.map(\.message) == ["first"])
-        #expect(FileSystem.regularFile(spool.path + "/stores/ledger.sqlite") != nil)
+        let staging = try #require(
+            ArtifactsDirectory(path: world.directory + "/artifacts").stagingDirectories.first)
+        #expect(!staging.isEnded && staging.process == .current)
+        #expect(staging.metadata?.failures.map(\.message) == ["first"])
+        #expect(FileSystem.regularFile(staging.path + "/stores/ledger.sqlite") != nil)
 
         try world.run("INSERT INTO t VALUES (2)")
         world.fail(test, "second")

@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func connectionIsLent() throws {
+    @Test func connectionIsBorrowed() throws {
         let store = try store()
         #expect(try store.withConnection { sqlite3_get_autocommit($0) } == 1)
         #expect(throws: Rotten.self) { try store.withConnection { _ in throw Rotten() } }

@@ -22,7 +22,7 @@ typedef struct failure_artifacts_registration {
     uint64_t owner;
     // The test that opened the first of the connections that have its store; 0 as above.
     uint64_t store_owner;
-    // When the owner ended, as failure_artifacts_moment() has it; 0 before.
+    // When the owner ended, as failure_artifacts_point_in_time() has it; 0 before.
     uint64_t left_at;
     // A test in whose task a statement was run on it, 0 where none was, or once that test has ended. Mostly it is the
     // only one.
@@ -50,7 +50,7 @@ typedef struct failure_artifacts_connection {
     // since the last one; only the thread that uses the connection looks at it.
     uint64_t settled;
     // The thread of ours that uses the connection now, 0 where there is none.
-    _Atomic(uintptr_t) lent_to;
+    _Atomic(uintptr_t) borrowed_by;
     // Whether a thread is inside the callback for a statement of this connection.
     atomic_bool is_called;
     // The number of the last statement, 0 before the first one. Those of all connections are in one order: which of
@@ -77,7 +77,7 @@ typedef struct failure_artifacts_connection {
     atomic_bool is_closing;
     // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
     atomic_bool is_unwound;
-    // When that began, as failure_artifacts_moment() has it.
+    // When that began, as failure_artifacts_point_in_time() has it.
     _Atomic(uint64_t) unwound_at;
     // Whether one of these two is so; only the thread that uses the connection looks at it.
     bool is_watched;
@@ -170,14 +170,14 @@ bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection
 uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
 // Now, among the statements: larger than the number of each that has started, on any connection, and smaller than
 // that of each that starts from now on. Another one each time.
-uint64_t failure_artifacts_moment(void);
+uint64_t failure_artifacts_point_in_time(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
 // connection without a mutex this is what comes closest to one. The first waits for nobody; it gives false, and
-// needs no second, where the connection is being closed or is lent already, or a statement is just about to
+// needs no second, where the connection is being closed or is borrowed already, or a statement is just about to
 // start. It must be certain that the connection has not ended.
-bool failure_artifacts_lending_begins(failure_artifacts_connection *connection);
-void failure_artifacts_lending_ends(failure_artifacts_connection *connection);
+bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection);
+void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 
 // Whether the application has set a trace of its own in place of the one that tells of statements and of the close,
 // as far as that is known. It must be certain that the connection has not ended.
@@ -240,8 +240,8 @@ typedef void (*failure_artifacts_log_reader)(
 // to them, and whether with how long they took.
 void failure_artifacts_log_configure(unsigned statements, bool values, bool durations);
 
-// Has `reader` called for each remembered statement, the oldest first. The connection must be lent, or at least
-// no other thread inside the callback: see failure_artifacts_lending_begins(). `is_owned` tells whether the
+// Has `reader` called for each remembered statement, the oldest first. The connection must be borrowed, or at least
+// no other thread inside the callback: see failure_artifacts_borrowing_begins(). `is_owned` tells whether the
 // caller may use the connection itself.
 void failure_artifacts_log_read(
     failure_artifacts_connection *connection, bool is_owned, void *context,

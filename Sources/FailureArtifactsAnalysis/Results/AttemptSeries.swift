@@ -7,11 +7,11 @@ internal import FailureArtifactsBundle
 package struct AttemptSeries: Sendable {
     /// Bundles that differ in nothing but the shard.
     package struct Attempt: Sendable {
-        package fileprivate(set) var occurrences: [Occurrence]
+        package fileprivate(set) var reportedBundles: [ReportedBundle]
         /// The cause's place on the page, from 0; nil where it passed.
         package let cause: Int?
 
-        package var first: Occurrence { occurrences[0] }
+        package var first: ReportedBundle { reportedBundles[0] }
     }
 
     /// The cause whose section has them, from 0.
@@ -25,20 +25,21 @@ package struct AttemptSeries: Sendable {
     ///   - passed: The bundles of attempts that passed.
     /// - Returns: The same attempts for each of the causes that they failed by.
     package static func series(
-        of causes: [FailureCause], passed: [Occurrence] = []
+        of causes: [FailureCause], passed: [ReportedBundle] = []
     ) -> [Int: AttemptSeries] {
         var attempts: [Key: Attempt] = [:]
         var starts: [String: String] = [:]
-        func add(_ occurrence: Occurrence, _ cause: Int?) {
-            let key = Key(occurrence, cause: cause)
-            attempts[key, default: Attempt(occurrences: [], cause: cause)].occurrences
-                .append(occurrence)
-            starts[occurrence.run] = min(starts[occurrence.run] ?? occurrence.at, occurrence.at)
+        func add(_ reportedBundle: ReportedBundle, _ cause: Int?) {
+            let key = Key(reportedBundle, cause: cause)
+            attempts[key, default: Attempt(reportedBundles: [], cause: cause)].reportedBundles
+                .append(reportedBundle)
+            starts[reportedBundle.run] = min(
+                starts[reportedBundle.run] ?? reportedBundle.at, reportedBundle.at)
         }
         for (number, cause) in causes.enumerated() {
-            for occurrence in cause.occurrences { add(occurrence, number) }
+            for reportedBundle in cause.reportedBundles { add(reportedBundle, number) }
         }
-        for occurrence in passed { add(occurrence, nil) }
+        for reportedBundle in passed { add(reportedBundle, nil) }
         var result: [Int: AttemptSeries] = [:]
         for (_, keys) in Dictionary(grouping: attempts.keys, by: \.test) where keys.count > 1 {
             let sorted = keys.compactMap { attempts[$0] }.sorted { left, right in
@@ -61,11 +62,11 @@ package struct AttemptSeries: Sendable {
         let attempt: Int
         let cause: Int?
 
-        init(_ occurrence: Occurrence, cause: Int?) {
-            test = occurrence.identity
-            run = occurrence.run
-            runAttempt = occurrence.runAttempt
-            attempt = occurrence.attempt
+        init(_ reportedBundle: ReportedBundle, cause: Int?) {
+            test = reportedBundle.identity
+            run = reportedBundle.run
+            runAttempt = reportedBundle.runAttempt
+            attempt = reportedBundle.attempt
             self.cause = cause
         }
     }

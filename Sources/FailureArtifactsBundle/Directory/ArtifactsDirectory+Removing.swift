@@ -29,8 +29,8 @@ extension ArtifactsDirectory {
     /// - Returns: The result for each bundle.
     /// - Throws: The failure to look into the directory; then all bundles are still there.
     package func removeBundles(_ files: [BundleFile]) throws(SystemError) -> [Removal] {
-        // If the bundle of a spool were gone, crash recovery would make another one.
-        let unfinished = Set(try allSpools().compactMap(\.bundleName))
+        // If the bundle of a staging directory were gone, crash recovery would make another one.
+        let unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))
         var removals: [Removal] = []
         try withRemovals {
             removals = files.map { unfinished.contains($0.name) ? .inUse : remove($0) }

@@ -41,13 +41,13 @@ package struct ArtifactsDirectory: Sendable {
     package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
 
     /// The captures of all processes that are not packed yet; none if they can't be listed.
-    package var spools: [Spool] { (try? allSpools()) ?? [] }
+    package var stagingDirectories: [StagingDirectory] { (try? allStagingDirectories()) ?? [] }
 
     /// The captures of all processes that are not packed yet.
     ///
     /// - Throws: The failure to list them.
-    func allSpools() throws(SystemError) -> [Spool] {
-        try hiddenNames().compactMap { Spool(at: Path.join(inFlight, $0)) }
+    func allStagingDirectories() throws(SystemError) -> [StagingDirectory] {
+        try hiddenNames().compactMap { StagingDirectory(at: Path.join(inFlight, $0)) }
     }
 
     /// The names of what is in the hidden directory; none if there is no such directory.
@@ -67,11 +67,15 @@ package struct ArtifactsDirectory: Sendable {
     ///   - limits: What the artifacts directory may hold.
     /// - Returns: The directory.
     /// - Throws: A `SystemError`, the failure to create it, or ``LimitReached``.
-    func makeSpool(of process: ProcessIdentity, within limits: DirectoryLimits) throws -> Spool {
+    func makeStagingDirectory(of process: ProcessIdentity, within limits: DirectoryLimits) throws
+        -> StagingDirectory
+    {
         var file = try UsageFile(in: path)
         // A byte is less than any bundle.
         try file.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
-        return try inHiddenDirectory { () throws(SystemError) in try Spool(in: inFlight, of: process) }
+        return try inHiddenDirectory { () throws(SystemError) in
+            try StagingDirectory(in: inFlight, of: process)
+        }
     }
 
     /// Runs `body` after creating the hidden directory.
@@ -115,11 +119,11 @@ package struct ArtifactsDirectory: Sendable {
 
     // MARK: Bundles
 
-    /// Packs a spool, and gives the bundle its name.
+    /// Packs a staging directory, and gives the bundle its name.
     ///
     /// - Parameters:
     ///   - metadata: The bundle's metadata. The inspection of the copies is added.
-    ///   - spool: The files of its entries.
+    ///   - staging directory: The files of its entries.
     ///   - limits: What the directory may hold.
     ///   - date: The time of the zip's entries.
     ///   - warn: Receives a full sentence for each copy that can't be inspected, and for each failure after which there
@@ -127,12 +131,12 @@ package struct ArtifactsDirectory: Sendable {
     /// - Returns: The bundle's path.
     /// - Throws: A `ZipError` or a `SystemError` if it can't be written, or ``LimitReached``.
     package func publish(
-        _ metadata: BundleMetadata, from spool: Spool, within limits: DirectoryLimits,
+        _ metadata: BundleMetadata, from staging: StagingDirectory, within limits: DirectoryLimits,
         date: Timestamp = .now, warn: (String) -> Void = { _ in }
     ) throws -> String {
         var metadata = metadata
-        for problem in metadata.inspectCopies(in: spool) { warn(problem.text) }
-        let file = try BundlePacker.pack(metadata, from: spool, date: date)
+        for problem in metadata.inspectCopies(in: staging) { warn(problem.text) }
+        let file = try BundlePacker.pack(metadata, from: staging, date: date)
         let size = FileSystem.regularFile(file)?.size ?? 0
         guard size <= limits.bundleBytes else {
             throw LimitReached(limit: .bundleBytes, path: path, limits: limits)
@@ -151,7 +155,7 @@ package struct ArtifactsDirectory: Sendable {
         usageFile.save()
         let bundle: String
         do throws(SystemError) {
-            bundle = try rename(file, of: spool, test: metadata.test, metadata.outcome)
+            bundle = try rename(file, of: staging, test: metadata.test, metadata.outcome)
         } catch {
             usageFile.usage.remove(bundle: size)
             usageFile.save()
@@ -172,12 +176,13 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Gives a packed bundle its name, in one step.
     private func rename(
-        _ file: String, of spool: Spool, test: BundleMetadata.Test, _ outcome: BundleMetadata.Outcome
+        _ file: String, of staging: StagingDirectory, test: BundleMetadata.Test,
+        _ outcome: BundleMetadata.Outcome
     ) throws(SystemError) -> String {
         while true {
             let name = BundleName(test: test, suffix: outcome.nameSuffix).description
-            // If this process dies before the spool is removed, crash recovery finds the bundle by this name.
-            try spool.recordBundleName(name)
+            // If this process dies before the staging directory is removed, crash recovery finds the bundle by this name.
+            try staging.recordBundleName(name)
             let target = Path.join(path, name)
             do {
                 try FileSystem.renameExclusively(file, to: target)
@@ -199,19 +204,19 @@ package struct ArtifactsDirectory: Sendable {
         try FileSystem.setPermissions(readers.directoryPermissions, of: path)
     }
 
-    /// Finds the bundle that a spool was packed into before its process died.
+    /// Finds the bundle that a staging directory was packed into before its process died.
     ///
     /// - Returns: The bundle's path; nil if there is none.
     /// - Throws: The failure to look for it.
-    func bundle(of spool: Spool.Content) throws(SystemError) -> String? {
-        guard let name = spool.bundleName else { return nil }
+    func bundle(of staging: StagingDirectory.Content) throws(SystemError) -> String? {
+        guard let name = staging.bundleName else { return nil }
         let bundle = Path.join(path, name)
         return try FileSystem.status(of: bundle) == nil ? nil : bundle
     }
 
-    /// Removes a spool, and the hidden directory with the last of them.
-    package func discard(_ spool: Spool) {
-        spool.remove()
+    /// Removes a staging directory, and the hidden directory with the last of them.
+    package func discard(_ staging: StagingDirectory) {
+        staging.remove()
         removeIfEmpty()
     }
 }

@@ -1,20 +1,20 @@
 package import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// Packs a spool into a bundle, while the next tests run.
+/// Packs a staging directory into a bundle, while the next tests run.
 package enum BundlePacker {
     /// Writes a bundle.
     ///
     /// - Parameters:
     ///   - metadata: Becomes the first entry.
-    ///   - spool: A file for each entry that the metadata names.
+    ///   - staging directory: A file for each entry that the metadata names.
     ///   - date: The time of the zip's entries.
-    /// - Returns: The path of the complete and synced bundle, inside the spool.
+    /// - Returns: The path of the complete and synced bundle, inside the staging directory.
     /// - Throws: The failure to write it; then the file is removed.
     package static func pack(
-        _ metadata: BundleMetadata, from spool: Spool, date: Timestamp = .now
+        _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now
     ) throws(ZipError) -> String {
-        let path = spool.file(ofEntry: "bundle.zip.partial")
+        let path = staging.file(ofEntry: "bundle.zip.partial")
         // Another process may have died while it wrote this file.
         try? FileSystem.remove(path)
         do throws(ZipError) {
@@ -22,7 +22,7 @@ package enum BundlePacker {
             try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
             for name in metadata.entries {
                 try zip.addEntry(
-                    named: name, contentsOf: try spooledFile(name, in: spool, archive: path),
+                    named: name, contentsOf: try stagedFile(name, in: staging, archive: path),
                     modified: date)
             }
             try zip.addEntry(named: "README.txt", bytes: Array(readMe(metadata).utf8), modified: date)
@@ -34,11 +34,11 @@ package enum BundlePacker {
         return path
     }
 
-    private static func spooledFile(
-        _ name: String, in spool: Spool, archive: String
+    private static func stagedFile(
+        _ name: String, in staging: StagingDirectory, archive: String
     ) throws(ZipError) -> File {
         do {
-            return try File(reading: spool.file(ofEntry: name))
+            return try File(reading: staging.file(ofEntry: name))
         } catch {
             throw ZipError(archive: archive, entry: name, reason: .system(error))
         }
@@ -47,9 +47,9 @@ package enum BundlePacker {
     /// The text of `README.txt`, for readers who don't know bundles.
     package static func readMe(_ metadata: BundleMetadata) -> String {
         let store = metadata.stores.compactMap(\.entry).first ?? "stores/<name>.sqlite"
-        let moment = metadata.outcome == .passed ? "at its end: it passed" : "when it failed"
+        let pointInTime = metadata.outcome == .passed ? "at its end: it passed" : "when it failed"
         return """
-            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were \(moment).
+            The SQLite stores that the test \(metadata.test.suite).\(metadata.test.name) used, as they were \(pointInTime).
             What happened, and what each file is: metadata.json.
             Open a store with any SQLite tool: unzip the bundle, then: sqlite3 \(store)
             Each file in stores/ stands alone: nothing has to lie beside it. NAME.committed.sqlite, where there is one,

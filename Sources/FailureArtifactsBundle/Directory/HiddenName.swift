@@ -1,8 +1,8 @@
 internal import FailureArtifactsSystem
 
-/// The name of a spool or a journal in the hidden directory, with its process and the one that finishes it.
+/// The name of a staging directory or a journal in the hidden directory, with its process and the one that finishes it.
 ///
-/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` once another process has taken it over. The names of spools
+/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` once another process has taken it over. The names of staging directories
 /// end in `-<random>`.
 struct HiddenName {
     let kind: String

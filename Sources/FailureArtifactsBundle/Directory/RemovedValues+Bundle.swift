@@ -9,9 +9,11 @@ extension RemovedValues {
     ///
     /// - Parameters:
     ///   - metadata: What the bundle says.
-    ///   - spool: Holds its entries.
+    ///   - staging directory: Holds its entries.
     /// - Returns: A warning for each entry that has such a value, without the value.
-    package func warnings(about metadata: BundleMetadata, in spool: Spool) -> [CaptureWarning] {
+    package func warnings(about metadata: BundleMetadata, in staging: StagingDirectory)
+        -> [CaptureWarning]
+    {
         guard !isEmpty else { return [] }
         let deadline = Instant.now.advanced(bySeconds: Self.timeLimit)
         var found: [(entry: String, origins: [String])] = []
@@ -19,7 +21,7 @@ extension RemovedValues {
             found.append(("metadata.json", origins(in: bytes, until: deadline)))
         }
         for entry in metadata.entries {
-            let origins = try? origins(inFile: spool.file(ofEntry: entry), until: deadline)
+            let origins = try? origins(inFile: staging.file(ofEntry: entry), until: deadline)
             found.append((entry, origins ?? []))
         }
         return found.filter { !$0.origins.isEmpty }.map { entry, origins in

@@ -2,16 +2,16 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleMetadata {
-    /// Adds what SQLite says of the copies in a spool that were not looked at yet.
+    /// Adds what SQLite says of the copies in a staging directory that were not looked at yet.
     ///
     /// - Returns: A warning for each copy that it could not look at; they are in the metadata, too.
     @discardableResult
-    package mutating func inspectCopies(in spool: Spool) -> [CaptureWarning] {
+    package mutating func inspectCopies(in staging: StagingDirectory) -> [CaptureWarning] {
         var problems: [CaptureWarning?] = []
-        for index in stores.indices { problems.append(stores[index].inspectCopy(in: spool)) }
+        for index in stores.indices { problems.append(stores[index].inspectCopy(in: staging)) }
         for index in snapshots?.indices ?? 0..<0 {
             for store in snapshots?[index].stores.indices ?? 0..<0 {
-                problems.append(snapshots?[index].stores[store].inspectCopy(in: spool))
+                problems.append(snapshots?[index].stores[store].inspectCopy(in: staging))
             }
         }
         warnings += problems.compactMap(\.self)
@@ -23,10 +23,10 @@ extension BundleMetadata.Store {
     /// Seconds for `quick_check`, and again for counting rows.
     private static let inspectionTimeLimit = 1.0
 
-    fileprivate mutating func inspectCopy(in spool: Spool) -> CaptureWarning? {
+    fileprivate mutating func inspectCopy(in staging: StagingDirectory) -> CaptureWarning? {
         // One that the test's bundle describes only, or that was inspected before the process died.
         guard let entry, integrity == nil else { return nil }
-        return inspectCopy(at: spool.file(ofEntry: entry))
+        return inspectCopy(at: staging.file(ofEntry: entry))
     }
 
     private func inspection(ofCopyAt path: String) throws(SQLiteError) -> StoreInspection {

@@ -39,7 +39,7 @@ extension BundleMetadata.Store {
     }
 
     /// The entries that its copies have.
-    package var spooledEntries: [String] {
+    package var stagedEntries: [String] {
         [entry, committedEntry, history?.entry].compactMap(\.self) + (rawEntries ?? [])
     }
 

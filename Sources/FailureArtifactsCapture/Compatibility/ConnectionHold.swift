@@ -3,7 +3,7 @@ internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Keeps a connection of the application from ending while it is lent.
+/// Keeps a connection of the application from ending while it is borrowed.
 ///
 /// Where the application has set a trace of its own in place of ours, nothing tells that another thread closes the
 /// connection. But SQLite leaves one that a backup reads open until that is finished: what `sqlite3_close_v2` closes

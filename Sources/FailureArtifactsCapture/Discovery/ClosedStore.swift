@@ -73,9 +73,9 @@ final class ClosedStore: Sendable {
 
     /// The database's name on its connection.
     var schema: String { kept?.schema ?? "main" }
-    var last: KeptImage? { kept?.last }
-    var beforeRollback: KeptImage? { kept?.beforeRollback }
-    var baselines: [TestID: KeptImage] { kept?.baselines ?? [:] }
+    var last: SavedState? { kept?.last }
+    var beforeRollback: SavedState? { kept?.beforeRollback }
+    var baselines: [TestID: SavedState] { kept?.baselines ?? [:] }
     var logs: KeptLogs { kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0, of: serial) }) }
 
     /// Paths that name the files as long as this exists, whatever has become of their names; nil where there is no

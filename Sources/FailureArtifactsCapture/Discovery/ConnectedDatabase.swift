@@ -33,12 +33,13 @@ struct ConnectedDatabase {
     /// - Returns: All of them where the connection can be used at this moment, else its main one.
     static func all(of connection: DiscoveredConnection) -> [ConnectedDatabase] {
         let main = ConnectedDatabase(mainOf: connection)
-        let all = try? connection.lend(until: .now, waitsForRest: false) { lent in
+        let all = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
             var databases: [ConnectedDatabase] = []
             var index: CInt = 0
-            while let name = failure_artifacts_schema_name(lent.handle, index) {
+            while let name = failure_artifacts_schema_name(borrowed.handle, index) {
                 let schema = String(cString: name)
-                if let database = ConnectedDatabase(schema: schema, of: connection, lent, main: main) {
+                if let database = ConnectedDatabase(schema: schema, of: connection, borrowed, main: main)
+                {
                     databases.append(database)
                 }
                 index += 1
@@ -66,18 +67,19 @@ struct ConnectedDatabase {
 
     /// One database of a connection; nil for a temporary one that was never used.
     private init?(
-        schema: String, of connection: DiscoveredConnection, _ lent: LentHandle,
+        schema: String, of connection: DiscoveredConnection, _ borrowed: BorrowedHandle,
         main: ConnectedDatabase
     ) {
         var file: UnsafeMutableRawPointer?
-        guard sqlite3_file_control(lent.handle, schema, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK
+        guard
+            sqlite3_file_control(borrowed.handle, schema, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK
         else { return nil }
         var vfs: UnsafeMutablePointer<sqlite3_vfs>?
-        sqlite3_file_control(lent.handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs)
-        let path = DiscoveredConnection.path(of: schema, on: lent.handle)
+        sqlite3_file_control(borrowed.handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs)
+        let path = DiscoveredConnection.path(of: schema, on: borrowed.handle)
         self.schema = schema
         self.path = path
-        transaction = lent.transaction(in: schema)
+        transaction = borrowed.transaction(in: schema)
         guard path == nil else {
             identity =
                 path == main.path
@@ -89,7 +91,7 @@ struct ConnectedDatabase {
         }
         identity = nil
         // The memory VFS gives its shared databases names that begin with a slash.
-        let sharedName = sqlite3_db_filename(lent.handle, schema).map { String(cString: $0) } ?? ""
+        let sharedName = sqlite3_db_filename(borrowed.handle, schema).map { String(cString: $0) } ?? ""
         if failure_artifacts_is_memory_vfs(vfs?.pointee.zName), sharedName.hasPrefix("/") {
             key = .sharedMemory(sharedName)
             storage = .memory
@@ -98,7 +100,7 @@ struct ConnectedDatabase {
         }
         key = .pager(UInt(bitPattern: file))
         storage =
-            schema == "temp" || !failure_artifacts_is_in_memory(lent.handle, schema)
+            schema == "temp" || !failure_artifacts_is_in_memory(borrowed.handle, schema)
             ? .temporary : .memory
         name =
             switch schema {

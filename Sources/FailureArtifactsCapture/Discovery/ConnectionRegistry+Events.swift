@@ -89,19 +89,19 @@ extension ConnectionRegistry {
         let isOpen = failure_artifacts_connections_share(record)
         defer { if isOpen && !store.isEmpty { state.stores[main] = store } }
         guard state.isKeeping else {
-            store.remains = nil
+            store.endedConnections = nil
             return []
         }
-        var remains = store.remains ?? Remains()
+        var endedConnections = store.endedConnections ?? EndedConnections()
         let lastUse = failure_artifacts_last_use(record)
-        remains.add(
+        endedConnections.add(
             images.filter { $0.schema == "main" }, log,
             lastUse: lastUse, unwoundAt: unwoundAt)
-        store.remains = remains
+        store.endedConnections = endedConnections
         let closed: [ClosedStore.Draft] =
-            isOpen ? [] : [.main(of: connection, remains, store.baselines)]
+            isOpen ? [] : [.main(of: connection, endedConnections, store.baselines)]
         if images.isEmpty { return closed }
-        var left = Remains()
+        var left = EndedConnections()
         left.add(images.filter { $0.schema != "main" }, lastUse: 0, unwoundAt: unwoundAt)
         return closed + ClosedStore.Draft.attached(to: connection, left, log, lastUse: lastUse)
     }

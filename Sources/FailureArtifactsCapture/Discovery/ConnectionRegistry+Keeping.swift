@@ -3,20 +3,20 @@ internal import FailureArtifactsSystem
 
 /// Keeping what is lost.
 extension ConnectionRegistry {
-    /// Keeps what is lost from now on, see ``KeptImage``.
+    /// Keeps what is lost from now on, see ``SavedState``.
     ///
     /// - Parameter maximumBytes: Larger stores are not kept; 0 for none. Of tests that run at the same time, the
     ///   largest maximum applies to all.
     /// - Returns: The present point in the order of what happens.
     @discardableResult
-    func beginKeeping(maximumBytes: UInt64) -> Moment {
+    func beginKeeping(maximumBytes: UInt64) -> PointInTime {
         let state = self.state.enter()
         state.pointee.keepers += 1
         // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
         failure_artifacts_keeping_begins(
             maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes),
             state.pointee.keepers == 1)
-        let now = Moment(event: state.pointee.event, statement: failure_artifacts_test_starts())
+        let now = PointInTime(event: state.pointee.event, statement: failure_artifacts_test_starts())
         self.state.leave()
         return now
     }
@@ -40,14 +40,14 @@ extension ConnectionRegistry {
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
         let state = self.state.enter()
         var left: LeftStores?
-        if let test, failure_artifacts_connections_leave(test, failure_artifacts_moment()) {
+        if let test, failure_artifacts_connections_leave(test, failure_artifacts_point_in_time()) {
             left = Self.stores(leftBy: test)
             failure_artifacts_test_starts()
         }
         if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }
         state.pointee.keepers -= 1
         let closed = state.pointee.closed
-        var images: KeptImages?
+        var images: SavedStates?
         if state.pointee.keepers > 0 {
             if let test { Self.forgetStores(of: test, &state.pointee) }
         } else {
@@ -55,7 +55,7 @@ extension ConnectionRegistry {
             state.pointee.closed = []
             if !state.pointee.images.isEmpty {
                 images = state.pointee.images
-                state.pointee.images = KeptImages()
+                state.pointee.images = SavedStates()
             }
             if !state.pointee.stores.isEmpty { state.pointee.stores = [:] }
             state.pointee.baselineBytes = 0
@@ -101,7 +101,7 @@ extension ConnectionRegistry {
 
     /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
     /// that was done with the connection.
-    func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> KeptImage? {
+    func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> SavedState? {
         guard let start = connection.lastUse?.unwoundAt else { return nil }
         return state.withLock { state in
             state.images[connection.serial].last { $0.isOfRollback(since: start) && $0.schema == schema }
@@ -109,7 +109,7 @@ extension ConnectionRegistry {
     }
 
     /// The content of a database without a file at the end of its connection, which is being closed; nil before.
-    func imageAtEnd(of access: DiscoveredStore.Access) -> KeptImage? {
+    func imageAtEnd(of access: DiscoveredStore.Access) -> SavedState? {
         guard access.connection.path == nil, access.transaction == nil,
             let lastUse = access.connection.lastUse
         else { return nil }
@@ -121,8 +121,8 @@ extension ConnectionRegistry {
     }
 
     /// The content before a rollback, of connections to a store that have ended while others are open.
-    func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptImage? {
-        state.withLock { $0.stores[main]?.remains?.imageBeforeRollback }
+    func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> SavedState? {
+        state.withLock { $0.stores[main]?.endedConnections?.imageBeforeRollback }
     }
 
     // MARK: What C reports
@@ -130,7 +130,7 @@ extension ConnectionRegistry {
     func kept(
         _ image: failure_artifacts_image, of record: UnsafeMutablePointer<failure_artifacts_connection>
     ) {
-        let image = KeptImage(image)
+        let image = SavedState(image)
         state.withLock { state in
             guard state.isKeeping else { return }
             record.pointee.registration.is_noted = true
@@ -157,12 +157,12 @@ extension ConnectionRegistry {
             // Closed and opened again.
             guard
                 let known = state.closed.last(where: { $0.isSame(as: connection) })?.baselines[test]
-            else { return state.baselineBytes < KeptImages.maximumBytes }
+            else { return state.baselineBytes < SavedStates.maximumBytes }
             state.stores[connection.main, default: OpenStore()].baselines[test] = known
             return false
         }
         guard isDue else { return }
-        let image = KeptImage(failure_artifacts_image_at_start(record))
+        let image = SavedState(failure_artifacts_image_at_start(record))
         state.withLock { state in
             let main = DiscoveredConnection(record, users: []).main
             // Another thread may have begun to use it, and have changed it before this image was made.
@@ -173,7 +173,7 @@ extension ConnectionRegistry {
     }
 
     /// What an open store held when tests began to use it.
-    func baselines(of main: DiscoveredConnection.Main) -> [TestID: KeptImage] {
+    func baselines(of main: DiscoveredConnection.Main) -> [TestID: SavedState] {
         state.withLock { $0.stores[main]?.baselines ?? [:] }
     }
 }

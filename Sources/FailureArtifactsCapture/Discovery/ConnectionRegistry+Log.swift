@@ -26,11 +26,11 @@ extension ConnectionRegistry {
 
     /// The last statements of connections to a store that have ended while others of it are open.
     func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
-        state.withLock { $0.stores[main]?.remains?.logs ?? KeptLogs() }
+        state.withLock { $0.stores[main]?.endedConnections?.logs ?? KeptLogs() }
     }
 
     /// The last one of all their statements, in the order of those of all connections; 0 for none.
     func lastUse(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> UInt64 {
-        state.withLock { $0.stores[main]?.remains?.lastUse ?? 0 }
+        state.withLock { $0.stores[main]?.endedConnections?.lastUse ?? 0 }
     }
 }

@@ -28,7 +28,7 @@ final class ConnectionRegistry: Sendable {
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
         /// Of connections that are marked in the table.
-        var images = KeptImages()
+        var images = SavedStates()
         /// What was kept of stores that are open.
         var stores: [DiscoveredConnection.Main: OpenStore] = [:]
         /// In the order of their end.
@@ -43,18 +43,18 @@ final class ConnectionRegistry: Sendable {
     /// What was kept of a store that is open as the main database of connections.
     struct OpenStore {
         /// What those have left that have ended.
-        var remains: Remains?
+        var endedConnections: EndedConnections?
         /// What it held when tests began to use it.
-        var baselines: [TestID: KeptImage] = [:]
+        var baselines: [TestID: SavedState] = [:]
 
-        var isEmpty: Bool { remains == nil && baselines.isEmpty }
+        var isEmpty: Bool { endedConnections == nil && baselines.isEmpty }
     }
 
     /// A point in the order of what happened to connections.
-    struct Moment: Sendable {
+    struct PointInTime: Sendable {
         /// Counts opens and closes.
         let event: UInt64
-        /// Larger than the order of each statement that has started, on any connection; see failure_artifacts_moment().
+        /// Larger than the order of each statement that has started, on any connection; see failure_artifacts_point_in_time().
         let statement: UInt64
     }
 
@@ -112,10 +112,10 @@ final class ConnectionRegistry: Sendable {
     }
 
     /// The present point in the order of what happens.
-    var now: Moment {
+    var now: PointInTime {
         let event = state.enter().pointee.event
         state.leave()
-        return Moment(event: event, statement: failure_artifacts_moment())
+        return PointInTime(event: event, statement: failure_artifacts_point_in_time())
     }
 
     // MARK: What there is
@@ -144,12 +144,12 @@ final class ConnectionRegistry: Sendable {
         return users
     }
 
-    /// The stores that were closed after `moment` and are not open now, in the order they were closed.
-    func storesClosed(after moment: Moment) -> [ClosedStore] {
+    /// The stores that were closed after `pointInTime` and are not open now, in the order they were closed.
+    func storesClosed(after pointInTime: PointInTime) -> [ClosedStore] {
         let closed = state.withLock { state in
             let open = Self.openConnections(&state)
             return state.closed.filter { closed in
-                closed.event > moment.event && !open.contains { closed.isSame(as: $0) }
+                closed.event > pointInTime.event && !open.contains { closed.isSame(as: $0) }
             }
         }
         if closed.isEmpty { return [] }

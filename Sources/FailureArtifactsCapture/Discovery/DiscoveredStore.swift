@@ -33,17 +33,17 @@ struct DiscoveredStore: Sendable {
     /// connection that writes comes first: while it writes, no other one can read.
     let accesses: [Access]
     /// The content at the end of its last connection, where no file has it.
-    let last: KeptImage?
+    let last: SavedState?
     /// The content before a rollback after which nothing was done with the store.
-    let beforeRollback: KeptImage?
+    let beforeRollback: SavedState?
     /// The statements of those of its connections that have ended.
     let endedLogs: KeptLogs
     /// The last one of those, in the order of the statements of all connections; 0 for none.
     let endedUse: UInt64
     /// What it held when tests began to use it.
-    let baselines: [TestID: KeptImage]
+    let baselines: [TestID: SavedState]
     /// What this is instead of a store that can be read: what one held then.
-    let start: KeptImage?
+    let start: SavedState?
 
     /// A store to which no open connection is known.
     ///
@@ -86,8 +86,8 @@ struct DiscoveredStore: Sendable {
         owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,
         files: StoreFiles?,
         accesses: [Access] = [],
-        last: KeptImage? = nil, beforeRollback: KeptImage? = nil, endedLogs: KeptLogs = KeptLogs(),
-        endedUse: UInt64 = 0, baselines: [TestID: KeptImage] = [:], start: KeptImage? = nil
+        last: SavedState? = nil, beforeRollback: SavedState? = nil, endedLogs: KeptLogs = KeptLogs(),
+        endedUse: UInt64 = 0, baselines: [TestID: SavedState] = [:], start: SavedState? = nil
     ) {
         self.storage = storage
         self.path = path
@@ -184,10 +184,10 @@ struct DiscoveredStore: Sendable {
         }
     }
 
-    /// Whether a statement was run on it since `moment`, as far as the application lets that be known.
-    func isUsed(since moment: ConnectionRegistry.Moment) -> Bool {
-        endedUse > moment.statement
-            || accesses.contains { ($0.connection.lastUse?.order ?? 0) > moment.statement }
+    /// Whether a statement was run on it since `pointInTime`, as far as the application lets that be known.
+    func isUsed(since pointInTime: ConnectionRegistry.PointInTime) -> Bool {
+        endedUse > pointInTime.statement
+            || accesses.contains { ($0.connection.lastUse?.order ?? 0) > pointInTime.statement }
     }
 }
 

@@ -4,7 +4,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// The reason why a connection of the application could not be used.
-enum LendingRefusal: Error, CustomStringConvertible {
+enum BorrowingRefusal: Error, CustomStringConvertible {
     /// It was closed meanwhile.
     case ended
     /// Another thread was inside a call on it until the deadline.
@@ -25,7 +25,7 @@ enum LendingRefusal: Error, CustomStringConvertible {
 }
 
 /// A connection of the application, for the time it may be used.
-struct LentHandle {
+struct BorrowedHandle {
     let handle: OpaquePointer
     let record: UnsafeMutablePointer<failure_artifacts_connection>
 
@@ -62,8 +62,8 @@ extension DiscoveredConnection {
     /// - Returns: What `body` returns.
     /// - Throws: Why the connection can't be used.
     func lend<Result>(
-        until deadline: Instant, waitsForRest: Bool, _ body: (LentHandle) -> Result
-    ) throws(LendingRefusal) -> Result {
+        until deadline: Instant, waitsForRest: Bool, _ body: (BorrowedHandle) -> Result
+    ) throws(BorrowingRefusal) -> Result {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
         let isPrivate = ConnectionRegistry.shared.isPrivate(self)
@@ -80,9 +80,9 @@ extension DiscoveredConnection {
                     // Another test's connection is not even held up.
                     guard isPrivate || waitsForRest else { return Attempt.noMutex }
                     guard isPrepared else { return .unprepared }
-                    guard failure_artifacts_lending_begins(record) else { return .noMutex }
-                    if hold?.take(record) == true { return .lent }
-                    failure_artifacts_lending_ends(record)
+                    guard failure_artifacts_borrowing_begins(record) else { return .noMutex }
+                    if hold?.take(record) == true { return .borrowed }
+                    failure_artifacts_borrowing_ends(record)
                     return .noMutex
                 }
                 return sqlite3_mutex_try(mutex) == SQLITE_OK ? .entered(mutex) : .busy
@@ -92,15 +92,15 @@ extension DiscoveredConnection {
             case .unprepared:
                 hold = ConnectionHold()
                 isPrepared = true
-            case .lent, .noMutex:
-                if case .lent = attempt {
+            case .borrowed, .noMutex:
+                if case .borrowed = attempt {
                     let result = useWithoutMutex(
                         isPrivate: isPrivate, mayBeAtRest: waitsForRest, body)
-                    // While it is lent: whoever closes it would end it as well once it is given back.
+                    // While it is borrowed: whoever closes it would end it as well once it is given back.
                     hold?.release()
                     // Where the close was not told of, the connection has ended with the hold.
                     _ = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
-                        failure_artifacts_lending_ends(record)
+                        failure_artifacts_borrowing_ends(record)
                     }
                     if let result { return result }
                 }
@@ -111,7 +111,7 @@ extension DiscoveredConnection {
                 defer { sqlite3_mutex_leave(mutex) }
                 // This thread may be inside the close, in a destructor of the application's.
                 if failure_artifacts_is_closing(record) { throw .ended }
-                return body(LentHandle(handle: handle, record: record))
+                return body(BorrowedHandle(handle: handle, record: record))
             case .busy:
                 guard Instant.now < deadline else { throw .busy }
                 sleep(microseconds: 200)
@@ -121,12 +121,12 @@ extension DiscoveredConnection {
 
     /// Uses a connection without a mutex, which does not end meanwhile, if that is safe at this moment.
     private func useWithoutMutex<Result>(
-        isPrivate: Bool, mayBeAtRest: Bool, _ body: (LentHandle) -> Result
+        isPrivate: Bool, mayBeAtRest: Bool, _ body: (BorrowedHandle) -> Result
     ) -> Result? {
         // Another test may use a connection that both have, at this moment.
         let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }
-        return body(LentHandle(handle: handle, record: record))
+        return body(BorrowedHandle(handle: handle, record: record))
     }
 
     /// Whether nobody is using the connection: over a while the threads that might sleep, none has run a
@@ -147,7 +147,7 @@ extension DiscoveredConnection {
     }
 
     private enum Attempt {
-        case lent, noMutex, unprepared, busy, closing
+        case borrowed, noMutex, unprepared, busy, closing
         case entered(OpaquePointer)
     }
 }

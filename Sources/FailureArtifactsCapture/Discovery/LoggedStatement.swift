@@ -140,10 +140,10 @@ extension DiscoveredConnection {
         result.isUnread = isRead == nil
         for _ in 0..<20 where result.isUnread {
             let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
-                guard failure_artifacts_lending_begins(record) else { return false }
+                guard failure_artifacts_borrowing_begins(record) else { return false }
                 failure_artifacts_log_read(record, false, context, Collection.read)
                 result.isReplaced = failure_artifacts_trace_is_replaced(record)
-                failure_artifacts_lending_ends(record)
+                failure_artifacts_borrowing_ends(record)
                 return true
             }
             if isDone != false { result.isUnread = false }

@@ -10,7 +10,7 @@ extension Capture {
     ///
     /// - Parameter maximumBytes: What the bundle may take. Where a copy would exceed it there are none.
     /// - Returns: Whether there are.
-    func spoolPassing(maximumBytes: UInt64) -> Bool {
+    func stagePassing(maximumBytes: UInt64) -> Bool {
         let limitsHit = state.withLock { state in
             defer {
                 state.outcome = .passed
@@ -21,7 +21,7 @@ extension Capture {
         add {
             let start = state.withLock(\.warnings.count)
             // A failure that is yet to come may take all that is left.
-            room.limited(to: maximumBytes) { spoolStores(after: nil) }
+            room.limited(to: maximumBytes) { stageStores(after: nil) }
             state.withLock { $0.passingWarnings = start..<$0.warnings.count }
         }
         let isWhole = state.withLock { state in
@@ -36,9 +36,9 @@ extension Capture {
     /// Removes these copies: the test has failed after all, or there is no room for them.
     func withdrawPassing() {
         for folder in ["stores", "history", "statements", "raw", "snapshots/\(RunningTest.startLabel)"] {
-            try? FileSystem.remove(spool.file(ofEntry: folder))
+            try? FileSystem.remove(staging.file(ofEntry: folder))
         }
-        let left = FileSystem.size(ofAllBelow: spool.path)
+        let left = FileSystem.size(ofAllBelow: staging.path)
         state.withLock { state in
             state.outcome = .failed
             state.stores = []

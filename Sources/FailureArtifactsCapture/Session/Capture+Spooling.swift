@@ -32,7 +32,7 @@ extension Capture {
     ///   - folder: Where their entries are in the bundle.
     ///   - failure: What has happened; nil where the test asked for copies.
     /// - Returns: What came of it, store by store, without temporary schemas that have no tables.
-    func spool(
+    func staging(
         _ found: [FoundStores.Store], below folder: String, after failure: FailureEvent?
     ) -> [BundleMetadata.Store] {
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
@@ -41,7 +41,7 @@ extension Capture {
                 return leaveOut(found, because: RedactionRules.reasonForNoContent)
             }
             return Instant.now < deadline
-                ? spoolStore(found, below: folder, after: failure, until: deadline)
+                ? stageStore(found, below: folder, after: failure, until: deadline)
                 : leaveOut(found, because: "The time that a failure may take was up.", Limit.time)
         }
     }
@@ -59,7 +59,7 @@ extension Capture {
             bytes: nil)
     }
 
-    private func spoolStore(
+    private func stageStore(
         _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?,
         until deadline: Instant
     ) -> BundleMetadata.Store? {
@@ -81,11 +81,11 @@ extension Capture {
                 )
             }
             let targets = Snapshotter.Targets(
-                copy: try spool.path(ofEntry: entries.copy),
-                committed: try spool.path(ofEntry: entries.committed),
-                raw: spool.file(ofEntry: entries.raw),
+                copy: try staging.path(ofEntry: entries.copy),
+                committed: try staging.path(ofEntry: entries.committed),
+                raw: staging.file(ofEntry: entries.raw),
                 history: folder == "stores" && configuration.maximumHistoryBytes > 0
-                    ? spool.file(ofEntry: entries.history) : nil)
+                    ? staging.file(ofEntry: entries.history) : nil)
             let source = copyByLibrary(found) ?? found.store
             let isAfterError = failure?.isThrownError == true
             var snapshot = snapshotter.capture(
@@ -108,18 +108,18 @@ extension Capture {
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
-            let spooled = store.spooledEntries.reduce(0) { bytes, entry in
-                bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
+            let spooled = store.stagedEntries.reduce(0) { bytes, entry in
+                bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)
             }
             guard room.take(spooled) else {
-                for entry in store.spooledEntries { try? FileSystem.remove(spool.file(ofEntry: entry)) }
+                for entry in store.stagedEntries { try? FileSystem.remove(staging.file(ofEntry: entry)) }
                 return leaveOut(
                     found,
                     because: "It has \(spooled) bytes with its history, for which no room was left.",
                     room.limit.rawValue)
             }
             if folder == "stores" {
-                spoolStatements(
+                stageStatements(
                     of: found, to: entries.statements, names: snapshot.redaction?.names ?? [], &store)
             }
             if configuration.checkpointsOriginal { checkpoint(found, &store) }
@@ -174,7 +174,7 @@ extension Capture {
     ///   - entry: Where they go.
     ///   - names: The names of its schema, which may be kept whatever is redacted.
     ///   - store: Gets to know of them.
-    private func spoolStatements(
+    private func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
         _ store: inout BundleMetadata.Store
     ) {
@@ -196,7 +196,7 @@ extension Capture {
             return
         }
         do {
-            try FileSystem.write(lines, toNewFile: spool.path(ofEntry: entry))
+            try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
             store.statements = .init(entry: entry, count: records.count, reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
@@ -241,16 +241,16 @@ extension Capture {
     /// Has a store of a snapshot refer to the entries of an earlier copy that have the same bytes.
     func shareContent(of store: inout BundleMetadata.Store) {
         let earlier = state.withLock { state in state.stores + state.snapshots.flatMap(\.stores) }
-            .filter { $0.name == store.name }.flatMap(\.spooledEntries)
+            .filter { $0.name == store.name }.flatMap(\.stagedEntries)
         store.entry = store.entry.map { sharedEntry($0, among: earlier) }
         store.committedEntry = store.committedEntry.map { sharedEntry($0, among: earlier) }
     }
 
     private func sharedEntry(_ entry: String, among earlier: [String]) -> String {
-        let path = spool.file(ofEntry: entry)
+        let path = staging.file(ofEntry: entry)
         guard let size = FileSystem.regularFile(path)?.size else { return entry }
         for candidate in earlier.reversed() {
-            let other = spool.file(ofEntry: candidate)
+            let other = staging.file(ofEntry: candidate)
             guard FileSystem.regularFile(other)?.size == size,
                 (try? FileSystem.hasSameContent(File(sharing: path), File(sharing: other))) == true
             else { continue }
@@ -280,7 +280,7 @@ extension Capture {
     }
 
     /// Takes what the test has attached since the last time.
-    func spoolAttachments() {
+    func stageAttachments() {
         let done = state.withLock(\.attachments.count)
         for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
             let safeName = SafeName.make(from: name, maximumBytes: 150)
@@ -288,13 +288,13 @@ extension Capture {
             let entry = state.withLock { state in
                 state.attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
             }
-            let attachment = spoolAttachment(
+            let attachment = stageAttachment(
                 source, named: name, entry: "attachments/\(entry)")
             state.withLock { $0.attachments.append(attachment) }
         }
     }
 
-    private func spoolAttachment(
+    private func stageAttachment(
         _ source: RunningTest.AttachmentSource, named name: String, entry: String
     ) -> BundleMetadata.Attachment {
         do {
@@ -322,7 +322,7 @@ extension Capture {
                 }
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
-            let target = try spool.path(ofEntry: entry)
+            let target = try staging.path(ofEntry: entry)
             switch source {
             case .bytes(let bytes): try FileSystem.write(bytes, toNewFile: target)
             case .file(let path): try FileSystem.copy(path, toNewFile: target)

@@ -11,9 +11,9 @@ struct CaptureError: Error, CustomStringConvertible {
 
 /// The bundle of one test in the making, which fails or is captured although it passes.
 ///
-/// What the test has to tell is spooled when it happens, on the test's own thread: copies of its stores, and
-/// what is known about them. When the test has ended, the spool is packed, by a thread that the next test
-/// does not wait for. At each moment between, the spool on the disk is complete, so that somebody else can
+/// What the test has to tell is staged when it happens, on the test's own thread: copies of its stores, and
+/// what is known about them. When the test has ended, the staging directory is packed, by a thread that the next test
+/// does not wait for. At each moment between, the staging directory on the disk is complete, so that somebody else can
 /// pack it should this process die.
 ///
 /// One thread at a time puts something into it: the one that holds ``RunningTest/capture``.
@@ -31,11 +31,11 @@ final class Capture: Sendable {
         var limitsHit: Set<String> = []
         /// Which of the warnings are about the copies of a passing test.
         var passingWarnings = 0..<0
-        /// Directories with what libraries have copied, until it is spooled.
+        /// Directories with what libraries have copied, until it is staged.
         var scratch: [String] = []
         /// Some of what redactions have removed.
         var removed = RemovedValues()
-        /// What the spool says.
+        /// What the staging directory says.
         var recorded: BundleMetadata?
         /// How long the test was held up by the capture of its first failure, in seconds.
         var duration: Double?
@@ -59,8 +59,8 @@ final class Capture: Sendable {
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
     /// What the capture may still take.
-    let room: SpoolRoom
-    var spool: Spool { room.spool }
+    let room: StagingReservation
+    var staging: StagingDirectory { room.staging }
     let state = Lock(State())
     /// What must not get into the bundle.
     let rules: RedactionRules
@@ -98,7 +98,9 @@ final class Capture: Sendable {
                 let directory = configuration.artifactsDirectory(at: path)
                 do {
                     try directory.prepare()
-                    return (directory, try SpoolRoom(in: directory, within: configuration.limits))
+                    return (
+                        directory, try StagingReservation(in: directory, within: configuration.limits)
+                    )
                 } catch let error as SystemError {
                     directory.removeIfEmpty()
                     throw error
@@ -136,19 +138,19 @@ final class Capture: Sendable {
     // MARK: While the test runs
 
     /// Copies the stores as they are at the first failure; to be called on its thread.
-    func spoolFailure(_ failure: FailureEvent) {
+    func stageFailure(_ failure: FailureEvent) {
         if isOfPassingTest { withdrawPassing() }
-        add { spoolStores(after: failure) }
+        add { stageStores(after: failure) }
     }
 
     /// Copies the stores as they are.
     ///
     /// - Parameter failure: What has happened; nil where the test passes.
-    func spoolStores(after failure: FailureEvent?) {
+    func stageStores(after failure: FailureEvent?) {
         let found = findStores()
-        let stores = spool(found, below: "stores", after: failure)
+        let stores = staging(found, below: "stores", after: failure)
         state.withLock { $0.stores = stores }
-        if configuration.baseline { spoolBaseline(of: found) }
+        if configuration.baseline { stageBaseline(of: found) }
     }
 
     /// Copies the stores as they are at another moment; to be called on the test's thread.
@@ -157,12 +159,12 @@ final class Capture: Sendable {
     ///   - label: The folder under `snapshots/`, which gets a number where there is one of that name.
     ///   - date: The moment.
     ///   - failure: What has happened; nil where the test asked for it.
-    func spoolSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
+    func stageSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
         }
         add {
-            var stores = spool(findStores(), below: "snapshots/\(label)", after: failure)
+            var stores = staging(findStores(), below: "snapshots/\(label)", after: failure)
             // Copies of a passing test's end go, should it fail yet.
             if !isOfPassingTest { for index in stores.indices { shareContent(of: &stores[index]) } }
             let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
@@ -171,7 +173,7 @@ final class Capture: Sendable {
     }
 
     /// Adds what the stores held when the test began to use them.
-    private func spoolBaseline(of found: [FoundStores.Store]) {
+    private func stageBaseline(of found: [FoundStores.Store]) {
         let baseline = found.compactMap { found in
             found.store.baseline(of: test.id).map {
                 FoundStores.Store(
@@ -180,7 +182,7 @@ final class Capture: Sendable {
             }
         }
         guard !baseline.isEmpty else { return }
-        var stores = spool(baseline, below: "snapshots/\(RunningTest.startLabel)", after: nil)
+        var stores = staging(baseline, below: "snapshots/\(RunningTest.startLabel)", after: nil)
         for index in stores.indices { shareContent(of: &stores[index]) }
         let snapshot = BundleMetadata.Snapshot(
             label: RunningTest.startLabel, at: test.date, stores: stores)
@@ -188,20 +190,20 @@ final class Capture: Sendable {
     }
 
     /// Copies the stores as they are when the process ends in the middle of the test.
-    func spoolEnd(_ event: FailureEvent) {
+    func stageEnd(_ event: FailureEvent) {
         state.withLock { $0.outcome = .terminated }
         if state.withLock(\.stores.isEmpty) {
-            spoolFailure(event)
+            stageFailure(event)
         } else {
-            spoolSnapshot(label: "terminated", at: event.date, after: event)
+            stageSnapshot(label: "terminated", at: event.date, after: event)
         }
     }
 
-    /// Puts something into the spool, and records what is known then.
+    /// Puts something into the staging directory, and records what is known then.
     func add(_ body: () -> Void) {
         withoutFileSizeSignal {
             body()
-            spoolAttachments()
+            stageAttachments()
             for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
             state.withLock { $0.scratch = [] }
             record(describe())
@@ -212,7 +214,7 @@ final class Capture: Sendable {
         // As at the end of most tests, which add nothing.
         if state.withLock({ $0.recorded == metadata }) { return }
         // Where there is no room for it there will be none for the bundle, which is said then.
-        guard (try? spool.record(metadata)) != nil else { return }
+        guard (try? staging.record(metadata)) != nil else { return }
         state.withLock { $0.recorded = metadata }
     }
 
@@ -242,20 +244,20 @@ final class Capture: Sendable {
     /// The files of the copies, until they are packed.
     var copies: [(name: String, path: String)] {
         state.withLock(\.stores).compactMap { store in
-            store.entry.map { (store.name, spool.file(ofEntry: $0)) }
+            store.entry.map { (store.name, staging.file(ofEntry: $0)) }
         }
     }
 
     // MARK: When it has ended
 
-    /// Takes what the test had to tell last: the spool is complete.
+    /// Takes what the test had to tell last: the staging directory is complete.
     func end() {
         add {}
-        try? spool.markEnded()
+        try? staging.markEnded()
         test.endRetention()
     }
 
-    /// Packs what was spooled; to be called once, on any thread.
+    /// Packs what was staged; to be called once, on any thread.
     ///
     /// - Returns: The bundle's path.
     /// - Throws: Why there is none. Nothing is left then.
@@ -264,7 +266,7 @@ final class Capture: Sendable {
     }
 
     private func packStaged() throws(CaptureError) -> String {
-        defer { directory.discard(spool) }
+        defer { directory.discard(staging) }
         noteWhatIsStillThere()
         do {
             return try publish(describe())
@@ -282,7 +284,7 @@ final class Capture: Sendable {
                 state.snapshots = []
                 state.attachments = []
             }
-            spool.removeContent()
+            staging.removeContent()
             do {
                 return try publish(describe())
             } catch {
@@ -301,18 +303,18 @@ final class Capture: Sendable {
     private func noteWhatIsStillThere() {
         let removed = state.withLock(\.removed)
         guard !removed.isEmpty else { return }
-        let warnings = removed.warnings(about: describe(), in: spool)
+        let warnings = removed.warnings(about: describe(), in: staging)
         state.withLock { $0.warnings += warnings }
     }
 
     /// Leaves nothing: the test has passed.
     func discard() {
-        directory.discard(spool)
+        directory.discard(staging)
     }
 
     private func publish(_ metadata: BundleMetadata) throws -> String {
         try directory.publish(
-            metadata, from: spool, within: configuration.limits, date: date
+            metadata, from: staging, within: configuration.limits, date: date
         ) { warning in
             state.withLock { $0.publishingProblems.append(warning) }
         }

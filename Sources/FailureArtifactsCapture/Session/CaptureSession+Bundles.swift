@@ -100,7 +100,7 @@ extension CaptureSession {
         let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
         let state = self.state.enter()
         state.pointee.remove(test)
-        if left != nil { state.pointee.leavers[test.id] = .init(test.identity) }
+        if left != nil { state.pointee.endedOpeners[test.id] = .init(test.identity) }
         let journal = state.pointee.inFlight
         self.state.leave()
         journal?.testEnded(test.id, leaving: left?.unwatched ?? [])

@@ -13,7 +13,7 @@ extension CaptureSession {
         let directory = artifactsDirectory
         guard directory.hasHiddenFiles else { return }
         let sweep = { @Sendable [self] in
-            let result = Salvage(
+            let result = CrashRecovery(
                 of: directory, limits: configuration.limits, redactions: configuration.redactionRules
             ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
@@ -46,7 +46,7 @@ extension CaptureSession {
                 message: "The process exited in the middle of the test.", file: nil, line: nil,
                 kind: .termination)
             test.state.withLock { $0.failures.append(event) }
-            update(test) { $0.spoolEnd(event) }
+            update(test) { $0.stageEnd(event) }
         }
         end(test, packsNow: true)
     }

@@ -50,7 +50,7 @@ extension CaptureSession {
     /// Keeps from now on what tests lose, where stores are looked for.
     ///
     /// - Returns: The present point in the order of what happens.
-    private func beginWatching(_ policy: Policy, isAlone: Bool) -> ConnectionRegistry.Moment {
+    private func beginWatching(_ policy: Policy, isAlone: Bool) -> ConnectionRegistry.PointInTime {
         guard policy.isWatching else { return registry.now }
         registry.ensureInstalled()
         if !isAlone { registry.followTasks() }
@@ -150,11 +150,11 @@ extension CaptureSession {
         }
         if number == 0 { return }
         if number == 1 {
-            update(test) { $0.spoolFailure(event) }
+            update(test) { $0.stageFailure(event) }
         } else if configuration.mode == .everyFailure {
             // While another thread makes a copy, it is not waited for: it may wait for this one.
             update(test, unlessBusy: true) {
-                $0.spoolSnapshot(label: "failure-\(number)", at: event.date, after: event)
+                $0.stageSnapshot(label: "failure-\(number)", at: event.date, after: event)
             }
         }
         if !testGoesOn {
@@ -181,7 +181,7 @@ extension CaptureSession {
         else { return }
         let room = directory.roomForPassingTest(within: configuration.limits)
         var hasRoom = room != nil
-        if let room { update(test) { hasRoom = $0.spoolPassing(maximumBytes: room) } }
+        if let room { update(test) { hasRoom = $0.stagePassing(maximumBytes: room) } }
         if hasRoom { return }
         sayOnce(
             "For some tests that passed there is no room in '\(directory.path)', of which their bundles take half at "
@@ -208,6 +208,6 @@ extension CaptureSession {
     func takeSnapshot(_ label: String, of test: RunningTest) {
         guard test.isOfThisProcess, configuration.mode != .off else { return }
         let date = Timestamp.now
-        update(test) { $0.spoolSnapshot(label: label, at: date, after: nil) }
+        update(test) { $0.stageSnapshot(label: label, at: date, after: nil) }
     }
 }

@@ -29,7 +29,7 @@ package final class CaptureSession: Sendable {
         /// The other tests that have not ended.
         var running: [TestID: RunningTest] = [:]
         /// The tests that have ended and left stores open.
-        var leavers: [TestID: BundleMetadata.Store.Opener] = [:]
+        var endedOpeners: [TestID: BundleMetadata.Store.Opener] = [:]
         /// Whether there were tests that do not run alone: the only ones to have a task.
         var hasTasks = false
         /// Whether the caller runs in a test, reported or not; nil where no adapter can tell.
@@ -53,7 +53,7 @@ package final class CaptureSession: Sendable {
 
         /// The test of that number, if it has not ended, or has left stores open.
         func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
-            test(id).map { .init($0.identity) } ?? leavers[id]
+            test(id).map { .init($0.identity) } ?? endedOpeners[id]
         }
 
         mutating func add(_ test: RunningTest) {
@@ -77,7 +77,7 @@ package final class CaptureSession: Sendable {
     let registry = ConnectionRegistry.shared
     /// What became of tests when they were last run.
     let earlierAttempts = EarlierAttempts()
-    /// Packs what tests have spooled.
+    /// Packs what tests have staged.
     ///
     /// Where more tests fail than it can follow, they wait for it, so that
     /// there is never much more on the disk than the bundles.

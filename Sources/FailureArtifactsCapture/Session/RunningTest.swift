@@ -5,7 +5,7 @@ internal import FailureArtifactsSystem
 struct UnreportedTest: Sendable {
     let id: TestID
     /// When it was noticed, in the order of what happened to connections.
-    let start: ConnectionRegistry.Moment
+    let start: ConnectionRegistry.PointInTime
     /// The same by the calendar.
     let date: Timestamp
     let isWatched: Bool
@@ -55,7 +55,7 @@ package final class RunningTest: Sendable {
     /// Whether no other test runs at the same time.
     let isAlone: Bool
     /// When the test started, in the order of what happened to connections.
-    let start: ConnectionRegistry.Moment
+    let start: ConnectionRegistry.PointInTime
     /// Whether what its stores lose is kept until it has ended.
     let isWatched: Bool
     /// Of most tests there is nothing to be known but that they ran, so that it is made when something happens.
@@ -93,7 +93,7 @@ package final class RunningTest: Sendable {
     var name: String { "\(identity.suite).\(identity.name)" }
 
     init(
-        _ inJournal: InFlightJournal.Test, isAlone: Bool, start: ConnectionRegistry.Moment,
+        _ inJournal: InFlightJournal.Test, isAlone: Bool, start: ConnectionRegistry.PointInTime,
         isWatched: Bool
     ) {
         id = inJournal.id

@@ -36,13 +36,13 @@ extension SnapshotAttempt {
         do {
             let result = try access.connection.lend(
                 until: patience, waitsForRest: store.path == nil
-            ) { lent in
+            ) { borrowed in
                 Result { () throws(SnapshotFailure) in
-                    try copy(access.schema, lent, isLastResort: isLastResort)
+                    try copy(access.schema, borrowed, isLastResort: isLastResort)
                 }
             }
             return try result.get()
-        } catch let refusal as LendingRefusal {
+        } catch let refusal as BorrowingRefusal {
             if isLastResort || !source.isInPlace { throw SnapshotFailure(refusal) }
             return nil
         } catch {
@@ -51,50 +51,50 @@ extension SnapshotAttempt {
     }
 
     private mutating func copy(
-        _ schema: String, _ lent: LentHandle, isLastResort: Bool
+        _ schema: String, _ borrowed: BorrowedHandle, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        let transaction = lent.transaction(in: schema)
+        let transaction = borrowed.transaction(in: schema)
         snapshot.isTransactionOpen = transaction == .write
-        let permitted = lent.permittedReading(of: schema)
+        let permitted = borrowed.permittedReading(of: schema)
         switch permitted {
         case failure_artifacts_reads_by_serializing:
-            try serialize(schema, of: lent)
+            try serialize(schema, of: borrowed)
             return .serialize
         case failure_artifacts_reads_by_backup: break
         case failure_artifacts_reads_files:
             if source.isInPlace && source.foreignVFS == nil { return nil }
             if source.foreignVFS != nil {
-                let version = failure_artifacts_read_version(lent.handle, schema)
+                let version = failure_artifacts_read_version(borrowed.handle, schema)
                 snapshot.journalMode = [1: "delete", 2: "wal"][version]
             }
             // Without a mutex nothing keeps another thread from starting to use the connection now.
-            if !isLastResort, source.isInPlace, sqlite3_db_mutex(lent.handle) == nil { return nil }
+            if !isLastResort, source.isInPlace, sqlite3_db_mutex(borrowed.handle) == nil { return nil }
             // A deleted file has no other reader, and only the VFS knows the meaning of its bytes.
-            guard failure_artifacts_leaves_no_wal(lent.handle, schema) else {
+            guard failure_artifacts_leaves_no_wal(borrowed.handle, schema) else {
                 throw SnapshotFailure(
                     "The connection has not read the store yet, and reading it now would create a WAL.")
             }
         default: throw SnapshotFailure(permitted)
         }
-        if store.path == nil, sizeLimit(of: schema, lent) > limits.maximumBytes {
-            try files.checkSize(of: size(of: schema, lent))
+        if store.path == nil, sizeLimit(of: schema, borrowed) > limits.maximumBytes {
+            try files.checkSize(of: size(of: schema, borrowed))
         }
-        try backUp(schema, of: lent.handle, to: targets.copy, until: deadline)
+        try backUp(schema, of: borrowed.handle, to: targets.copy, until: deadline)
         hasReadTransaction = transaction == .read
         return .ownConnection
     }
 
     /// An upper limit for the size of a database in bytes.
-    private func sizeLimit(of schema: String, _ lent: LentHandle) -> UInt64 {
-        UInt64(max(0, failure_artifacts_size_limit(lent.handle, schema)))
+    private func sizeLimit(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
+        UInt64(max(0, failure_artifacts_size_limit(borrowed.handle, schema)))
     }
 
     /// The size in bytes of a database without a file, as the backup API tells it.
-    private func size(of schema: String, _ lent: LentHandle) -> UInt64 {
-        let pages = failure_artifacts_page_count(lent.handle, schema)
+    private func size(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
+        let pages = failure_artifacts_page_count(borrowed.handle, schema)
         guard pages > 0 else { return 0 }
         // In memory a page takes up less than twice its size, which is a power of two.
-        let most = min(sizeLimit(of: schema, lent) / UInt64(pages), 65_536)
+        let most = min(sizeLimit(of: schema, borrowed) / UInt64(pages), 65_536)
         var pageSize: UInt64 = 512
         while pageSize * 2 <= most { pageSize *= 2 }
         return UInt64(pages) * pageSize
@@ -104,10 +104,12 @@ extension SnapshotAttempt {
     /// committed.
     ///
     /// The image is as large as the store, and in memory.
-    private mutating func serialize(_ schema: String, of lent: LentHandle) throws(SnapshotFailure) {
-        let limit = sizeLimit(of: schema, lent)
+    private mutating func serialize(_ schema: String, of borrowed: BorrowedHandle)
+        throws(SnapshotFailure)
+    {
+        let limit = sizeLimit(of: schema, borrowed)
         if limit > min(limits.maximumBytes, UInt64(limits.maximumMemory)) {
-            let bytes = max(0, failure_artifacts_serialized_size(lent.handle, schema))
+            let bytes = max(0, failure_artifacts_serialized_size(borrowed.handle, schema))
             try files.checkSize(of: UInt64(bytes))
             guard bytes <= limits.maximumMemory else {
                 throw SnapshotFailure(
@@ -116,7 +118,7 @@ extension SnapshotAttempt {
             }
         }
         do {
-            let image = try image(of: schema, on: lent)
+            let image = try image(of: schema, on: borrowed)
             let file = try File(creating: targets.copy)
             try file.write(image.bytes, at: 0)
             try file.close()
@@ -126,11 +128,11 @@ extension SnapshotAttempt {
     }
 
     /// An image all of whose pages could be read.
-    private func image(of schema: String, on lent: LentHandle) throws -> SerializedImage {
-        let first = try SerializedImage(of: schema, on: lent.record)
+    private func image(of schema: String, on borrowed: BorrowedHandle) throws -> SerializedImage {
+        let first = try SerializedImage(of: schema, on: borrowed.record)
         if first.isFull { return first }
         // Either it has empty pages, or some could not be read.
-        let second = try SerializedImage(of: schema, on: lent.record)
+        let second = try SerializedImage(of: schema, on: borrowed.record)
         if second.isFull { return second }
         guard first.isEqual(to: second) else {
             throw SnapshotFailure("A page could not be read when the store was copied.")
@@ -192,8 +194,8 @@ extension SnapshotAttempt {
         if source.foreignVFS == nil { return files.journal == .rollback }
         let reader = store.accesses.first { $0.connection.path == store.path && $0.schema == "main" }
         guard let connection = reader?.connection else { return false }
-        let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { lent in
-            failure_artifacts_leaves_no_wal(lent.handle, "main")
+        let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
+            failure_artifacts_leaves_no_wal(borrowed.handle, "main")
         }
         // Another thread uses the connection, and has done so.
         return leavesNone ?? ((connection.lastUse?.order ?? 0) > 0)

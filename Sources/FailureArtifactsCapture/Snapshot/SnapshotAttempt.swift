@@ -179,7 +179,7 @@ struct SnapshotAttempt {
         }
     }
 
-    private func write(_ image: KeptImage?) throws(SnapshotFailure) -> Bool {
+    private func write(_ image: SavedState?) throws(SnapshotFailure) -> Bool {
         do {
             return try image?.write(toNewFile: targets.copy) ?? false
         } catch {

@@ -37,25 +37,25 @@ struct ReportCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
-            var occurrences: [Occurrence] = []
+            var reportedBundles: [ReportedBundle] = []
             let containers = MergedContainers()
             let code = try console.readBundles(at: paths, scratch: scratch, task: "Reading") {
                 location, archive, bytes in
                 let bundle = try BundleReader(location, archive: archive)
-                return Occurrence(
+                return ReportedBundle(
                     bundle.metadata, location: location, container: containers.container(of: location),
                     bytes: bytes)
             } _: {
-                occurrences.append($0)
+                reportedBundles.append($0)
             }
-            if occurrences.isEmpty, code != .done { return code }
-            let causes = FailureCause.causes(of: occurrences)
+            if reportedBundles.isEmpty, code != .done { return code }
+            let causes = FailureCause.causes(of: reportedBundles)
             let problems =
                 code == .done ? [] : ["Some bundles could not be read: the tool said which."]
             defer { console.progress.clear() }
             let report = Report(
                 page: ReportPage(
-                    causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
+                    causes: causes, passed: FailureCause.passed(of: reportedBundles), problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
                 folder: PageFolder(ofPage: output == "-" ? nil : output),
                 progress: { console.progress.show("Describing", done: $0, total: $1) },

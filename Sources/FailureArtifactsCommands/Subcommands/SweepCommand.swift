@@ -40,7 +40,7 @@ struct SweepCommand: Command {
         let readers = BundleReaders(&reader)
         for warning in reader.warnings { try console.warn(warning) }
         let rules = try console.redactionFile(redactions).map { try RedactionRules(file: $0) }
-        let result = Salvage(
+        let result = CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
             redactions: rules ?? RedactionRules()
         ).sweep()

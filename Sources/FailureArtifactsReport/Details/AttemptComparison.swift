@@ -87,8 +87,8 @@ struct AttemptComparison: Sendable {
                 label: "Message",
                 values: attempts.map { $0.cause == nil ? nil : $0.first.message }))
         add("Place") { $0.failures.first.flatMap(FailureText.place) }
-        rows.append(Row(label: "Bundles", values: attempts.map { String($0.occurrences.count) }))
-        rows.append(Row(label: "From", values: attempts.map { Self.names($0.occurrences) }))
+        rows.append(Row(label: "Bundles", values: attempts.map { String($0.reportedBundles.count) }))
+        rows.append(Row(label: "From", values: attempts.map { Self.names($0.reportedBundles) }))
         rows.append(Row(label: "Captured", values: attempts.map(\.first.at)))
         add("System") { "\($0.environment.operatingSystem), \($0.environment.architecture)" }
         add("Swift") { $0.environment.swift }
@@ -120,8 +120,8 @@ struct AttemptComparison: Sendable {
         }
     }
 
-    private static func names(_ occurrences: [Occurrence]) -> String {
-        let names = Set(occurrences.map(\.container)).sorted()
+    private static func names(_ reportedBundles: [ReportedBundle]) -> String {
+        let names = Set(reportedBundles.map(\.container)).sorted()
         let shown = names.prefix(3).joined(separator: ", ")
         return names.count > 3 ? "\(shown) and \(names.count - 3) more" : shown
     }

@@ -3,7 +3,7 @@ package struct ReportLimits: Sendable {
     /// Causes that are described with their stores; those beyond are in the overview only.
     static let describedCauses = 200
     /// Occurrences of one cause that are listed.
-    static let occurrences = 100
+    static let reportedBundles = 100
     /// Bytes of the page after which no more causes are described with their stores.
     static let pageBytes = 12 << 20
     /// Bytes of values of all tables of the page.

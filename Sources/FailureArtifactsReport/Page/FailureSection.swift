@@ -24,7 +24,7 @@ struct FailureSection {
 
     var html: String {
         let first = cause.first
-        let count = cause.occurrences.count
+        let count = cause.reportedBundles.count
         var text =
             "<details class=\"failure\" id=\"f\(number)\"\(isOpen ? " open" : "")>\n<summary>"
             + ReportPage.badge(first.outcome) + "<h2>\(HTMLText.line(first.test))</h2>"
@@ -54,7 +54,7 @@ struct FailureSection {
         } else if let problem {
             text += ReportPage.warnings([problem])
         }
-        text += occurrences
+        text += reportedBundles
         if let detail { text += environment(of: detail.metadata) }
         return text + "</div>\n</details>\n"
     }
@@ -95,23 +95,23 @@ struct FailureSection {
         return text
     }
 
-    private var occurrences: String {
-        let shown = cause.occurrences.prefix(ReportLimits.occurrences)
+    private var reportedBundles: String {
+        let shown = cause.reportedBundles.prefix(ReportLimits.reportedBundles)
         var text =
-            "<details class=\"part\"\(cause.occurrences.count > 1 ? " open" : "")><summary><h3>"
-            + "\(Counted.items(Int64(cause.occurrences.count), "occurrence"))</h3></summary>\n"
+            "<details class=\"part\"\(cause.reportedBundles.count > 1 ? " open" : "")><summary><h3>"
+            + "\(Counted.items(Int64(cause.reportedBundles.count), "occurrence"))</h3></summary>\n"
             + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Occurrences\"><table>\n<thead><tr>"
             + "<th scope=\"col\">Bundle</th><th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
             + "<th scope=\"col\">Captured</th><th scope=\"col\" class=\"num\">Size</th></tr></thead>\n<tbody>\n"
-        for occurrence in shown {
+        for reportedBundle in shown {
             text +=
-                "<tr><td><code>\(HTMLText.line(folder.location(of: occurrence.location).description))</code></td>"
-                + "<td>\(HTMLText.line(occurrence.shard(areSeveral: hasShards)))</td>"
-                + "<td>\(occurrence.attempt)</td><td>\(HTMLText.line(occurrence.at))</td>"
-                + "<td class=\"num\">\(Counted.bytes(occurrence.bytes))</td></tr>\n"
+                "<tr><td><code>\(HTMLText.line(folder.location(of: reportedBundle.location).description))</code></td>"
+                + "<td>\(HTMLText.line(reportedBundle.shard(areSeveral: hasShards)))</td>"
+                + "<td>\(reportedBundle.attempt)</td><td>\(HTMLText.line(reportedBundle.at))</td>"
+                + "<td class=\"num\">\(Counted.bytes(reportedBundle.bytes))</td></tr>\n"
         }
         text += "</tbody></table></div>\n"
-        let left = cause.occurrences.count - shown.count
+        let left = cause.reportedBundles.count - shown.count
         if left > 0 { text += "<p class=\"cut\">\(left) more are not listed.</p>\n" }
         return text + "</details>\n"
     }

@@ -5,20 +5,20 @@ internal import FailureArtifactsBundle
 package struct ReportPage {
     let causes: [FailureCause]
     /// Bundles of tests that passed.
-    let passed: [Occurrence]
+    let passed: [ReportedBundle]
     /// What could not be read, as full sentences.
     let problems: [String]
 
     /// Whether the bundles come from several places.
     let hasShards: Bool
-    private let occurrences: [Occurrence]
+    private let reportedBundles: [ReportedBundle]
 
-    package init(causes: [FailureCause], passed: [Occurrence] = [], problems: [String]) {
+    package init(causes: [FailureCause], passed: [ReportedBundle] = [], problems: [String]) {
         self.causes = causes
         self.passed = passed
         self.problems = problems
-        occurrences = causes.flatMap(\.occurrences)
-        hasShards = Set(occurrences.map(\.container)).count > 1
+        reportedBundles = causes.flatMap(\.reportedBundles)
+        hasShards = Set(reportedBundles.map(\.container)).count > 1
     }
 
     /// Everything that precedes the causes.
@@ -63,13 +63,13 @@ package struct ReportPage {
     }
 
     private var title: String {
-        let all = Counted.items(Int64(occurrences.count), "failed test")
-        return causes.count == occurrences.count
+        let all = Counted.items(Int64(reportedBundles.count), "failed test")
+        return causes.count == reportedBundles.count
             ? all : all + " with " + Counted.items(Int64(causes.count), "cause")
     }
 
     private var period: String {
-        let times = occurrences.map(\.at).filter { MetadataTime.milliseconds(of: $0) != nil }
+        let times = reportedBundles.map(\.at).filter { MetadataTime.milliseconds(of: $0) != nil }
         guard let first = times.min(), let last = times.max() else { return "" }
         func text(_ at: String) -> String { String(at.prefix(19)).replacing("T", with: " ") }
         return first.prefix(19) == last.prefix(19)
@@ -83,7 +83,7 @@ package struct ReportPage {
             return passed.isEmpty ? "<p>There is no bundle.</p>\n" : passedText
         }
         var text = ""
-        if occurrences.count > 1 {
+        if reportedBundles.count > 1 {
             text += "<section class=\"overview\" aria-label=\"Overview\">\n"
             text += chart("By suite") { $0.suite.isEmpty ? "no suite" : $0.suite }
             text += chart("By outcome") { $0.outcome.label }
@@ -96,7 +96,7 @@ package struct ReportPage {
     /// That there are bundles of tests that passed, and where they are.
     private var passedText: String {
         guard !passed.isEmpty else { return "" }
-        let failed = Set(occurrences.map(\.identity))
+        let failed = Set(reportedBundles.map(\.identity))
         let others = passed.filter { !failed.contains($0.identity) }.count
         var text = "Also here: " + Counted.items(Int64(passed.count), "bundle") + " of tests that passed"
         text += others < passed.count ? ", beside the failures of the same tests" : ""
@@ -107,9 +107,9 @@ package struct ReportPage {
         return "<p class=\"dim\">\(text).</p>\n"
     }
 
-    private func chart(_ heading: String, _ key: (Occurrence) -> String) -> String {
+    private func chart(_ heading: String, _ key: (ReportedBundle) -> String) -> String {
         var counts: [String: Int64] = [:]
-        for occurrence in occurrences { counts[key(occurrence), default: 0] += 1 }
+        for reportedBundle in reportedBundles { counts[key(reportedBundle), default: 0] += 1 }
         let sorted = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         let bars = sorted.prefix(8).map { Bar(label: $0.key, value: $0.value, text: String($0.value)) }
         let more = sorted.count - bars.count
@@ -119,7 +119,7 @@ package struct ReportPage {
 
     /// A bar for each part of the time between the first failure and the last.
     private var times: String {
-        let times = occurrences.compactMap { MetadataTime.milliseconds(of: $0.at) }
+        let times = reportedBundles.compactMap { MetadataTime.milliseconds(of: $0.at) }
         guard let first = times.min(), let last = times.max(), first < last else { return "" }
         let count = 24
         var counts = [Int](repeating: 0, count: count)
@@ -160,7 +160,7 @@ package struct ReportPage {
         text += "<ol id=\"index\">\n"
         for (number, cause) in listed.enumerated() {
             let first = cause.first
-            let count = cause.occurrences.count
+            let count = cause.reportedBundles.count
             let name = HTMLText.line(first.test)
             let link =
                 number < ReportLimits.describedCauses ? "<a href=\"#f\(number + 1)\">\(name)</a>" : name

@@ -41,25 +41,25 @@ package struct EventStream {
     }
 
     private mutating func read(_ event: Payload, of id: String) {
-        let moment = event.instant?.absolute ?? 0
+        let pointInTime = event.instant?.absolute ?? 0
         switch event.kind {
         case "testStarted":
             guard tests[id]?.name.isEmpty == false else { return }
-            begin(id, at: moment)
+            begin(id, at: pointInTime)
         case "testEnded":
             guard let (index, start) = running.removeValue(forKey: id) else { return }
-            attempts[index].seconds = max(0, moment - start)
+            attempts[index].seconds = max(0, pointInTime - start)
             if attempts[index].outcome == .unfinished { attempts[index].outcome = .passed }
         case "testSkipped":
             guard tests[id]?.name.isEmpty == false else { return }
-            if running[id] == nil { begin(id, at: moment) }
+            if running[id] == nil { begin(id, at: pointInTime) }
             guard let index = running.removeValue(forKey: id)?.index else { return }
             attempts[index].outcome = .skipped
             attempts[index].reason = Self.reason(event.messages)
         case "issueRecorded":
             guard let issue = event.issue, issue.counts else { return }
             // Of a suite only what goes wrong around its tests is told.
-            if running[id] == nil { begin(id, at: moment) }
+            if running[id] == nil { begin(id, at: pointInTime) }
             guard let index = running[id]?.index else { return }
             attempts[index].outcome = .failed
             attempts[index].add(
@@ -70,10 +70,10 @@ package struct EventStream {
         }
     }
 
-    private mutating func begin(_ id: String, at moment: Double) {
+    private mutating func begin(_ id: String, at pointInTime: Double) {
         guard var test = tests[id] else { return }
         if test.name.isEmpty { test.name = TestIdentity.wholeSuite }
-        running[id] = (attempts.count, moment)
+        running[id] = (attempts.count, pointInTime)
         attempts.append(TestAttempt(test: test))
     }
 

@@ -32,11 +32,11 @@ package struct NewBundles {
             return (path: path, metadata: bundle?.metadata)
         }
         // By the time in UTC; what cannot be read comes last.
-        func moment(_ metadata: BundleMetadata?) -> String {
+        func pointInTime(_ metadata: BundleMetadata?) -> String {
             metadata.map { $0.failures.first?.at ?? $0.capture.at } ?? "~"
         }
         return bundles.sorted { left, right in
-            (moment(left.metadata), left.path) < (moment(right.metadata), right.path)
+            (pointInTime(left.metadata), left.path) < (pointInTime(right.metadata), right.path)
         }
     }
 

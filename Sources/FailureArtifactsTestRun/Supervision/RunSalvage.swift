@@ -4,13 +4,13 @@ package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// What `run` does for tests that leave no bundle themselves.
-package final class RunSalvage: Sendable {
-    private let salvage: Salvage
+package final class RunRecovery: Sendable {
+    private let recovery: CrashRecovery
     private let directory: ArtifactsDirectory
     private let timeLimit: Double?
     private let leftOutBefore = Lock<UInt64>(0)
     /// Copies for tests that hang, made while they did.
-    private let held = Lock<[Salvage.Held]>([])
+    private let held = Lock<[CrashRecovery.Held]>([])
     /// The processes that had died in the middle of a test before the run was ended.
     private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
@@ -26,7 +26,7 @@ package final class RunSalvage: Sendable {
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
-        salvage = Salvage(of: self.directory, limits: limits, redactions: redactions)
+        recovery = CrashRecovery(of: self.directory, limits: limits, redactions: redactions)
     }
 
     /// How many failures of this run have left no bundle, for want of room.
@@ -36,17 +36,17 @@ package final class RunSalvage: Sendable {
     }
 
     /// Makes the bundles of earlier runs, so that theirs are not taken for this one's.
-    package func beforehand() -> Salvage.Result {
+    package func beforehand() -> CrashRecovery.Result {
         // Whatever was put there or taken away since the last run counts.
         directory.recount()
-        let result = directory.hasHiddenFiles ? salvage.sweep() : Salvage.Result()
+        let result = directory.hasHiddenFiles ? recovery.sweep() : CrashRecovery.Result()
         leftOutBefore.withLock { $0 = directory.failuresLeftOut }
         return result
     }
 
     /// Notes which processes have died by themselves; to be called before the run is ended.
     func beforeEnd() {
-        let dead = salvage.deadProcesses
+        let dead = recovery.deadProcesses
         diedBefore.withLock { $0 = dead }
     }
 
@@ -55,17 +55,17 @@ package final class RunSalvage: Sendable {
     /// - Parameter processes: The command's.
     func beforeTimeoutKill(_ processes: [ProcessIdentity]) {
         let limit = timeLimit.map { " of \(DurationText.text($0))" } ?? ""
-        let cause = Salvage.Cause(
+        let cause = CrashRecovery.Cause(
             outcome: .timedOut,
             message: "The test was still running when the time limit\(limit) was up.")
-        let copies = salvage.hold(Set(processes), cause: cause)
+        let copies = recovery.hold(Set(processes), cause: cause)
         held.withLock { $0 += copies }
     }
 
     /// Makes the bundles of the processes that have died.
-    package func afterwards(_ report: RunReport) -> Salvage.Result {
-        let crashed = report.cause == .itself ? salvage.deadProcesses : diedBefore.withLock(\.self)
-        return salvage.sweep(holding: held.withLock(\.self)) { process in
+    package func afterwards(_ report: RunReport) -> CrashRecovery.Result {
+        let crashed = report.cause == .itself ? recovery.deadProcesses : diedBefore.withLock(\.self)
+        return recovery.sweep(holding: held.withLock(\.self)) { process in
             Self.cause(of: process, among: crashed, report)
         }
     }
@@ -81,18 +81,18 @@ package final class RunSalvage: Sendable {
     /// - Returns: The time limit or the signal that ended the run, or else the crash.
     private static func cause(
         of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport
-    ) -> Salvage.Cause {
+    ) -> CrashRecovery.Cause {
         let crash =
             crashed.contains(process) ? crash(of: process, isOnly: crashed.count == 1, report) : nil
         switch report.cause {
         case .timeLimit where !crashed.contains(process):
-            return Salvage.Cause(
+            return CrashRecovery.Cause(
                 outcome: .timedOut,
                 message: "The process was ended in the middle of the test: the time limit was up.")
         // Where the whole group got the signal, a process that it ended may have died first: only the log or
         // another signal tells that it crashed.
         case .signal(let signal) where crash == nil:
-            return Salvage.Cause(
+            return CrashRecovery.Cause(
                 outcome: .terminated,
                 message: "The run was stopped by \(SignalName.text(signal)) in the middle of the test.")
         case .timeLimit, .signal, .itself:
@@ -103,9 +103,9 @@ package final class RunSalvage: Sendable {
     /// The crash that ended a process; nil where neither its exit status nor the log shows one.
     private static func crash(
         of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
-    ) -> Salvage.Cause? {
+    ) -> CrashRecovery.Cause? {
         let lines = report.standardError.lines + report.standardOutput.lines
-        var cause = Salvage.Cause.unknown
+        var cause = CrashRecovery.Cause.unknown
         var isKnown = false
         if let signal = signal(of: process, isOnly: isOnly, lines, report),
             .signal(signal) != report.cause

@@ -41,7 +41,7 @@ package struct Supervisor {
     private let command: Command
     private let interruption: Interruption
     private let messages: any SupervisorMessages
-    private let salvage: RunSalvage
+    private let recovery: RunRecovery
     private let mailbox: Mailbox
     private let outputs: CommandOutputs
     private let reaper: ChildReaper
@@ -63,12 +63,12 @@ package struct Supervisor {
     /// - Throws: That the system gives no pipe.
     package init(
         _ command: Command, interruption: Interruption, messages: any SupervisorMessages,
-        salvage: RunSalvage, recorder: RunRecorder? = nil
+        recovery: RunRecovery, recorder: RunRecorder? = nil
     ) throws(SystemError) {
         self.command = command
         self.interruption = interruption
         self.messages = messages
-        self.salvage = salvage
+        self.recovery = recovery
         let mailbox = try Mailbox()
         self.mailbox = mailbox
         reaper = try ChildReaper(mailbox: mailbox)
@@ -177,7 +177,7 @@ package struct Supervisor {
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
         let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
         if !isForOwnPurposes, cause != .timeLimit {
-            if cause == .itself { salvage.beforeEnd() }
+            if cause == .itself { recovery.beforeEnd() }
             cause = .signal(signal.number)
         }
         // A program may well go on after a key, as an interactive one does.
@@ -205,8 +205,8 @@ extension Supervisor {
             CommandError(
                 .found,
                 "'\(command.words[0])' is ended: it has taken longer than \(limit)."))
-        salvage.beforeEnd()
-        salvage.beforeTimeoutKill(tree.members())
+        recovery.beforeEnd()
+        recovery.beforeTimeoutKill(tree.members())
         end { supervisor in supervisor.tree.members() }
     }
 

@@ -31,15 +31,15 @@ import Testing
             Thread.detachNewThread {
                 defer { group.leave() }
                 do {
-                    let room = try SpoolRoom(in: directory, within: limits)
+                    let room = try StagingReservation(in: directory, within: limits)
                     try #require(room.take(10_000))
                     begun.leave()
                     begun.wait()
-                    defer { directory.discard(room.spool) }
+                    defer { directory.discard(room.staging) }
                     try FileSystem.write(
                         noise(10_000, seed: UInt64(number)),
-                        toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
-                    _ = try directory.publish(metadata, from: room.spool, within: limits)
+                        toNewFile: room.staging.path(ofEntry: "stores/a.sqlite"))
+                    _ = try directory.publish(metadata, from: room.staging, within: limits)
                 } catch let error as LimitReached {
                     refused.withLock { $0.append(error.limit) }
                 } catch {
@@ -60,8 +60,9 @@ import Testing
 
     @Test func nothingIsLeftOfCapturesWithoutABundle() throws {
         let place = try Place()
-        let rooms = try (0..<3).map { _ in try SpoolRoom(in: place.directory, within: limits()) }
-        for room in rooms { place.directory.discard(room.spool) }
+        let rooms = try (0..<3).map { _ in try StagingReservation(in: place.directory, within: limits())
+        }
+        for room in rooms { place.directory.discard(room.staging) }
         #expect(try FileSystem.status(of: place.root) == nil)
     }
 
@@ -81,11 +82,11 @@ import Testing
         for _ in 0..<4 {
             guard (try? place.publish(content, limits: limits)) != nil else { break }
         }
-        let room = try SpoolRoom(in: place.directory, within: limits)
+        let room = try StagingReservation(in: place.directory, within: limits)
         #expect(!room.take(200_000) && room.limit == .totalBytes)
         // A description always has its place.
-        _ = try place.directory.publish(place.metadata([]), from: room.spool, within: limits)
-        place.directory.discard(room.spool)
+        _ = try place.directory.publish(place.metadata([]), from: room.staging, within: limits)
+        place.directory.discard(room.staging)
         #expect(try place.bundles.count == 4)
         try place.check()
     }
@@ -93,17 +94,17 @@ import Testing
     @Test func theNumberOfBundlesIsKept() throws {
         let place = try Place()
         let limits = limits(bundles: 2)
-        let late = try SpoolRoom(in: place.directory, within: limits)
+        let late = try StagingReservation(in: place.directory, within: limits)
         for _ in 0..<2 { try place.publish([1], limits: limits) }
         let error = #expect(throws: LimitReached.self) {
-            _ = try SpoolRoom(in: place.directory, within: limits)
+            _ = try StagingReservation(in: place.directory, within: limits)
         }
         #expect(error?.limit == .bundles)
         // One that began when there was room.
         #expect(throws: LimitReached.self) {
-            try place.directory.publish(place.metadata([]), from: late.spool, within: limits)
+            try place.directory.publish(place.metadata([]), from: late.staging, within: limits)
         }
-        place.directory.discard(late.spool)
+        place.directory.discard(late.staging)
         #expect(try place.bundles.count == 2)
         // The user makes room.
         try FileSystem.remove(Path.join(place.root, try #require(try place.bundles.first)))
@@ -127,27 +128,27 @@ import Testing
     @Test func aBundleIsNoLargerThanItMayBe() throws {
         let place = try Place()
         let limits = limits(bundle: 400_000)
-        let room = try SpoolRoom(in: place.directory, within: limits)
+        let room = try StagingReservation(in: place.directory, within: limits)
         #expect(room.take(200_000) && !room.take(150_000) && room.limit == .bundleBytes)
         // What was not counted is noticed when it is packed.
-        try FileSystem.write(noise(500_000), toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
+        try FileSystem.write(noise(500_000), toNewFile: room.staging.path(ofEntry: "stores/a.sqlite"))
         let error = #expect(throws: LimitReached.self) {
             _ = try place.directory.publish(
-                place.metadata(["stores/a.sqlite"]), from: room.spool, within: limits)
+                place.metadata(["stores/a.sqlite"]), from: room.staging, within: limits)
         }
         #expect(error?.limit == .bundleBytes)
         #expect(try place.bundles == [])
-        place.directory.discard(room.spool)
+        place.directory.discard(room.staging)
     }
 
     @Test func whatIsToBeLeftFreeIsLeftFree() throws {
         let place = try Place()
         let free = try #require(FileSystem.freeBytes(ofVolumeAt: place.root))
-        let room = try SpoolRoom(in: place.directory, within: limits(free: free &+ 1 << 30))
+        let room = try StagingReservation(in: place.directory, within: limits(free: free &+ 1 << 30))
         #expect(!room.take(1) && room.limit == .freeBytes)
-        place.directory.discard(room.spool)
-        let other = try SpoolRoom(in: place.directory, within: limits(free: 1))
+        place.directory.discard(room.staging)
+        let other = try StagingReservation(in: place.directory, within: limits(free: 1))
         #expect(other.take(1))
-        place.directory.discard(other.spool)
+        place.directory.discard(other.staging)
     }
 }

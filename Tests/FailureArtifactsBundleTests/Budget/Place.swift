@@ -55,11 +55,11 @@ struct Place: ~Copyable {
     func publish(
         _ content: [UInt8], as entry: String = "stores/a.sqlite", limits: DirectoryLimits
     ) throws -> BundleReader {
-        let room = try SpoolRoom(in: directory, within: limits)
-        defer { directory.discard(room.spool) }
+        let room = try StagingReservation(in: directory, within: limits)
+        defer { directory.discard(room.staging) }
         guard room.take(UInt64(content.count)) else { throw NoRoom(limit: room.limit) }
-        try FileSystem.write(content, toNewFile: room.spool.path(ofEntry: entry))
-        let path = try directory.publish(metadata([entry]), from: room.spool, within: limits)
+        try FileSystem.write(content, toNewFile: room.staging.path(ofEntry: entry))
+        let path = try directory.publish(metadata([entry]), from: room.staging, within: limits)
         return try BundleReader(BundleLocation(path: path), scratchDirectory: root)
     }
 

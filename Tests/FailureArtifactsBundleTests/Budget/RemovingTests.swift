@@ -38,13 +38,13 @@ import Testing
     @Test func nobodysCaptureIsLost() throws {
         let place = try Place()
         let bundle = try place.publish(noise(1000), limits: limits)
-        let room = try SpoolRoom(in: place.directory, within: limits)
+        let room = try StagingReservation(in: place.directory, within: limits)
         #expect(room.take(5000))
         _ = try remove(bundle, from: place)
         #expect(place.usage?.bundles == 0)
         try place.check()
-        #expect(room.spool.bundleName == nil && place.directory.spools.count == 1)
-        place.directory.discard(room.spool)
+        #expect(room.staging.bundleName == nil && place.directory.stagingDirectories.count == 1)
+        place.directory.discard(room.staging)
     }
 
     @Test func whatWasNeverCountedIsNotTakenOff() throws {
@@ -82,12 +82,12 @@ import Testing
     /// If its process died now, crash recovery would make another one.
     @Test func aBundleWhoseMakerIsNotDoneWithItStays() throws {
         let place = try Place()
-        let room = try SpoolRoom(in: place.directory, within: limits)
-        let path = try place.directory.publish(place.metadata([]), from: room.spool, within: limits)
+        let room = try StagingReservation(in: place.directory, within: limits)
+        let path = try place.directory.publish(place.metadata([]), from: room.staging, within: limits)
         let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: place.root)
         #expect(try remove(bundle, from: place) == [.inUse])
         try place.check()
-        place.directory.discard(room.spool)
+        place.directory.discard(room.staging)
         try place.check()
         let size = try bundle.location.size()
         #expect(try remove(bundle, from: place) == [.removed(size)])
@@ -98,9 +98,9 @@ import Testing
         let place = try Place()
         let bundle = try place.publish(noise(1000), limits: limits)
         let file = try file(bundle)
-        let room = try SpoolRoom(in: place.directory, within: limits)
+        let room = try StagingReservation(in: place.directory, within: limits)
         #expect(try remove(bundle, from: place).count == 1)
-        place.directory.discard(room.spool)
+        place.directory.discard(room.staging)
         try #require(FileSystem.status(of: place.root) == nil)
         #expect(try place.directory.removeBundles([file]) == [.gone])
         #expect(try FileSystem.status(of: place.root) == nil)
@@ -117,11 +117,11 @@ import Testing
         DispatchQueue.concurrentPerform(iterations: 4) { _ in
             do {
                 for _ in 0..<40 {
-                    let room = try SpoolRoom(in: directory, within: limits)
+                    let room = try StagingReservation(in: directory, within: limits)
                     try FileSystem.write(
-                        noise(30_000), toNewFile: room.spool.path(ofEntry: "stores/a.sqlite"))
-                    _ = try directory.publish(metadata, from: room.spool, within: limits)
-                    directory.discard(room.spool)
+                        noise(30_000), toNewFile: room.staging.path(ofEntry: "stores/a.sqlite"))
+                    _ = try directory.publish(metadata, from: room.staging, within: limits)
+                    directory.discard(room.staging)
                     let names = try FileSystem.contents(ofDirectory: root)
                     let files: [ArtifactsDirectory.BundleFile] = names.compactMap { name in
                         guard name.hasSuffix(".zip"),

@@ -20,7 +20,9 @@ import Testing
         if let content { try FileSystem.write(Array(content.utf8), toNewFile: place.usageFile) }
         try place.publish([1], limits: limits)
         try place.check()
-        #expect(throws: LimitReached.self) { _ = try SpoolRoom(in: place.directory, within: limits) }
+        #expect(throws: LimitReached.self) {
+            _ = try StagingReservation(in: place.directory, within: limits)
+        }
     }
 
     /// A process that is killed between counting a bundle and giving it its name leaves such a number.
@@ -31,11 +33,11 @@ import Testing
         for _ in 0..<2 { try place.publish(noise(1000), limits: limits) }
         try FileSystem.remove(place.usageFile)
         try FileSystem.write(Array(content.utf8), toNewFile: place.usageFile)
-        let room = try SpoolRoom(in: place.directory, within: limits)
+        let room = try StagingReservation(in: place.directory, within: limits)
         #expect(room.take(5 << 20))
         #expect(place.directory.failuresLeftOut == 5)
         try place.check()
-        place.directory.discard(room.spool)
+        place.directory.discard(room.staging)
     }
 
     @Test func aNumberThatIsTooLowIsCorrectedByAListing() throws {
@@ -79,9 +81,9 @@ import Testing
             Thread.detachNewThread {
                 defer { group.leave() }
                 do {
-                    let room = try SpoolRoom(in: directory, within: limits)
-                    _ = try directory.publish(metadata, from: room.spool, within: limits)
-                    directory.discard(room.spool)
+                    let room = try StagingReservation(in: directory, within: limits)
+                    _ = try directory.publish(metadata, from: room.staging, within: limits)
+                    directory.discard(room.staging)
                 } catch {
                     Issue.record(error)
                 }

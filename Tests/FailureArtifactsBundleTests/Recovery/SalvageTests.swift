@@ -6,7 +6,7 @@ import Testing
 @testable import FailureArtifactsBundle
 
 /// What a process and those who come after it leave when they die between two steps.
-@Suite struct SalvageTests {
+@Suite struct CrashRecoveryTests {
     private struct World: ~Copyable {
         let root: String
         let directory: ArtifactsDirectory
@@ -36,14 +36,14 @@ import Testing
         }
 
         /// What the process had of a failure.
-        func leaveSpool(
+        func leaveStagingDirectory(
             taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion],
             snapshots: [BundleMetadata.Snapshot]? = nil
-        ) throws -> Spool {
+        ) throws -> StagingDirectory {
             let path = try path(HiddenName("spool", of: dead, taker: taker, random: "abcdef"))
             try FileSystem.createDirectory(path)
-            let spool = try #require(Spool(at: path))
-            try spool.record(
+            let staging = try #require(StagingDirectory(at: path))
+            try staging.record(
                 BundleMetadata(
                     test: test, outcome: kinds.contains(.termination) ? .crashed : .failed,
                     fingerprint: "0",
@@ -53,15 +53,15 @@ import Testing
                     stores: [], snapshots: snapshots, attachments: [],
                     environment: RunEnvironment.describe(variables: [:]),
                     capture: .init(at: .now, duration: 0, limitsHit: []), warnings: []))
-            return spool
+            return staging
         }
 
         /// The bundles' metadata after two sweeps; the second has nothing to do.
         func sweep() throws -> [BundleMetadata] {
-            let salvage = Salvage(of: directory, limits: limits)
-            let first = salvage.sweep()
+            let recovery = CrashRecovery(of: directory, limits: limits)
+            let first = recovery.sweep()
             #expect(first.warnings == [])
-            #expect(salvage.sweep().bundles == [])
+            #expect(recovery.sweep().bundles == [])
             #expect(!directory.hasHiddenFiles)
             let names = try FileSystem.contents(ofDirectory: root).filter { $0.hasSuffix(".zip") }
             return try names.map {
@@ -83,7 +83,7 @@ import Testing
     @Test func aTestThatHadFailedHasOneBundleOfBoth() throws {
         let world = try World()
         try world.leaveJournal()
-        _ = try world.leaveSpool()
+        _ = try world.leaveStagingDirectory()
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion, .termination]])
         #expect(bundles.first?.snapshots?.map(\.label) == ["crashed"])
@@ -93,8 +93,8 @@ import Testing
         let world = try World()
         try world.leaveJournal()
         let own = BundleMetadata.Snapshot(label: "Crashed", at: .now, stores: [])
-        let spool = try world.leaveSpool(snapshots: [own])
-        try FileSystem.write([1], toNewFile: spool.path(ofEntry: "snapshots/Crashed/mine.sqlite"))
+        let staging = try world.leaveStagingDirectory(snapshots: [own])
+        try FileSystem.write([1], toNewFile: staging.path(ofEntry: "snapshots/Crashed/mine.sqlite"))
         let bundles = try world.sweep()
         #expect(bundles.first?.snapshots?.map(\.label) == ["Crashed", "crashed-2"])
     }
@@ -103,7 +103,7 @@ import Testing
     @Test func aTestThatHasEndedDidNotCrash() throws {
         let world = try World()
         try world.leaveJournal()
-        try world.leaveSpool().markEnded()
+        try world.leaveStagingDirectory().markEnded()
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion]])
         #expect(bundles.first?.outcome == .failed)
@@ -113,9 +113,9 @@ import Testing
     @Test(arguments: [true, false]) func aBundleIsNotMadeTwice(journalIsLeft: Bool) throws {
         let world = try World()
         if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
-        let spool = try world.leaveSpool(taker: world.sweeper, kinds: [.termination])
-        let metadata = try #require(spool.metadata)
-        _ = try world.directory.publish(metadata, from: spool, within: world.limits)
+        let staging = try world.leaveStagingDirectory(taker: world.sweeper, kinds: [.termination])
+        let metadata = try #require(staging.metadata)
+        _ = try world.directory.publish(metadata, from: staging, within: world.limits)
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
@@ -123,7 +123,7 @@ import Testing
     @Test(arguments: [true, false]) func aTestEndsOnce(journalIsLeft: Bool) throws {
         let world = try World()
         if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
-        _ = try world.leaveSpool(taker: world.sweeper, kinds: [.termination])
+        _ = try world.leaveStagingDirectory(taker: world.sweeper, kinds: [.termination])
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
@@ -131,17 +131,17 @@ import Testing
     @Test func whatALivingProcessHasTakenIsLeftAlone() throws {
         let world = try World()
         try world.leaveJournal(taker: .current)
-        _ = try world.leaveSpool(taker: .current)
-        let result = Salvage(of: world.directory, limits: world.limits).sweep()
-        #expect(result.bundles == [] && world.directory.spools.count == 1)
+        _ = try world.leaveStagingDirectory(taker: .current)
+        let result = CrashRecovery(of: world.directory, limits: world.limits).sweep()
+        #expect(result.bundles == [] && world.directory.stagingDirectories.count == 1)
     }
 
     @Test func whatIsMadeAlreadyCountsOnce() throws {
         let world = try World()
-        let spool = try world.leaveSpool()
+        let staging = try world.leaveStagingDirectory()
         #expect(try world.directory.usage().bundles == 0)
-        let metadata = try #require(spool.metadata)
-        _ = try world.directory.publish(metadata, from: spool, within: world.limits)
+        let metadata = try #require(staging.metadata)
+        _ = try world.directory.publish(metadata, from: staging, within: world.limits)
         #expect(try world.directory.usage().bundles == 1)
     }
 

@@ -5,15 +5,15 @@ import Testing
 @testable import FailureArtifactsCapture
 
 /// What is kept of connections, within its bound.
-@Suite struct KeptImageTests {
-    private func image(_ size: Int = 8) -> KeptImage {
-        KeptImage(
+@Suite struct SavedStateTests {
+    private func image(_ size: Int = 8) -> SavedState {
+        SavedState(
             reason: .end, schema: "main", path: nil, bytes: sqlite3_malloc64(UInt64(size)), size: size,
             order: 0)
     }
 
     @Test func imagesOfAnEndedTestAreDroppedAndOthersStay() {
-        var images = KeptImages()
+        var images = SavedStates()
         let (ended, running) = (image(), image())
         images.add(ended, of: 1)
         images.add(running, of: 2)
@@ -25,16 +25,16 @@ import Testing
     }
 
     @Test func whatIsForgottenTakesNoRoom() {
-        var images = KeptImages()
+        var images = SavedStates()
         let first = image()
         images.add(first, of: 1)
-        for serial in 2..<UInt64(3 * KeptImages.maximumCount) {
+        for serial in 2..<UInt64(3 * SavedStates.maximumCount) {
             let next = image()
             images.add(next, of: serial)
             images.forget(images.take(of: serial))
         }
         #expect(first.isThere)
-        for serial in 1000..<UInt64(1001 + KeptImages.maximumCount) { images.add(image(), of: serial) }
+        for serial in 1000..<UInt64(1001 + SavedStates.maximumCount) { images.add(image(), of: serial) }
         #expect(!first.isThere)
     }
 }

@@ -130,7 +130,7 @@ extension StatementLogTests {
         }
     }
 
-    @Test func areBeforeOrAfterAMoment() throws {
+    @Test func areBeforeOrAfterATime() throws {
         try withConnection(.init(statements: 10)) { handle in
             let statement = try Statement(handle, "SELECT 1")
             for _ in 0..<3 {

@@ -179,7 +179,7 @@ import Testing
         defer { ConnectionRegistry.shared.endKeeping() }
         try withConnection(.init(statements: 10)) { handle in
             let path = try #require(try handle.discovered.path)
-            let moment = ConnectionRegistry.shared.now
+            let pointInTime = ConnectionRegistry.shared.now
             try handle.run("CREATE TABLE t(a)")
             let second = try ApplicationHandle(path)
             try second.run("INSERT INTO t VALUES (1)")
@@ -191,7 +191,7 @@ import Testing
             } else {
                 handle.close()
                 let closed = try #require(
-                    ConnectionRegistry.shared.storesClosed(after: moment).first { $0.path == path })
+                    ConnectionRegistry.shared.storesClosed(after: pointInTime).first { $0.path == path })
                 log = DiscoveredStore(closed).statements.statements
             }
             #expect(

@@ -74,7 +74,7 @@ import Testing
 
     /// Nothing tells of the close where the application has set a trace of its own.
     @Test(arguments: [true, false])
-    func aLentConnectionThatAnotherThreadClosesEndsAfterwards(isTraced: Bool) throws {
+    func aBorrowedConnectionThatAnotherThreadClosesEndsAfterwards(isTraced: Bool) throws {
         let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
         try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
         if !isTraced { sqlite3_trace_v2(application.handle, 0, nil, nil) }
@@ -84,7 +84,7 @@ import Testing
             ConnectionRegistry.shared.openConnections.contains { $0.serial == connection.serial }
         }
 
-        try connection.lend(until: .now.advanced(bySeconds: 10), waitsForRest: false) { lent in
+        try connection.lend(until: .now.advanced(bySeconds: 10), waitsForRest: false) { borrowed in
             Thread.detachNewThread {
                 application.close()
                 hasClosed.signal()
@@ -93,7 +93,7 @@ import Testing
             if !isTraced { hasClosed.wait() }
             #expect(isOpen())
             // SQLite runs nothing on a connection whose close is put off.
-            let code = sqlite3_exec(lent.handle, "SELECT a FROM t", nil, nil, nil)
+            let code = sqlite3_exec(borrowed.handle, "SELECT a FROM t", nil, nil, nil)
             #expect(code == (isTraced ? SQLITE_OK : SQLITE_MISUSE))
         }
 
@@ -102,7 +102,7 @@ import Testing
     }
 
     /// Whoever waits to close it goes on when it is given back, and nobody else ends it at that moment.
-    @Test func aLentConnectionIsEndedOnce() throws {
+    @Test func aBorrowedConnectionIsEndedOnce() throws {
         for round in 0..<400 {
             let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
             try application.run("CREATE TABLE t(a)")
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// Whoever finished with it would end it for a second time.
-    @Test func aConnectionThatIsBeingClosedIsNotLent() throws {
+    @Test func aConnectionThatIsBeingClosedIsNotBorrowed() throws {
         let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
         try application.run("CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1)")
         let connection = try application.discovered
@@ -150,7 +150,7 @@ import Testing
         }
         closer.isClosing.wait()
 
-        #expect(throws: LendingRefusal.ended) {
+        #expect(throws: BorrowingRefusal.ended) {
             try connection.lend(until: .now, waitsForRest: false) { _ in }
         }
 

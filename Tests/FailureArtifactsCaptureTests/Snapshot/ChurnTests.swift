@@ -64,12 +64,14 @@ extension ProcessWideTests {
                 let path = directory + "/shop.sqlite"
                 ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
                 defer { ConnectionRegistry.shared.endKeeping() }
-                let moment = ConnectionRegistry.shared.now
+                let pointInTime = ConnectionRegistry.shared.now
                 func isOpen() -> Bool {
                     ConnectionRegistry.shared.openConnections.contains { $0.path == path }
                 }
                 func isClosed() -> Bool {
-                    ConnectionRegistry.shared.storesClosed(after: moment).contains { $0.path == path }
+                    ConnectionRegistry.shared.storesClosed(after: pointInTime).contains {
+                        $0.path == path
+                    }
                 }
                 var handle: OpaquePointer?
                 #expect(sqlite3_open(path, &handle) == SQLITE_OK)

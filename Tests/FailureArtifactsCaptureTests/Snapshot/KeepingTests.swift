@@ -13,7 +13,7 @@ extension ProcessWideTests {
         init() { ConnectionRegistry.shared.install() }
 
         /// Runs `body` as a test is run, with a point in time before it.
-        private func keeping(_ body: (String, ConnectionRegistry.Moment) throws -> Void) throws {
+        private func keeping(_ body: (String, ConnectionRegistry.PointInTime) throws -> Void) throws {
             ConnectionRegistry.shared.beginKeeping(maximumBytes: 16 << 20)
             defer { ConnectionRegistry.shared.endKeeping() }
             try withTemporaryDirectory { directory in try body(directory, ConnectionRegistry.shared.now)
@@ -22,19 +22,19 @@ extension ProcessWideTests {
 
         /// The stores that were closed since, those of other tests left out.
         private func closed(
-            since moment: ConnectionRegistry.Moment, where isMine: (ClosedStore) -> Bool
+            since pointInTime: ConnectionRegistry.PointInTime, where isMine: (ClosedStore) -> Bool
         ) -> [DiscoveredStore] {
-            ConnectionRegistry.shared.storesClosed(after: moment).filter(isMine).map {
+            ConnectionRegistry.shared.storesClosed(after: pointInTime).filter(isMine).map {
                 DiscoveredStore($0)
             }
         }
 
         /// The store that was closed by this test, found by a file of it or by a table in memory.
         private func closedStore(
-            since moment: ConnectionRegistry.Moment, _ path: String?,
+            since pointInTime: ConnectionRegistry.PointInTime, _ path: String?,
             where fits: (Int) -> Bool = { _ in true }
         ) throws -> DiscoveredStore {
-            let mine = closed(since: moment) { store in
+            let mine = closed(since: pointInTime) { store in
                 path == nil ? store.path == nil && fits(store.last?.size ?? 0) : store.path == path
             }
             return try #require(mine.last)
@@ -113,7 +113,7 @@ extension ProcessWideTests {
                 "INSERT INTO t VALUES (9); SAVEPOINT x; ROLLBACK TO x; RELEASE x",
             ])
         func aRollbackThatWasFollowedByOtherThingsIsForgotten(later: String) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let path = directory + "/shop.sqlite"
                 let application = try ApplicationHandle(path)
                 try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
@@ -127,7 +127,7 @@ extension ProcessWideTests {
 
                 application.close()
                 let closed = capture(
-                    try closedStore(since: moment, path), in: directory, afterError: true)
+                    try closedStore(since: pointInTime, path), in: directory, afterError: true)
                 #expect(closed.method == .fileCopy && !closed.hasCommittedCopy)
                 #expect(try copied(directory) == "1\n9")
             }
@@ -151,7 +151,7 @@ extension ProcessWideTests {
         /// A pool's way: the connection that rolled back ends before the others.
         @Test(arguments: [true, false], [true, false])
         func theConnectionThatRolledBackMayEndFirst(isUsedLater: Bool, isClosed: Bool) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let path = directory + "/shop.sqlite"
                 let writer = try ApplicationHandle(path)
                 let reader = try ApplicationHandle(path)
@@ -161,7 +161,7 @@ extension ProcessWideTests {
                 writer.close()
                 if isUsedLater { #expect(try reader.value("SELECT count(*) FROM t") == "1") }
                 if isClosed { reader.close() }
-                let store = try isClosed ? closedStore(since: moment, path) : reader.store
+                let store = try isClosed ? closedStore(since: pointInTime, path) : reader.store
                 let snapshot = capture(store, in: directory, afterError: true)
                 #expect((snapshot.method == .beforeRollback) == !isUsedLater)
                 #expect(try copied(directory) == (isUsedLater ? "1" : "1\n2"))
@@ -219,7 +219,7 @@ extension ProcessWideTests {
             arguments: ["wal", "delete", ":memory:"],
             ["ROLLBACK", "ROLLBACK TO a; RELEASE a; ROLLBACK", "SELECT 1", "ROLLBACK TO a"])
         func closedAfterARollbackOrInsideATransaction(mode: String, end: String) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let isInMemory = mode == ":memory:"
                 let path = directory + "/shop.sqlite"
                 let application = try ApplicationHandle(isInMemory ? mode : path)
@@ -230,7 +230,7 @@ extension ProcessWideTests {
                 try application.run(end)
                 application.close()
 
-                let store = try closedStore(since: moment, isInMemory ? nil : path)
+                let store = try closedStore(since: pointInTime, isInMemory ? nil : path)
                 let snapshot = capture(store, in: directory, afterError: true)
 
                 #expect(snapshot.method == .beforeRollback && snapshot.isConsistent)
@@ -247,7 +247,7 @@ extension ProcessWideTests {
         // MARK: Closed stores
 
         @Test func aClosedStoreInMemoryIsItsLastState() throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let application = try ApplicationHandle(":memory:")
                 try application.run(
                     "PRAGMA page_size = 8192; CREATE TABLE t(a); INSERT INTO t VALUES (1); ATTACH ':memory:' AS more"
@@ -256,14 +256,14 @@ extension ProcessWideTests {
                     "PRAGMA more.page_size = 1024; CREATE TABLE more.t(a); INSERT INTO more.t VALUES (2)"
                 )
                 application.close()
-                let main = try closedStore(since: moment, nil, where: { $0 == 16384 })
+                let main = try closedStore(since: pointInTime, nil, where: { $0 == 16384 })
                 let snapshot = capture(main, in: directory)
                 #expect(
                     snapshot.method == .atClose && snapshot.isConsistent && snapshot.storage == .memory)
                 try expectStandalone(directory + "/copy.sqlite")
                 #expect(try copied(directory) == "1")
                 try FileSystem.remove(directory + "/copy.sqlite")
-                let more = try closedStore(since: moment, nil, where: { $0 == 2048 })
+                let more = try closedStore(since: pointInTime, nil, where: { $0 == 2048 })
                 #expect(more.suggestedName == "more")
                 #expect(capture(more, in: directory).method == .atClose)
                 #expect(try copied(directory) == "2")
@@ -273,7 +273,7 @@ extension ProcessWideTests {
         /// All of such a store is in the connection's page cache.
         @Test(arguments: ["", "; BEGIN; INSERT INTO t VALUES (4)"])
         func aClosedStoreAtDevNullIsItsLastState(end: String) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let application = try ApplicationHandle("/dev/null")
                 try application.run(
                     """
@@ -282,7 +282,7 @@ extension ProcessWideTests {
                     CREATE TABLE t(a); INSERT INTO t VALUES (3)
                     """ + end)
                 application.close()
-                let store = try closedStore(since: moment, nil, where: { $0 == 65536 || end != "" })
+                let store = try closedStore(since: pointInTime, nil, where: { $0 == 65536 || end != "" })
                 let snapshot = capture(store, in: directory)
                 #expect(snapshot.isConsistent && snapshot.storage == .memory)
                 try expectStandalone(directory + "/copy.sqlite")
@@ -291,24 +291,24 @@ extension ProcessWideTests {
         }
 
         @Test func whatAClosedConnectionHadAttachedIsFound() throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let path = directory + "/stock.sqlite"
                 let application = try ApplicationHandle(":memory:")
                 try application.run(
                     "ATTACH '\(path)' AS stock; CREATE TABLE stock.t(a); INSERT INTO stock.t VALUES (1)")
                 application.close()
-                let store = try closedStore(since: moment, path)
+                let store = try closedStore(since: pointInTime, path)
                 #expect(store.storage == .file && store.suggestedName == nil)
                 let snapshot = capture(store, in: directory)
                 #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
                 #expect(try copied(directory) == "1")
                 // While somebody has it open it is found there.
                 let other = try ApplicationHandle(path)
-                #expect(closed(since: moment) { $0.path == path }.isEmpty)
+                #expect(closed(since: pointInTime) { $0.path == path }.isEmpty)
                 let attacher = try ApplicationHandle(":memory:")
                 try attacher.run("ATTACH '\(path)' AS again; SELECT * FROM again.t")
                 other.close()
-                #expect(closed(since: moment) { $0.path == path }.isEmpty)
+                #expect(closed(since: pointInTime) { $0.path == path }.isEmpty)
                 #expect(try attacher.stores.contains { $0.path == path })
             }
         }
@@ -316,14 +316,14 @@ extension ProcessWideTests {
         /// Deleted while it was open, and closed.
         @Test(arguments: ["wal", "delete"])
         func aDeletedFileIsItsLastState(mode: String) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let path = directory + "/shop.sqlite"
                 let application = try ApplicationHandle(path)
                 try application.run(
                     "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
                 for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
                 application.close()
-                let snapshot = capture(try closedStore(since: moment, path), in: directory)
+                let snapshot = capture(try closedStore(since: pointInTime, path), in: directory)
                 #expect(snapshot.method == .atClose && snapshot.isConsistent)
                 #expect(try copied(directory) == "1")
                 #expect(try FileSystem.contents(ofDirectory: directory) == ["copy.sqlite"])
@@ -335,7 +335,7 @@ extension ProcessWideTests {
         /// The WAL may be left by a connection that could not checkpoint.
         @Test(arguments: ["wal", "delete"])
         func aFileDeletedAfterItsCloseIsHeld(mode: String) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let path = directory + "/shop.sqlite"
                 let application = try ApplicationHandle(path)
                 try application.run(
@@ -356,7 +356,7 @@ extension ProcessWideTests {
                     application.close()
                 }
                 for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
-                let snapshot = capture(try closedStore(since: moment, path), in: directory)
+                let snapshot = capture(try closedStore(since: pointInTime, path), in: directory)
                 #expect(snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.isDeleted)
                 #expect(snapshot.foldedJournal == (mode == "wal"))
                 try expectStandalone(directory + "/copy.sqlite")
@@ -369,10 +369,12 @@ extension ProcessWideTests {
 
         // MARK: Several tests at a time
 
-        private func expectLastState(in directory: String, since moment: ConnectionRegistry.Moment)
+        private func expectLastState(
+            in directory: String, since pointInTime: ConnectionRegistry.PointInTime
+        )
             throws
         {
-            let store = try closedStore(since: moment, nil, where: { $0 == 16384 })
+            let store = try closedStore(since: pointInTime, nil, where: { $0 == 16384 })
             #expect(capture(store, in: directory).method == .atClose)
             #expect(try copied(directory) == "1")
         }
@@ -383,23 +385,23 @@ extension ProcessWideTests {
         @Test func theLimitOfAnEarlierTestDoesNotApply() throws {
             ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
             defer { ConnectionRegistry.shared.endKeeping() }
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let application = try ApplicationHandle(":memory:")
                 try application.run(storeInMemory)
                 application.close()
-                try expectLastState(in: directory, since: moment)
+                try expectLastState(in: directory, since: pointInTime)
             }
         }
 
         @Test(arguments: [nil, TestID.max])
         func theEndOfAnotherTestForgetsNothing(test: TestID?) throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
                 let application = try ApplicationHandle(":memory:")
                 try application.run(storeInMemory)
                 application.close()
                 ConnectionRegistry.shared.endKeeping(of: test)
-                try expectLastState(in: directory, since: moment)
+                try expectLastState(in: directory, since: pointInTime)
             }
         }
 
@@ -429,7 +431,7 @@ extension ProcessWideTests {
 
         /// More than is kept of one store.
         @Test func whatIsTooLargeIsDescribed() throws {
-            try keeping { directory, moment in
+            try keeping { directory, pointInTime in
                 let application = try ApplicationHandle(":memory:")
                 try application.run("CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(17000000))")
                 let path = directory + "/shop.sqlite"
@@ -438,7 +440,7 @@ extension ProcessWideTests {
                 try file.run("BEGIN; INSERT INTO t VALUES (zeroblob(17000000)); ROLLBACK")
                 application.close()
 
-                let store = try closedStore(since: moment, nil) { $0 > 17_000_000 }
+                let store = try closedStore(since: pointInTime, nil) { $0 > 17_000_000 }
                 let closed = capture(store, in: directory)
                 #expect(closed.method == .described)
                 #expect(closed.reason?.contains("last 170") == true, "\(closed.reason ?? "")")

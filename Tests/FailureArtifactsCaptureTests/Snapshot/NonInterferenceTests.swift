@@ -101,16 +101,16 @@ import Testing
             let path = directory + "/shop.sqlite"
             let application = try ApplicationHandle(path)
             try application.run("CREATE TABLE t(a)")
-            let moment = ConnectionRegistry.shared.now
+            let pointInTime = ConnectionRegistry.shared.now
             let connections = ConnectionRegistry.shared.openConnections.filter { $0.path == path }
             let store = try #require(DiscoveredStore.grouping(connections).first)
-            #expect(!store.isUsed(since: moment))
+            #expect(!store.isUsed(since: pointInTime))
             _ = Snapshotter(maximumBytes: 1 << 30).capture(
                 store, to: .copies(in: directory))
             // Our own use is none.
-            #expect(!store.isUsed(since: moment))
+            #expect(!store.isUsed(since: pointInTime))
             try application.run("INSERT INTO t VALUES (1)")
-            #expect(store.isUsed(since: moment))
+            #expect(store.isUsed(since: pointInTime))
         }
     }
 }

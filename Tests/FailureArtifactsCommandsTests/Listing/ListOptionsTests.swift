@@ -99,7 +99,7 @@ import Testing
     @Test(arguments: [("90m", 5400), ("12h", 43_200), ("3d", 259_200), ("1.5d", 129_600)])
     func `A while ago`(text: String, seconds: Int64) {
         let now = Timestamp(seconds: 1_800_000_000, milliseconds: 250)
-        #expect(ListFilter.moment(text, now: now) == 1_800_000_000_250 - seconds * 1000)
+        #expect(ListFilter.pointInTime(text, now: now) == 1_800_000_000_250 - seconds * 1000)
     }
 
     @Test(arguments: [

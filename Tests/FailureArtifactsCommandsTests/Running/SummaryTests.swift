@@ -56,7 +56,7 @@ import Testing
         }
         try fixture.write([1, 2, 3], to: "new/0.zip")
         let lines = RunSummary.lines(
-            before.bundles(), salvaged: 2, directory: fixture.path("new"),
+            before.bundles(), recovered: 2, directory: fixture.path("new"),
             workingDirectory: fixture.directory, for: Memory().output())
         #expect(
             lines == [
@@ -77,7 +77,7 @@ import Testing
             + "@Suite(.failureArtifacts) or @Test(.failureArtifacts)"
         func lines(_ bundles: [(path: String, metadata: BundleMetadata?)], _ count: Int) -> [String] {
             RunSummary.lines(
-                bundles, salvaged: 1, hint: TraitHint(Array(tests.prefix(count))), directory: "/new",
+                bundles, recovered: 1, hint: TraitHint(Array(tests.prefix(count))), directory: "/new",
                 workingDirectory: "/", report: "report.html", for: Memory().output())
         }
         #expect(lines([], 0) == [])
@@ -97,7 +97,7 @@ import Testing
         let before = NewBundles(in: fixture.directory)
         try fixture.write([1, 2, 3], to: "a\u{1B}b.zip")
         let lines = RunSummary.lines(
-            before.bundles(), salvaged: 0, directory: fixture.directory, workingDirectory: "/",
+            before.bundles(), recovered: 0, directory: fixture.directory, workingDirectory: "/",
             for: Memory().output())
         #expect(lines.count == 3)
         #expect(lines[1] == "  a\\u{1b}b.zip (not readable)")
@@ -109,14 +109,14 @@ import Testing
         try fixture.plain(
             "a.zip", test: "test果物を更新できる", message: String(repeating: "果物 ", count: 100))
         let lines = RunSummary.lines(
-            before.bundles(), salvaged: 0, directory: fixture.directory,
+            before.bundles(), recovered: 0, directory: fixture.directory,
             workingDirectory: fixture.directory,
             for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
         let test = TestIdentity(
             framework: TestIdentity.swiftTesting, module: nil, suite: "果物",
             name: String(repeating: "果物", count: 100))
         let hint = RunSummary.lines(
-            [], salvaged: 0, hint: TraitHint([test]), directory: fixture.directory,
+            [], recovered: 0, hint: TraitHint([test]), directory: fixture.directory,
             workingDirectory: fixture.directory,
             for: Memory().output(terminal: Terminal(width: width, hasColour: false)))
         for line in [lines[1], hint[0]] {

@@ -42,7 +42,7 @@ struct ReportTests {
             try FileSystem.contents(ofDirectory: fixture.directory).filter { $0.hasPrefix(".") }.isEmpty)
     }
 
-    @Test func `Occurrences of one cause are one failure`() throws {
+    @Test func `ReportedBundles of one cause are one failure`() throws {
         let fixture = try Fixture()
         try plain(["a", "b", "b", "c", "b"], in: fixture)
         let result = run("report", fixture.path("bundles"), "-o", fixture.path("page.html"))

@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func aCopyOfAnotherMomentIsNoticed() throws {
+    @Test func aCopyOfAnotherTimeIsNoticed() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
             try application.run("CREATE TABLE u(a)")

@@ -84,7 +84,7 @@ struct RedactedFiles {
             return store.described(because: RedactionRules.reasonForNoContent)
         }
         guard rules.concernStores else {
-            for entry in store.spooledEntries where !work.files.contains(entry) {
+            for entry in store.stagedEntries where !work.files.contains(entry) {
                 try copy(entry)
                 work.files.append(entry)
             }

@@ -27,12 +27,12 @@ struct ListFilter: Sendable {
         self.outcomes = outcomes
         var since: Int64?
         if let text = arguments.value(of: "--since") {
-            guard let moment = Self.moment(text, now: now) else {
+            guard let pointInTime = Self.pointInTime(text, now: now) else {
                 throw syntax.usageError(
                     "'\(text)' is no time: give a date such as 2026-11-21 or 2026-11-21T07:08 (UTC), or how "
                         + "long ago, such as 90m, 12h or 3d.")
             }
-            since = moment
+            since = pointInTime
         }
         self.since = since
     }
@@ -71,7 +71,7 @@ struct ListFilter: Sendable {
     }
 
     /// A date, a date and a time, or how long ago; in milliseconds since 1970.
-    static func moment(_ text: String, now: Timestamp) -> Int64? {
+    static func pointInTime(_ text: String, now: Timestamp) -> Int64? {
         // A number alone would rather be a year.
         if let ago = DurationText.age(text) { return now.nanoseconds / 1_000_000 - Int64(ago * 1000) }
         var full = text.replacing(" ", with: "T")

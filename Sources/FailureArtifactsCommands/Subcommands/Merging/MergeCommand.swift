@@ -54,18 +54,18 @@ struct MergeCommand: Command {
             var merge = try Merge(into: merged)
             let before = try readExisting(into: &merge, scratch, console)
             let code = try add(to: &merge, scratch, console)
-            let occurrences = merge.occurrences
+            let reportedBundles = merge.reportedBundles
             var counts = merge.counts
-            counts.bundles = occurrences.count
-            if occurrences.isEmpty, code != .done { return code }
-            let causes = FailureCause.causes(of: occurrences)
+            counts.bundles = reportedBundles.count
+            if reportedBundles.isEmpty, code != .done { return code }
+            let causes = FailureCause.causes(of: reportedBundles)
             let problems =
                 code == .done && before == .done
                 ? [] : ["Some bundles could not be read: the tool said which."]
             defer { console.progress.clear() }
             let report = Report(
                 page: ReportPage(
-                    causes: causes, passed: FailureCause.passed(of: occurrences), problems: problems),
+                    causes: causes, passed: FailureCause.passed(of: reportedBundles), problems: problems),
                 limits: ReportLimits(causes: causes.count), scratch: scratch,
                 folder: PageFolder(ofPage: counts.report),
                 progress: { console.progress.show("Describing", done: $0, total: $1) })
@@ -103,12 +103,12 @@ struct MergeCommand: Command {
                 let metadata = try BundleReader(location, archive: archive).metadata
                 return Existing(
                     name: name, identity: BundleIdentity(archive, bytes: bytes),
-                    occurrence: Occurrence(
+                    reportedBundle: ReportedBundle(
                         metadata, location: location, container: name.flatMap { containers[$0] },
                         bytes: bytes))
             },
             { existing in
-                merge.occurrences.append(existing.occurrence)
+                merge.reportedBundles.append(existing.reportedBundle)
                 if let name = existing.name { merge.directory.note(name, existing.identity) }
             })
     }
@@ -149,7 +149,7 @@ struct MergeCommand: Command {
     /// A merge under way.
     private struct Merge: ~Copyable {
         var directory: MergedDirectory
-        var occurrences: [Occurrence] = []
+        var reportedBundles: [ReportedBundle] = []
         private(set) var counts: Counts
         var log: MergeLog.Writer
 
@@ -163,7 +163,7 @@ struct MergeCommand: Command {
         mutating func place(_ incoming: Incoming) throws {
             let placement = try directory.place(
                 incoming.file, named: incoming.location.name, incoming.identity)
-            let container = Occurrence.container(of: incoming.location)
+            let container = ReportedBundle.container(of: incoming.location)
             var line = MergeLog.Line(
                 bundle: placement.name, from: incoming.location.description, container: container)
             switch placement {
@@ -177,8 +177,8 @@ struct MergeCommand: Command {
             }
             try log.append(line)
             if line.identical == true { return }
-            occurrences.append(
-                Occurrence(
+            reportedBundles.append(
+                ReportedBundle(
                     incoming.metadata,
                     location: BundleLocation(path: Path.join(directory.path, placement.name)),
                     container: container, bytes: incoming.bytes))
@@ -189,7 +189,7 @@ struct MergeCommand: Command {
     private struct Existing: Sendable {
         let name: String?
         let identity: BundleIdentity
-        let occurrence: Occurrence
+        let reportedBundle: ReportedBundle
     }
 
     /// A bundle that is to be put there.

@@ -128,11 +128,11 @@ struct RunCommand: Command {
             environment[RedactionRules.variable] = file
         }
         var reader = EnvironmentReader(console.environment)
-        let salvage = RunSalvage(
+        let recovery = RunRecovery(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
             redactions: rules, timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
-        let earlier = salvage.beforehand()
+        let earlier = recovery.beforehand()
         if !earlier.bundles.isEmpty {
             let count = Counted.items(Int64(earlier.bundles.count), "bundle")
             console.say("An earlier run had left something: \(count) made of it.")
@@ -145,15 +145,16 @@ struct RunCommand: Command {
             Supervisor.Command(
                 words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
                 directory: directory),
-            interruption: console.interruption, messages: console, salvage: salvage, recorder: recorder)
+            interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
+        )
         if let brackets { console.say(brackets.start) }
         // Also where the command could not be started.
         defer { if let brackets { console.say(brackets.end) } }
         let report = try supervisor.run()
-        let result = salvage.afterwards(report)
+        let result = recovery.afterwards(report)
         for warning in result.warnings { try console.warn(warning) }
-        let salvaged = result.bundles
-        let new = bundles.bundles(and: salvaged)
+        let recovered = result.bundles
+        let new = bundles.bundles(and: recovered)
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let outputs = RunOutputs(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
@@ -161,11 +162,11 @@ struct RunCommand: Command {
         let page = hasReport ? try outputs.writeReport() : nil
         let results = recorder.map(outputs.results)
         if let results, let junit { try outputs.writeResults(results, to: junit) }
-        let leftOut = salvage.failuresLeftOut
+        let leftOut = recovery.failuresLeftOut
         let hint = isOff(console) ? nil : results.flatMap { outputs.hint($0, leftOut: leftOut) }
         try outputs.writeStepSummary(report: page, hint: hint)
         let lines = RunSummary.lines(
-            outputs.bundles, salvaged: salvaged.count, leftOut: leftOut, hint: hint,
+            outputs.bundles, recovered: recovered.count, leftOut: leftOut, hint: hint,
             directory: directory,
             workingDirectory: workingDirectory, report: page, for: console.error)
         // What stands behind something on a line is no command.

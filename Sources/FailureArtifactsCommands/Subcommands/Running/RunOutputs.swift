@@ -24,20 +24,20 @@ struct RunOutputs {
         let path = Path.join(directory, Report.fileName)
         do {
             try console.withScratchDirectory { scratch in
-                var occurrences: [Occurrence] = []
+                var reportedBundles: [ReportedBundle] = []
                 let code = try console.readBundles(at: earlier + bundles.map(\.path), scratch: scratch) {
                     location, archive, bytes in
                     let bundle = try BundleReader(location, archive: archive)
-                    return Occurrence(bundle.metadata, location: location, bytes: bytes)
+                    return ReportedBundle(bundle.metadata, location: location, bytes: bytes)
                 } _: {
-                    occurrences.append($0)
+                    reportedBundles.append($0)
                 }
-                let causes = FailureCause.causes(of: occurrences)
+                let causes = FailureCause.causes(of: reportedBundles)
                 let problems =
                     code == .done ? [] : ["Some bundles could not be read: the tool said which."]
                 let report = Report(
                     page: ReportPage(
-                        causes: causes, passed: FailureCause.passed(of: occurrences),
+                        causes: causes, passed: FailureCause.passed(of: reportedBundles),
                         problems: problems),
                     limits: ReportLimits(causes: causes.count), scratch: scratch,
                     folder: PageFolder(ofPage: path))

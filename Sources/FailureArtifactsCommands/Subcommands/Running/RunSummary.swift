@@ -23,7 +23,7 @@ enum RunSummary {
     ///   - output: Where the lines go.
     /// - Returns: None where there are no bundles and nothing was left out.
     static func lines(
-        _ bundles: [(path: String, metadata: BundleMetadata?)], salvaged: Int, leftOut: Int = 0,
+        _ bundles: [(path: String, metadata: BundleMetadata?)], recovered: Int, leftOut: Int = 0,
         hint: TraitHint? = nil,
         directory: String,
         workingDirectory: String, report: String? = nil, for output: TextOutput
@@ -43,7 +43,7 @@ enum RunSummary {
         }
         let place = Path.relative(directory, to: workingDirectory)
         var head = Counted.items(Int64(bundles.count), "bundle") + " in " + SafeText.line(place)
-        if salvaged > 0 { head += ", \(salvaged) of a test that could not leave one itself" }
+        if recovered > 0 { head += ", \(recovered) of a test that could not leave one itself" }
         if passed > 0 { head += ", besides \(passed) of tests that passed" }
         if bundles.isEmpty {
             head =

@@ -2,9 +2,9 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Copies of the stores of a test, made by another process than its own.
-struct SalvagedCopies: Sendable {
-    var spool: Spool { room.spool }
-    private let room: SpoolRoom
+struct RecoveredCopies: Sendable {
+    var staging: StagingDirectory { room.staging }
+    private let room: StagingReservation
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
@@ -21,7 +21,8 @@ struct SalvagedCopies: Sendable {
     ///   - limits: What may be copied.
     ///   - rules: What may not be in the copies.
     init(
-        of test: InFlightTest, in room: SpoolRoom, below folder: String, limits: DirectoryLimits,
+        of test: InFlightTest, in room: StagingReservation, below folder: String,
+        limits: DirectoryLimits,
         obeying rules: RedactionRules
     ) {
         self.room = room
@@ -50,9 +51,9 @@ struct SalvagedCopies: Sendable {
         var bytes: UInt64?
         do {
             let targets = Snapshotter.Targets(
-                copy: try spool.path(ofEntry: entries.copy),
-                committed: nil, raw: spool.file(ofEntry: entries.raw),
-                history: folder == "stores" ? spool.file(ofEntry: entries.history) : nil)
+                copy: try staging.path(ofEntry: entries.copy),
+                committed: nil, raw: staging.file(ofEntry: entries.raw),
+                history: folder == "stores" ? staging.file(ofEntry: entries.history) : nil)
             let database = FileSystem.regularFile(path.path)?.size ?? 0
             let isTooLarge = database > limits.storeBytes
             let maximum =
@@ -92,13 +93,13 @@ struct SalvagedCopies: Sendable {
     ///
     /// - Returns: The store; one without files where there is no room for them.
     private mutating func takeRoom(
-        for store: BundleMetadata.Store, in room: SpoolRoom
+        for store: BundleMetadata.Store, in room: StagingReservation
     ) -> BundleMetadata.Store {
-        let size = store.spooledEntries.reduce(0) { bytes, entry in
-            bytes + (FileSystem.regularFile(spool.file(ofEntry: entry))?.size ?? 0)
+        let size = store.stagedEntries.reduce(0) { bytes, entry in
+            bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)
         }
         guard size > 0, !room.take(size) else { return store }
-        for entry in store.spooledEntries { try? FileSystem.remove(spool.file(ofEntry: entry)) }
+        for entry in store.stagedEntries { try? FileSystem.remove(staging.file(ofEntry: entry)) }
         let reason =
             "It has \(size) bytes with its history, for which no room was left. "
             + "\(room.limit.rawValue) sets the limit."
@@ -107,9 +108,9 @@ struct SalvagedCopies: Sendable {
         return store.described(because: reason)
     }
 
-    /// The same copies as those of another spool and folder, as far as that has room for them.
-    func moved(to other: SpoolRoom, below folder: String) -> SalvagedCopies {
-        var result = SalvagedCopies(other, folder)
+    /// The same copies as those of another staging directory and folder, as far as that has room for them.
+    func moved(to other: StagingReservation, below folder: String) -> RecoveredCopies {
+        var result = RecoveredCopies(other, folder)
         result.warnings = warnings
         result.removed = removed
         result.limitsHit = limitsHit
@@ -119,8 +120,8 @@ struct SalvagedCopies: Sendable {
             )
             var moved = store
             func move(_ entry: String, _ target: String) -> String? {
-                guard let path = try? other.spool.path(ofEntry: target),
-                    (try? FileSystem.rename(spool.file(ofEntry: entry), to: path)) != nil
+                guard let path = try? other.staging.path(ofEntry: target),
+                    (try? FileSystem.rename(staging.file(ofEntry: entry), to: path)) != nil
                 else { return nil }
                 return target
             }
@@ -134,7 +135,7 @@ struct SalvagedCopies: Sendable {
         return result
     }
 
-    private init(_ room: SpoolRoom, _ folder: String) {
+    private init(_ room: StagingReservation, _ folder: String) {
         self.room = room
         self.folder = folder
     }

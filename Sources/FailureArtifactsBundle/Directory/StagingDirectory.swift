@@ -4,11 +4,11 @@ package import FailureArtifactsSystem
 ///
 /// Each file has the path that its entry will have, and `metadata.json` describes them. The directory's name has the
 /// process of the test, see ``HiddenName``. If that process dies, another one can pack the files.
-package struct Spool: Sendable {
+package struct StagingDirectory: Sendable {
     package let path: String
     private let name: HiddenName
 
-    /// Creates a spool.
+    /// Creates a staging directory.
     ///
     /// - Parameters:
     ///   - directory: The hidden directory.
@@ -20,7 +20,7 @@ package struct Spool: Sendable {
             path: FileSystem.createUniqueDirectory(in: directory, prefix: name.prefix + "-"), name)
     }
 
-    /// Parses the path of a spool; nil if it is anything else.
+    /// Parses the path of a staging directory; nil if it is anything else.
     init?(at path: String) {
         guard let name = HiddenName(Self.kind, at: path, hasRandom: true) else { return nil }
         self.init(path: path, name)
@@ -64,7 +64,7 @@ package struct Spool: Sendable {
     /// The metadata that was recorded last; nil if there is none, or it can't be read.
     package var metadata: BundleMetadata? { (try? read())?.metadata }
 
-    /// The recorded facts of a spool.
+    /// The recorded facts of a staging directory.
     struct Content {
         /// The metadata that was recorded last; nil if there is none.
         var metadata: BundleMetadata?
@@ -118,15 +118,15 @@ package struct Spool: Sendable {
         if old != name { try FileSystem.rename(file(ofEntry: Self.bundleMark + old), to: new) }
     }
 
-    /// Takes over the spool of a dead process; only one of several processes that try succeeds.
-    func taken() throws(SystemError) -> Spool {
+    /// Takes over the staging directory of a dead process; only one of several processes that try succeeds.
+    func taken() throws(SystemError) -> StagingDirectory {
         let name = name.takenByThisProcess
         let target = Path.join(Path.directory(of: path), name.description)
         try FileSystem.rename(path, to: target)
-        return Spool(path: target, name)
+        return StagingDirectory(path: target, name)
     }
 
-    /// Removes the spool, as far as that is possible.
+    /// Removes the staging directory, as far as that is possible.
     ///
     /// No bundle is made of a rest, if this process dies meanwhile or a file can't be removed: the rest lacks the
     /// metadata, or has the name of its bundle, or has ended without a failure.

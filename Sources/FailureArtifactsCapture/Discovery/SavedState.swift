@@ -5,7 +5,7 @@ internal import FailureArtifactsSystem
 /// What a connection saw of a database just before it was lost: by a rollback, or by the connection's end.
 ///
 /// May be used from any thread.
-final class KeptImage: Sendable {
+final class SavedState: Sendable {
     /// What the content would have been lost by: a rollback, the connection's end, or what a test did next.
     enum Reason: Sendable {
         case rollback, end, use
@@ -54,7 +54,7 @@ final class KeptImage: Sendable {
         self.init(
             reason: reason, schema: String(cString: image.schema),
             path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
-            order: failure_artifacts_moment())
+            order: failure_artifacts_point_in_time())
     }
 
     deinit { drop() }
@@ -89,19 +89,19 @@ final class KeptImage: Sendable {
 }
 
 /// The images of a process, within a bound.
-struct KeptImages {
+struct SavedStates {
     /// Beyond these the oldest are dropped.
     static let maximumBytes = 64 << 20
     static let maximumCount = 256
 
     /// Of the connections that are open, the latest of each reason and schema.
-    private var open: [UInt64: [KeptImage]] = [:]
+    private var open: [UInt64: [SavedState]] = [:]
     /// All, those of ended connections too, in the order they were made.
-    private var all: [KeptImage] = []
+    private var all: [SavedState] = []
     private var bytes = 0
 
     /// Adds an image of a connection in place of the earlier one of the same kind.
-    mutating func add(_ image: KeptImage, of serial: UInt64) {
+    mutating func add(_ image: SavedState, of serial: UInt64) {
         isEmpty = false
         var images = open[serial] ?? []
         if let index = images.firstIndex(where: {
@@ -124,7 +124,7 @@ struct KeptImages {
     }
 
     /// Drops images of connections that have ended, for which nobody will ask.
-    mutating func forget(_ images: [KeptImage]) {
+    mutating func forget(_ images: [SavedState]) {
         for image in images {
             if let index = all.lastIndex(where: { $0 === image }) { drop(at: index) }
         }
@@ -134,10 +134,10 @@ struct KeptImages {
     private(set) var isEmpty = true
 
     /// Of a connection that is open.
-    subscript(serial: UInt64) -> [KeptImage] { open[serial] ?? [] }
+    subscript(serial: UInt64) -> [SavedState] { open[serial] ?? [] }
 
     /// Hands out the images of a connection that has ended.
-    mutating func take(of serial: UInt64) -> [KeptImage] {
+    mutating func take(of serial: UInt64) -> [SavedState] {
         open.isEmpty ? [] : open.removeValue(forKey: serial) ?? []
     }
 }

@@ -3,7 +3,7 @@ package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
 /// A bundle, as the overview has it.
-package struct Occurrence: Sendable {
+package struct ReportedBundle: Sendable {
     package let location: BundleLocation
     package let fingerprint: String
     package let outcome: BundleMetadata.Outcome
@@ -91,32 +91,32 @@ package struct Occurrence: Sendable {
 /// Occurrences of one failure, by its fingerprint.
 package struct FailureCause: Sendable {
     /// In the order they were read; never empty.
-    package private(set) var occurrences: [Occurrence]
+    package private(set) var reportedBundles: [ReportedBundle]
 
     /// The one whose stores are shown.
-    package var first: Occurrence { occurrences[0] }
+    package var first: ReportedBundle { reportedBundles[0] }
 
     /// Those of tests that passed, which are no failures.
-    package static func passed(of occurrences: [Occurrence]) -> [Occurrence] {
-        occurrences.filter { $0.outcome == .passed }
+    package static func passed(of reportedBundles: [ReportedBundle]) -> [ReportedBundle] {
+        reportedBundles.filter { $0.outcome == .passed }
     }
 
     /// Groups occurrences of failures, the most frequent cause first.
-    package static func causes(of occurrences: [Occurrence]) -> [FailureCause] {
+    package static func causes(of reportedBundles: [ReportedBundle]) -> [FailureCause] {
         var causes: [FailureCause] = []
         var places: [String: Int] = [:]
-        for occurrence in occurrences where occurrence.outcome != .passed {
+        for reportedBundle in reportedBundles where reportedBundle.outcome != .passed {
             // A bundle of a program that gives no fingerprint is one of its own.
-            let key = occurrence.fingerprint
+            let key = reportedBundle.fingerprint
             if !key.isEmpty, let place = places[key] {
-                causes[place].occurrences.append(occurrence)
+                causes[place].reportedBundles.append(reportedBundle)
             } else {
                 places[key] = causes.count
-                causes.append(FailureCause(occurrences: [occurrence]))
+                causes.append(FailureCause(reportedBundles: [reportedBundle]))
             }
         }
         let order = causes.indices.sorted {
-            (-causes[$0].occurrences.count, $0) < (-causes[$1].occurrences.count, $1)
+            (-causes[$0].reportedBundles.count, $0) < (-causes[$1].reportedBundles.count, $1)
         }
         return order.map { causes[$0] }
     }

@@ -3,8 +3,8 @@ package import FailureArtifactsSystem
 /// The bytes that one capture may stage.
 ///
 /// Nothing is reserved: captures at the same time may exceed a limit together by what they stage. The bundle's size
-/// is checked once more before it gets its name. One thread at a time puts something into a spool.
-package final class SpoolRoom: Sendable {
+/// is checked once more before it gets its name. One thread at a time puts something into a staging directory.
+package final class StagingReservation: Sendable {
     private struct State {
         /// The bytes that are staged.
         var used: UInt64
@@ -14,7 +14,7 @@ package final class SpoolRoom: Sendable {
         var hasRecounted = false
     }
 
-    package let spool: Spool
+    package let staging: StagingDirectory
     private let directory: ArtifactsDirectory
     private let limits: DirectoryLimits
     private let state: Lock<State>
@@ -30,18 +30,20 @@ package final class SpoolRoom: Sendable {
         in directory: ArtifactsDirectory, of process: ProcessIdentity = .current,
         within limits: DirectoryLimits
     ) throws {
-        spool = try directory.makeSpool(of: process, within: limits)
+        staging = try directory.makeStagingDirectory(of: process, within: limits)
         self.directory = directory
         self.limits = limits
         state = Lock(State(used: 0))
     }
 
     /// Continues a capture that another process has left.
-    package init(of spool: Spool, in directory: ArtifactsDirectory, within limits: DirectoryLimits) {
-        self.spool = spool
+    package init(
+        of staging: StagingDirectory, in directory: ArtifactsDirectory, within limits: DirectoryLimits
+    ) {
+        self.staging = staging
         self.directory = directory
         self.limits = limits
-        state = Lock(State(used: FileSystem.size(ofAllBelow: spool.path)))
+        state = Lock(State(used: FileSystem.size(ofAllBelow: staging.path)))
     }
 
     /// The limit that decided when room was asked for last.

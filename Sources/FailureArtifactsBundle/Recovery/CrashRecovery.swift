@@ -7,7 +7,7 @@ package import FailureArtifactsSystem
 /// It works from outside, on what the processes have left in the hidden directory and on the files of their
 /// stores; the originals stay as they are, and a journal is recovered on the copy. Several may be at it at the
 /// same time, and each bundle is made once.
-package struct Salvage: Sendable {
+package struct CrashRecovery: Sendable {
     /// Why a test has not ended.
     package struct Cause: Sendable {
         package var outcome: BundleMetadata.Outcome
@@ -63,7 +63,7 @@ package struct Salvage: Sendable {
     /// The copies of the stores of a test that was still running.
     package struct Held: Sendable {
         let test: InFlightTest
-        let copies: SalvagedCopies
+        let copies: RecoveredCopies
         let cause: Cause
     }
 
@@ -78,9 +78,9 @@ package struct Salvage: Sendable {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
                 guard
-                    let room = try? SpoolRoom(in: directory, of: test.process, within: limits)
+                    let room = try? StagingReservation(in: directory, of: test.process, within: limits)
                 else { return nil }
-                let copies = SalvagedCopies(
+                let copies = RecoveredCopies(
                     of: test, in: room, below: "stores", limits: limits, obeying: rules(of: test))
                 return Held(test: test, copies: copies, cause: cause)
             }
@@ -92,8 +92,8 @@ package struct Salvage: Sendable {
     /// The processes that have died in the middle of a test, as long as no bundle is made of it.
     package var deadProcesses: Set<ProcessIdentity> {
         let journals = directory.journals.filter { !$0.tests.isEmpty }.map(\.process)
-        let spools = directory.spools.filter { !$0.isEnded }.map(\.process)
-        return Set(journals + spools).filter { !$0.isAlive }
+        let stagingDirectories = directory.stagingDirectories.filter { !$0.isEnded }.map(\.process)
+        return Set(journals + stagingDirectories).filter { !$0.isAlive }
     }
 
     /// Makes the bundles of all processes that have died; what living ones have in the making is left alone.
@@ -115,14 +115,14 @@ package struct Salvage: Sendable {
                 try finish(journal, &held, cause, &result)
             }
             // Their processes have ended the tests after all, or live on.
-            for held in held { directory.discard(held.copies.spool) }
+            for held in held { directory.discard(held.copies.staging) }
             // Of those that have a journal, somebody else is making the bundles; or nobody could, this time.
             let journaled = Set(try directory.allJournals().map(\.process))
-            for spool in try directory.allSpools()
-            where spool.isAbandoned && !journaled.contains(spool.process) {
-                guard let spool = try taken(spool) else { continue }
+            for staging in try directory.allStagingDirectories()
+            where staging.isAbandoned && !journaled.contains(staging.process) {
+                guard let staging = try taken(staging) else { continue }
                 hasSwept = true
-                finish(spool, cause, &result)
+                finish(staging, cause, &result)
             }
         } catch {
             result.warnings.append(
@@ -137,10 +137,10 @@ package struct Salvage: Sendable {
     /// What is said where the next sweep can do what this one could not.
     private static let leftAsItIs = "What is there is left for another sweep."
 
-    /// A spool in the hands of this process; nil where somebody else has it.
-    private func taken(_ spool: Spool) throws(SystemError) -> Spool? {
+    /// A staging directory in the hands of this process; nil where somebody else has it.
+    private func taken(_ staging: StagingDirectory) throws(SystemError) -> StagingDirectory? {
         do throws(SystemError) {
-            return try spool.taken()
+            return try staging.taken()
         } catch {
             guard error.isNotFound else { throw error }
             return nil
@@ -152,15 +152,15 @@ package struct Salvage: Sendable {
         _ journal: Journal, _ held: inout [Held], _ cause: (ProcessIdentity) -> Cause,
         _ result: inout Result
     ) throws(SystemError) {
-        var spools: [Spool] = []
+        var stagingDirectories: [StagingDirectory] = []
         var isDone = true
         for test in try journal.readTests() {
             let index = held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
             let copies = index.map { held.remove(at: $0) }
             do {
-                let spool = try make(
+                let staging = try make(
                     test, copies, copies?.cause ?? cause(test.process), &isDone, &result)
-                if let spool { spools.append(spool) }
+                if let staging { stagingDirectories.append(staging) }
             } catch let limit as LimitReached {
                 result.warnings.append(
                     "There is no bundle of \(test.identity.suite).\(test.identity.name). \(limit)")
@@ -175,10 +175,10 @@ package struct Salvage: Sendable {
         // Where something failed, all is left as it is, in the hands of this process: when that has ended, it is
         // for the next sweep.
         guard isDone else { return }
-        // In this order: whoever finds the journal because this process has died sees by the spools which
+        // In this order: whoever finds the journal because this process has died sees by the staging directories which
         // bundles are there.
         try journal.remove()
-        for spool in spools { directory.discard(spool) }
+        for staging in stagingDirectories { directory.discard(staging) }
     }
 
     /// Makes the bundle of a test that was in flight.
@@ -188,26 +188,26 @@ package struct Salvage: Sendable {
     private func make(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
         _ result: inout Result
-    ) throws -> Spool? {
-        for earlier in try directory.allSpools() where earlier.process == test.process {
+    ) throws -> StagingDirectory? {
+        for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
             let content = try earlier.read()
             guard var metadata = content.metadata, metadata.test == test.identity else { continue }
             // It has ended, and its process died before it said so in the journal.
             if content.isEnded { return nil }
-            let spool = try earlier.taken()
+            let staging = try earlier.taken()
             if try directory.bundle(of: content) == nil {
                 var removed: RemovedValues?
                 // It had failed before: the stores are there as they were at the failure.
                 if metadata.failures.last?.kind != .termination {
                     var labels = UniqueNames(taken: (metadata.snapshots ?? []).map(\.label))
                     let label = labels.claim(cause.outcome.rawValue)
-                    let copies = finalCopies(of: test, held, below: "snapshots/\(label)", in: spool)
+                    let copies = finalCopies(of: test, held, below: "snapshots/\(label)", in: staging)
                     metadata.end(cause, with: copies, label: label)
                     removed = copies.removed
                 }
-                isDone = pack(metadata, spool, removed, rules(of: test), &result) && isDone
+                isDone = pack(metadata, staging, removed, rules(of: test), &result) && isDone
             }
-            return spool
+            return staging
         }
         return try makeAnew(test, held, cause, &isDone, &result)
     }
@@ -216,82 +216,83 @@ package struct Salvage: Sendable {
     private func makeAnew(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
         _ result: inout Result
-    ) throws -> Spool {
+    ) throws -> StagingDirectory {
         let rules = rules(of: test)
         let copies =
             try held?.copies
-            ?? SalvagedCopies(
-                of: test, in: SpoolRoom(in: directory, of: test.process, within: limits),
+            ?? RecoveredCopies(
+                of: test, in: StagingReservation(in: directory, of: test.process, within: limits),
                 below: "stores", limits: limits, obeying: rules)
-        let spool = copies.spool
-        let metadata = BundleMetadata(salvaged: test, copies, cause)
-        // Without it nobody would know the spool again, and what bundle was made of it.
+        let staging = copies.staging
+        let metadata = BundleMetadata(recovered: test, copies, cause)
+        // Without it nobody would know the staging directory again, and what bundle was made of it.
         do throws(SystemError) {
-            try spool.record(metadata)
+            try staging.record(metadata)
         } catch {
-            if held == nil { directory.discard(spool) }
+            if held == nil { directory.discard(staging) }
             throw error
         }
-        isDone = pack(metadata, spool, copies.removed, rules, &result) && isDone
-        return spool
+        isDone = pack(metadata, staging, copies.removed, rules, &result) && isDone
+        return staging
     }
 
     /// The stores of a test that had failed before, as they were when its process ended.
     private func finalCopies(
-        of test: InFlightTest, _ held: Held?, below folder: String, in spool: Spool
-    ) -> SalvagedCopies {
+        of test: InFlightTest, _ held: Held?, below folder: String, in staging: StagingDirectory
+    ) -> RecoveredCopies {
         // Where somebody before this process has died over it.
-        try? FileSystem.remove(spool.file(ofEntry: folder))
-        let room = SpoolRoom(of: spool, in: directory, within: limits)
+        try? FileSystem.remove(staging.file(ofEntry: folder))
+        let room = StagingReservation(of: staging, in: directory, within: limits)
         if let held {
             let copies = held.copies.moved(to: room, below: folder)
-            directory.discard(held.copies.spool)
+            directory.discard(held.copies.staging)
             return copies
         }
-        return SalvagedCopies(
+        return RecoveredCopies(
             of: test, in: room, below: folder, limits: limits, obeying: rules(of: test))
     }
 
-    /// Packs a spool that a process has left and no journal tells of.
+    /// Packs a staging directory that a process has left and no journal tells of.
     private func finish(
-        _ spool: Spool, _ cause: (ProcessIdentity) -> Cause, _ result: inout Result
+        _ staging: StagingDirectory, _ cause: (ProcessIdentity) -> Cause, _ result: inout Result
     ) {
         do throws(SystemError) {
-            let content = try spool.read()
+            let content = try staging.read()
             // Its bundle was there already, or nothing of it is known but some copies.
             guard try directory.bundle(of: content) == nil, var metadata = content.metadata,
                 // A test that has only asked for snapshots has not failed.
                 metadata.outcome == .passed || !(metadata.failures.isEmpty && content.isEnded)
-            else { return directory.discard(spool) }
+            else { return directory.discard(staging) }
             if !content.isEnded, metadata.failures.last?.kind != .termination {
-                metadata.end(cause(spool.process))
+                metadata.end(cause(staging.process))
             }
-            if pack(metadata, spool, nil, redactions, &result) { directory.discard(spool) }
+            if pack(metadata, staging, nil, redactions, &result) { directory.discard(staging) }
         } catch {
-            result.warnings.append("'\(spool.path)' could not be swept: \(error). \(Self.leftAsItIs)")
+            result.warnings.append("'\(staging.path)' could not be swept: \(error). \(Self.leftAsItIs)")
         }
     }
 
-    /// Packs a spool.
+    /// Packs a staging directory.
     ///
-    /// - Returns: Whether the spool is of no more use; false where another sweep may do better.
+    /// - Returns: Whether the staging directory is of no more use; false where another sweep may do better.
     private func pack(
-        _ metadata: BundleMetadata, _ spool: Spool, _ removed: RemovedValues?, _ rules: RedactionRules,
+        _ metadata: BundleMetadata, _ staging: StagingDirectory, _ removed: RemovedValues?,
+        _ rules: RedactionRules,
         _ result: inout Result
     ) -> Bool {
         var metadata = metadata
-        metadata.warnings += removed?.warnings(about: metadata, in: spool) ?? []
+        metadata.warnings += removed?.warnings(about: metadata, in: staging) ?? []
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         do {
             try directory.prepare()
-            try metadata.leaveOutWhatIsMissing(in: spool)
-            result.bundles.append(try publish(metadata, spool, &result))
-            spool.removeCopies()
+            try metadata.leaveOutWhatIsMissing(in: staging)
+            result.bundles.append(try publish(metadata, staging, &result))
+            staging.removeCopies()
             return true
         } catch let limit as LimitReached {
             result.warnings.append(
                 "There is no bundle of \(metadata.test.suite).\(metadata.test.name). \(limit)")
-            spool.removeCopies()
+            staging.removeCopies()
             return true
         } catch {
             result.warnings.append(
@@ -301,16 +302,16 @@ package struct Salvage: Sendable {
         }
     }
 
-    /// Packs a spool; where there is no room for its copies, without them.
+    /// Packs a staging directory; where there is no room for its copies, without them.
     private func publish(
-        _ metadata: BundleMetadata, _ spool: Spool, _ result: inout Result
+        _ metadata: BundleMetadata, _ staging: StagingDirectory, _ result: inout Result
     ) throws -> String {
         do {
-            return try directory.publish(metadata, from: spool, within: limits) {
+            return try directory.publish(metadata, from: staging, within: limits) {
                 result.warnings.append($0)
             }
         } catch let error as LimitReached {
-            spool.removeCopies()
+            staging.removeCopies()
             var metadata = metadata
             let reason = "No room was left. \(error)"
             metadata.warnings.append(
@@ -321,7 +322,7 @@ package struct Salvage: Sendable {
             metadata.snapshots = nil
             metadata.attachments = []
             do {
-                return try directory.publish(metadata, from: spool, within: limits) {
+                return try directory.publish(metadata, from: staging, within: limits) {
                     result.warnings.append($0)
                 }
             } catch let error as LimitReached {
@@ -333,12 +334,12 @@ package struct Salvage: Sendable {
 }
 
 extension BundleMetadata {
-    /// Says of the entries that a spool lacks that they are gone; without them no sweep could make the bundle.
+    /// Says of the entries that a staging directory lacks that they are gone; without them no sweep could make the bundle.
     ///
     /// - Throws: The failure to look.
-    fileprivate mutating func leaveOutWhatIsMissing(in spool: Spool) throws(SystemError) {
+    fileprivate mutating func leaveOutWhatIsMissing(in staging: StagingDirectory) throws(SystemError) {
         var missing: Set<String> = []
-        for entry in entries where try FileSystem.status(of: spool.file(ofEntry: entry)) == nil {
+        for entry in entries where try FileSystem.status(of: staging.file(ofEntry: entry)) == nil {
             missing.insert(entry)
         }
         guard !missing.isEmpty else { return }
@@ -361,13 +362,15 @@ extension BundleMetadata {
 extension BundleMetadata.Store {
     fileprivate mutating func leaveOut(_ missing: Set<String>) {
         if missing.contains(statements?.entry ?? "") { statements = nil }
-        if !missing.isDisjoint(with: spooledEntries) { self = described(because: "The copy was gone.") }
+        if !missing.isDisjoint(with: stagedEntries) { self = described(because: "The copy was gone.") }
     }
 }
 
 extension BundleMetadata {
     /// Describes a test of which nothing but its journal is left.
-    fileprivate init(salvaged test: InFlightTest, _ copies: SalvagedCopies, _ cause: Salvage.Cause) {
+    fileprivate init(
+        recovered test: InFlightTest, _ copies: RecoveredCopies, _ cause: CrashRecovery.Cause
+    ) {
         var environment = test.environment ?? RunEnvironment.describe(variables: [:])
         environment.processID = Int(test.process.number)
         self.init(
@@ -379,7 +382,7 @@ extension BundleMetadata {
     }
 
     /// Adds that the test did not end.
-    fileprivate mutating func end(_ cause: Salvage.Cause) {
+    fileprivate mutating func end(_ cause: CrashRecovery.Cause) {
         outcome = cause.outcome
         failures.append(
             Failure(
@@ -390,7 +393,7 @@ extension BundleMetadata {
 
     /// Adds that the test, which had failed, did not end, and its stores as they were then.
     fileprivate mutating func end(
-        _ cause: Salvage.Cause, with copies: SalvagedCopies, label: String
+        _ cause: CrashRecovery.Cause, with copies: RecoveredCopies, label: String
     ) {
         end(cause)
         snapshots =
