@@ -123,7 +123,7 @@ package struct ArtifactsDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - metadata: The bundle's metadata. The inspection of the copies is added.
-    ///   - staging directory: The files of its entries.
+    ///   - staging: The files of its entries.
     ///   - limits: What the directory may hold.
     ///   - date: The time of the zip's entries.
     ///   - warn: Receives a full sentence for each copy that can't be inspected, and for each failure after which there

@@ -7,7 +7,7 @@ package enum BundlePacker {
     ///
     /// - Parameters:
     ///   - metadata: Becomes the first entry.
-    ///   - staging directory: A file for each entry that the metadata names.
+    ///   - staging: A file for each entry that the metadata names.
     ///   - date: The time of the zip's entries.
     /// - Returns: The path of the complete and synced bundle, inside the staging directory.
     /// - Throws: The failure to write it; then the file is removed.

@@ -9,7 +9,7 @@ extension RemovedValues {
     ///
     /// - Parameters:
     ///   - metadata: What the bundle says.
-    ///   - staging directory: Holds its entries.
+    ///   - staging: Holds its entries.
     /// - Returns: A warning for each entry that has such a value, without the value.
     package func warnings(about metadata: BundleMetadata, in staging: StagingDirectory)
         -> [CaptureWarning]
