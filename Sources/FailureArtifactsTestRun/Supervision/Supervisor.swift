@@ -58,7 +58,7 @@ package struct Supervisor {
     ///   - command: What is run.
     ///   - interruption: Hands over the signals that this process gets.
     ///   - messages: Receives the tool's own messages.
-    ///   - salvage: Makes the bundles of what hangs, before it is ended.
+    ///   - recovery: Makes the bundles of what hangs, before it is ended.
     ///   - recorder: Reads what the command writes; nil where nobody does.
     /// - Throws: That the system gives no pipe.
     package init(

@@ -14,7 +14,7 @@ enum RunSummary {
     ///
     /// - Parameters:
     ///   - bundles: What has come, in the order it is named in.
-    ///   - salvaged: How many of them were made after the command's end.
+    ///   - recovered: How many of them were made after the command's end.
     ///   - leftOut: How many failures have left no bundle, for want of room.
     ///   - hint: The failed tests without a bundle; nil if there are none.
     ///   - directory: Where they are, absolute.
