@@ -18,6 +18,17 @@ SURROUNDINGS = "ExplicitSuite.SurroundingsTests"
 NOBODY = 65534
 
 
+def accessible(program, directory, prefix):
+    """Returns the program; with a prefix that becomes another user, a copy outside the checkout, which may be private."""
+    if not prefix:
+        return str(program)
+    copy = directory / "programs" / program.name
+    copy.parent.mkdir(exist_ok=True)
+    if not copy.exists():
+        shutil.copy(program, copy)
+    return str(copy)
+
+
 def run(selection, directory, prefix=(), before=None, removed=(), stderr=subprocess.PIPE, cwd=None, **variables):
     """Runs tests in a directory. Returns the harness's result for the artifacts directory `failure-artifacts`."""
     scratch = directory / "tmp"
@@ -26,7 +37,7 @@ def run(selection, directory, prefix=(), before=None, removed=(), stderr=subproc
     for name in removed:
         del environment[name]
     process = subprocess.run(
-        [*prefix, str(EXECUTABLE), selection], cwd=cwd or directory, env=environment, stdout=subprocess.PIPE,
+        [*prefix, accessible(EXECUTABLE, directory, prefix), selection], cwd=cwd or directory, env=environment, stdout=subprocess.PIPE,
         stderr=stderr, text=True, encoding="utf-8", timeout=120, preexec_fn=before)
     process.stderr = process.stderr or ""
     return harness.read(process, directory / "failure-artifacts")
@@ -366,7 +377,8 @@ class ReadOnly(Case):
     def supervised(self, prefix, **variables):
         """The same with `run`, which looks for the bundle there."""
         environment = clean_environment(self.directory / "tmp", **variables)
-        command = [str(TOOL), "run", "--", str(EXECUTABLE), self.selection]
+        tool, tests = (accessible(program, self.directory, prefix) for program in (TOOL, EXECUTABLE))
+        command = [tool, "run", "--", tests, self.selection]
         process = subprocess.run(
             [*prefix, *command], cwd=self.directory, env=environment, capture_output=True, text=True, timeout=120)
         self.assertEqual(process.returncode, 1, process.stderr)
