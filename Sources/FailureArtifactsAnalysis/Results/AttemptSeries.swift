@@ -17,7 +17,7 @@ package struct AttemptSeries: Sendable {
     package let number: Int
     package let attempts: [Attempt]
 
-    /// Returns the attempts of tests that have several, at least one of them failed, by the index of the cause.
+    /// Returns the attempts of tests that have several and failed at least once, by the index of the cause.
     ///
     /// - Parameters:
     ///   - causes: The failures.
