@@ -2,8 +2,7 @@
 ///
 /// CoreFoundation's source describes the format (`CFBinaryPList.c`,
 /// <https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/CoreFoundation/CFBinaryPList.c>). Stores
-/// may
-/// be untrusted, so the reader limits its time and memory for any input.
+/// may be untrusted, so the reader limits its time and memory for any input.
 enum BinaryPropertyList: Equatable {
     case boolean(Bool)
     case integer(Int64)

@@ -14,8 +14,7 @@ package struct CoreDataChanges {
     /// Creates a description from two compared stores.
     ///
     /// The result is nil if neither store can be read as a Core Data store. Read failures are reported by the
-    /// comparison
-    /// itself.
+    /// comparison itself.
     package init?(
         from a: StoreComparison.Side, to b: StoreComparison.Side, limits: UntrustedLimits = .standard
     ) {

@@ -10,8 +10,7 @@ extension CoreDataStore {
         /// The largest number of an entity of the application's model.
         ///
         /// Core Data's own entities have larger numbers, and their tables start with another letter. For example, 16001
-        /// is
-        /// `CHANGE` of the persistent history, in the table `ACHANGE`.
+        /// is `CHANGE` of the persistent history, in the table `ACHANGE`.
         static let modelEntity: Int64 = 16000
     }
 

@@ -3,9 +3,8 @@ package import FailureArtifactsSQLite
 /// Views that show a Core Data store's entities as the application sees them.
 ///
 /// `Fruit` has one row for each object. Its columns are `_id`, `_entity` in a hierarchy, the attributes, the `_id` of
-/// each
-/// to-one relationship's object, and a list of `_id`s for each to-many relationship. `Album.assets` has the pairs of a
-/// many-to-many relationship.
+/// each to-one relationship's object, and a list of `_id`s for each to-many relationship. `Album.assets` has the pairs
+/// of a many-to-many relationship.
 package struct CoreDataViews {
     /// The names of the views, by the names of the tables that they show in full.
     package private(set) var names: [String: String] = [:]

@@ -43,8 +43,7 @@ package struct LoggedTransactions {
             let connection = record.connection
             if let error = record.error {
                 // A constraint violation undoes only the statement, unless the statement says otherwise. A statement
-                // that waits in vain
-                // for a lock hasn't started.
+                // that waits in vain for a lock hasn't started.
                 let isHarmless =
                     switch error.code & 0xff {
                     case 5: outline.kind == .begin || record.changes == 0 && open[connection] == nil
@@ -112,8 +111,7 @@ extension LoggedTransactions {
     /// Finds the statements of a history's last transactions.
     ///
     /// Considers all ways to pair the log's groups with the history's transactions, in order, where each pair matches.
-    /// Returns
-    /// only pairs that are the same in all of them, because a wrong answer would be worse than none.
+    /// Returns only pairs that are the same in all of them, because a wrong answer would be worse than none.
     ///
     /// - Parameters:
     ///   - transactions: The changes of each transaction. The last one is the last before the failure.

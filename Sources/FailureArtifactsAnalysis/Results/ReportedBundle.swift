@@ -83,8 +83,7 @@ package struct ReportedBundle: Sendable {
     /// Returns the part of the run that the bundle comes from.
     ///
     /// - Parameter areSeveral: True if the bundles come from several places. Then the places distinguish the parts,
-    ///   because
-    ///   the jobs of a matrix usually share one name.
+    ///   because the jobs of a matrix usually share one name.
     /// - Returns: A displayed name.
     package func shard(areSeveral: Bool) -> String {
         areSeveral ? container : job ?? container

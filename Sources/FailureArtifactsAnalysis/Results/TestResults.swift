@@ -126,7 +126,9 @@ package struct TestResults: Sendable {
 }
 
 extension TestResult {
-    /// Assigns a bundle to a failed run: one with the same message, or else the first without such a bundle.
+    /// Assigns a bundle to a failed run that has no bundle for the same arguments yet.
+    ///
+    /// Prefers a run with the same message over the first run.
     fileprivate mutating func add(_ bundle: ResultBundle) {
         let arguments = bundle.arguments
         let free = runs.indices.filter { index in

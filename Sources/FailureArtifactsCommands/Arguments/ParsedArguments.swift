@@ -106,8 +106,7 @@ enum SizeText {
     /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`.
     ///
     /// - Parameter text: A number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A
-    ///   number
-    ///   without a unit is in bytes. Each unit is 1,024 times the previous one, as in ``Counted/bytes(_:)``.
+    ///   number without a unit is in bytes. Each unit is 1,024 times the previous one, as in ``Counted/bytes(_:)``.
     /// - Returns: The size in bytes; nil for other text and for sizes beyond 64 bits.
     static func bytes(_ text: String) -> UInt64? {
         let isOfNumber: (Character) -> Bool = { ("0"..."9").contains($0) || $0 == "." }
@@ -119,7 +118,7 @@ enum SizeText {
             let (bytes, overflow) = whole.multipliedReportingOverflow(by: 1 << (10 * exponent))
             return overflow ? nil : bytes
         }
-        // Fractions of a byte are rejected.
+        // A fraction needs a unit larger than a byte.
         let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
         guard exponent > 0, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
             let number = Double(digits)

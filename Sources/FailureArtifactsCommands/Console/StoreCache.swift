@@ -41,8 +41,7 @@ struct StoreCache {
     /// `FAILURE_ARTIFACTS_CACHE` is a directory or `off`. By default, the cache is in the system's cache directory.
     ///
     /// - Parameter environment: The environment variables. The result is nil if the default location needs `HOME` and
-    ///   it
-    ///   isn't set.
+    ///   it isn't set.
     init?(environment: [String: String]) {
         func path(_ name: String) -> String? {
             environment[name].flatMap { $0.isEmpty ? nil : $0 }

@@ -92,7 +92,7 @@ package struct Terminal: Equatable, Sendable {
     /// - Parameters:
     ///   - descriptor: 1 for standard output, 2 for standard error.
     ///   - environment: The environment variables. `NO_COLOR` (see no-color.org) and `TERM` determine the use of
-    /// colour.
+    ///     colour.
     package init?(descriptor: CInt, environment: [String: String]) {
         guard isatty(descriptor) == 1 else { return nil }
         var size = winsize()

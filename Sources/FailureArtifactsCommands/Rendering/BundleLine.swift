@@ -68,8 +68,7 @@ struct BundleLine: Sendable {
         /// Shortens or removes columns until the lines fit.
         ///
         /// The order loses the least information: first the message, then the name, then the stores and the size, which
-        /// are
-        /// often the same in all lines. The test is shortened last.
+        /// are often the same in all lines. The test is shortened last.
         mutating func fit(into width: Int, _ lines: [BundleLine]) {
             let natural = widths[.message] ?? 0
             shrink(.message, to: 36, width)

@@ -145,8 +145,7 @@ extension DiffCommand {
     /// Returns two stores or two states of one bundle.
     ///
     /// By default, these are the committed store and the store as the test saw it. Otherwise, they are the store when
-    /// the
-    /// test began to use it and at the failure.
+    /// the test began to use it and at the failure.
     private static func sides(
         within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide) {

@@ -133,8 +133,7 @@ struct StoreViewer: Equatable {
     /// write files or start an editor. Defensive mode also prevents writes that bypass SQL.
     ///
     /// `-safe` would disable the shell's file commands for the user too. `-readonly` would prevent changes, which are
-    /// the
-    /// purpose of the scratch copy. `.once /dev/null` hides the line that `.dbconfig` prints.
+    /// the purpose of the scratch copy. `.once /dev/null` hides the line that `.dbconfig` prints.
     private static let precautions = [
         "-cmd", "PRAGMA trusted_schema = 0", "-cmd", ".once /dev/null", "-cmd", ".dbconfig defensive on",
     ]
@@ -161,8 +160,7 @@ struct StoreViewer: Equatable {
         for place in places
         where (try? FileSystem.status(of: Path.join(place, name + ".app"))) != nil {
             // `-W` waits for the app, because the copy is removed afterwards. `-n` starts a new instance, because a
-            // running one
-            // may outlive this command.
+            // running one may outlive this command.
             return StoreViewer(
                 executable: "/usr/bin/open", arguments: ["-W", "-n", "-a", name], separator: ["--args"])
         }

@@ -103,8 +103,7 @@ struct MergedDirectory {
 /// A hash key that is the same for identical bundles and almost always differs between others.
 ///
 /// It is made from the archive's list of entries, which includes sizes and checksums, so no content is read. If two
-/// keys
-/// are the same, the bytes are compared.
+/// keys are the same, the bytes are compared.
 struct BundleIdentity: Hashable, Sendable {
     /// The bundle's size in bytes.
     private let bytes: UInt64

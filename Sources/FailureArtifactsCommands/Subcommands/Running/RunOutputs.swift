@@ -19,8 +19,7 @@ struct RunOutputs {
     /// Writes the report on all bundles.
     ///
     /// - Returns: The displayed path of the report. Nil if there are no failures or the report couldn't be written,
-    ///   which
-    ///   is reported with a warning.
+    ///   which is reported with a warning.
     func writeReport() throws -> String? {
         guard hasFailures || !earlier.isEmpty else { return nil }
         let path = Path.join(directory, Report.fileName)
