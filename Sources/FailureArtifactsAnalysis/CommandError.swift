@@ -3,10 +3,10 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// The end of a command that cannot do what it was asked to.
+/// An error that ends a command.
 package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
     package let exitCode: ExitCode
-    /// One or more full sentences.
+    /// The description, in one or more full sentences.
     package let description: String
 
     package init(_ exitCode: ExitCode, _ description: String) {
@@ -14,7 +14,7 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         self.description = description
     }
 
-    /// The same for an error of any of the parts.
+    /// Creates an error from an error of any subsystem.
     package init(_ error: any Error) {
         switch error {
         case let error as CommandError: self = error
@@ -39,7 +39,7 @@ package struct CommandError: Error, Equatable, Sendable, CustomStringConvertible
         "If you know where it comes from, '--no-limits' lifts the limits."
     private static let hint = " " + limitsHint
 
-    /// `Cannot … .` for `cannot …`.
+    /// Turns a clause into a sentence with a capital letter and a full stop.
     package static func sentence(_ clause: String) -> String {
         let text = clause.prefix(1).uppercased() + clause.dropFirst()
         return text.hasSuffix(".") ? text : text + "."
@@ -80,7 +80,7 @@ extension ZipError {
 }
 
 extension ZipError {
-    /// Whether nothing is wrong but that it is too much.
+    /// True if the archive exceeds a limit but is otherwise valid.
     var isOverLimit: Bool {
         if case .overLimit = reason { return true }
         return false
@@ -95,11 +95,13 @@ extension BundleError {
 }
 
 extension SQLiteError {
-    /// Whether the time was up, or a value, a row or the memory larger than they may be.
+    /// True if a time, size or memory limit was exceeded.
     package var isOverLimit: Bool { isInterrupted || isTooMuch }
 }
 
-/// What the tool's exit status says; the numbers from 64 on are those of `sysexits.h`.
+/// The exit statuses of the tool.
+///
+/// Numbers from 64 on are those of `sysexits.h`.
 package struct ExitCode: Equatable, Sendable {
     package let rawValue: Int32
 
@@ -107,15 +109,15 @@ package struct ExitCode: Equatable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The command did what it was asked to.
+    /// The command succeeded.
     package static let done = ExitCode(rawValue: 0)
-    /// A check found something.
+    /// A check found a problem.
     package static let found = ExitCode(rawValue: 1)
-    /// The command line makes no sense.
+    /// The command line is invalid.
     package static let usage = ExitCode(rawValue: 64)
-    /// A file is not what it should be.
+    /// The content of a file is invalid.
     package static let badData = ExitCode(rawValue: 65)
-    /// There is no such file.
+    /// The file doesn't exist.
     package static let noInput = ExitCode(rawValue: 66)
     /// Reading or writing failed.
     package static let inputOutput = ExitCode(rawValue: 74)

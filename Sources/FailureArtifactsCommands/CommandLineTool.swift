@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
-    /// In the order of `--help`.
+    /// The commands, in the order of `--help`.
     static var commands: [any Command.Type] {
         [
             RunCommand.self, ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
@@ -16,9 +16,9 @@ package enum CommandLineTool {
     /// Runs the command that the arguments name.
     ///
     /// - Parameters:
-    ///   - arguments: Without the tool's own name.
-    ///   - console: Where results and errors go.
-    /// - Returns: The process's exit status.
+    ///   - arguments: The arguments, without the tool's own name.
+    ///   - console: The destination of results and errors.
+    /// - Returns: The exit status of the process.
     package static func run(_ arguments: [String], console: Console) -> ExitCode {
         do {
             let code = try dispatch(arguments, console: console)
@@ -57,7 +57,7 @@ package enum CommandLineTool {
         return try value.run(console.limited(to: ReadingLimits(parsed, command.syntax)))
     }
 
-    /// `help`, or `help COMMAND`.
+    /// Writes the text of `help` or `help COMMAND`.
     private static func help(_ arguments: [String], console: Console) throws -> ExitCode {
         if let name = arguments.first {
             try console.output.write(HelpText.text(for: command(named: name).syntax))
@@ -74,18 +74,18 @@ package enum CommandLineTool {
     }
 }
 
-/// One subcommand: arguments become a value, which runs and gives an exit code.
+/// A subcommand, initialised from its parsed arguments and then run.
 package protocol Command {
-    /// What it takes.
+    /// The declaration of the command's arguments.
     static var syntax: Syntax { get }
 
-    /// Reads its arguments.
+    /// Creates a command from its arguments.
     ///
-    /// - Throws: A ``CommandError`` for values that make no sense.
+    /// - Throws: A ``CommandError`` for invalid values.
     init(_ arguments: ParsedArguments) throws
 
-    /// Does it.
+    /// Runs the command.
     ///
-    /// - Throws: Why it could not be done; an error of any part.
+    /// - Throws: An error of any subsystem if the command fails.
     func run(_ console: Console) throws -> ExitCode
 }

@@ -5,7 +5,7 @@ internal import Testing
 private let maker = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "store.py").path
 
 extension Fixture {
-    /// A store in Core Data's layout.
+    /// Creates a store in Core Data's layout and returns its path.
     package func coreDataStore(
         after: Bool = false, history: Bool = false, sql: String = ""
     ) throws -> String {

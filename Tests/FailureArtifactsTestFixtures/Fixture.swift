@@ -3,7 +3,7 @@ internal import FailureArtifactsZip
 internal import Foundation
 internal import Testing
 
-/// A directory with bundles in it, removed when the test is over.
+/// A temporary directory for bundles, removed at the end of the test.
 package struct Fixture: ~Copyable {
     package let directory: String
 
@@ -15,10 +15,10 @@ package struct Fixture: ~Copyable {
         try? FileSystem.remove(directory)
     }
 
-    /// The path of a file in the directory.
+    /// Returns the path of a file in the directory.
     package func path(_ name: String) -> String { Path.join(directory, name) }
 
-    /// Writes a file, with the directories above it.
+    /// Writes a file and creates its parent directories.
     @discardableResult
     package func write(_ bytes: [UInt8], to name: String) throws -> String {
         let path = path(name)
@@ -27,7 +27,7 @@ package struct Fixture: ~Copyable {
         return path
     }
 
-    /// The bytes of a store that SQLite's own shell made.
+    /// Returns the bytes of a store created by the `sqlite3` shell.
     package func store(_ sql: String) throws -> [UInt8] {
         let path = path("made-\(UInt32.random(in: 0 ... .max)).sqlite")
         let made = try Program.run("/usr/bin/env", ["sqlite3", path, sql])
@@ -36,7 +36,7 @@ package struct Fixture: ~Copyable {
         return try FileSystem.contents(ofFile: path)
     }
 
-    /// Writes a zip with our writer.
+    /// Writes a zip with this package's writer.
     @discardableResult
     package func zip(_ name: String, _ entries: [(String, [UInt8])]) throws -> String {
         let path = path(name)
@@ -49,7 +49,9 @@ package struct Fixture: ~Copyable {
         return path
     }
 
-    /// Writes a zip with Python's `zipfile`; the entries are files of this directory.
+    /// Writes a zip with Python's `zipfile`.
+    ///
+    /// The entries are files in this directory.
     @discardableResult
     package func pythonZip(_ name: String, stored: Bool, _ files: [(entry: String, file: String)]) throws
         -> String
@@ -69,7 +71,7 @@ package struct Fixture: ~Copyable {
         return path(name)
     }
 
-    /// The ledger's bundle, as a failing test would leave it.
+    /// Writes the ledger's bundle, as a failing test would leave it.
     @discardableResult
     package func ledger(_ name: String = "LedgerTests.testTransfer-1a2b3c4d.zip") throws -> String {
         try zip(
@@ -86,7 +88,7 @@ package struct Fixture: ~Copyable {
             ])
     }
 
-    /// A bundle without stores.
+    /// Writes a bundle without stores.
     @discardableResult
     package func plain(
         _ name: String, test: String = "testPlain", message: String = "XCTAssertTrue failed"
@@ -95,7 +97,7 @@ package struct Fixture: ~Copyable {
     }
 }
 
-/// Descriptions of bundles, written out so that the reader is not tested with its own writer.
+/// Metadata as literal JSON, so that the tests of the reader don't depend on the writer.
 package enum Metadata {
     package static let ledgerSQL = """
         CREATE TABLE account(id INTEGER PRIMARY KEY, name TEXT NOT NULL, balance INTEGER);
@@ -149,7 +151,7 @@ package enum Metadata {
         """
     }
 
-    /// A description with one store, `stores/<name>.sqlite`.
+    /// Returns metadata with one store, `stores/<name>.sqlite`.
     package static func store(_ name: String) -> String {
         plain(test: "testStore", message: "m").replacing(
             "\"stores\": []",
@@ -161,7 +163,7 @@ package enum Metadata {
     }
 }
 
-/// Sizes of files.
+/// File sizes.
 package enum FileManagerSize {
     package static func of(_ path: String) throws -> UInt64 {
         try FileSystem.status(of: path)?.size ?? 0

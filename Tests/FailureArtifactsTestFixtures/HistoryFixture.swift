@@ -4,9 +4,10 @@ internal import FailureArtifactsSystem
 internal import Testing
 
 extension Fixture {
-    /// The bundle of a store in WAL mode, with the history that a capture would have recorded.
+    /// Writes the bundle of a store in WAL mode, with the history that a capture would record.
     ///
-    /// Each of `transactions` is run inside of `BEGIN` and `COMMIT`; `log` has statements with the rows that they
+    /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
+    /// one
     /// changed.
     @discardableResult
     package func walBundle(

@@ -1,7 +1,7 @@
 internal import FailureArtifactsTestPrograms
 internal import Foundation
 
-/// What a program left.
+/// The exit status and outputs of a program.
 package struct Outcome: Equatable {
     package var status: Int32
     package var output: String
@@ -14,9 +14,9 @@ package struct Outcome: Equatable {
     }
 }
 
-/// Runs programs, our own tool among them.
+/// Runs programs, including the built tool.
 package enum Program {
-    /// The built tool: it is beside the test bundle, wherever the build's scratch path is.
+    /// The path of the built tool, which is beside the test bundle in any scratch path.
     package static let tool: String = {
         let file = "failure-artifacts"
         var places = [Bundle.main.bundlePath, CommandLine.arguments[0]]
@@ -40,7 +40,9 @@ package enum Program {
         return file
     }()
 
-    /// Runs a program, by its absolute path and with changes to the test's own environment, and waits for it.
+    /// Runs a program and waits for it.
+    ///
+    /// The program is named by an absolute path. Its environment is the test's with the given changes.
     package static func run(
         _ path: String, _ arguments: [String], environment: [String: String] = [:],
         directory: String? = nil
@@ -52,7 +54,7 @@ package enum Program {
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
         let output = Pipe()
-        // A file, so that neither pipe can fill up while the other is read.
+        // Standard error goes to a file, so that no second pipe can fill up while the first is read.
         let errors = URL(fileURLWithPath: NSTemporaryDirectory())
             .appendingPathComponent("fa-\(UUID().uuidString)")
         _ = FileManager.default.createFile(atPath: errors.path, contents: nil)
@@ -77,14 +79,14 @@ package enum Program {
         try tool(arguments, environment: environment, directory: directory)
     }
 
-    /// Runs the built tool.
+    /// Runs the built tool with the arguments in an array.
     package static func tool(
         _ arguments: [String], environment: [String: String] = [:], directory: String? = nil
     ) throws -> Outcome {
         try run(tool, arguments, environment: environment, directory: directory)
     }
 
-    /// Runs a Python program that reads `input` and prints something.
+    /// Runs a Python program that reads `input` and prints text.
     package static func python(_ program: String, _ input: String) throws -> String {
         let file = NSTemporaryDirectory() + "/fa-\(UUID().uuidString)"
         try Data(input.utf8).write(to: URL(fileURLWithPath: file))

@@ -2,7 +2,7 @@ package import FailureArtifactsAnalysis
 package import FailureArtifactsBundle
 internal import Testing
 
-/// Results as tests have them.
+/// Sample results for tests.
 package enum Sample {
     package static func attempt(
         _ name: String, _ outcome: TestAttempt.Outcome, _ messages: String..., module: String? = nil,

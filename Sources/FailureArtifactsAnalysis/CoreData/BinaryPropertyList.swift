@@ -1,25 +1,25 @@
-/// A property list in Apple's binary form, as Core Data keeps one in its stores.
+/// A property list in Apple's binary format, which Core Data uses in its stores.
 ///
-/// The form is described in CoreFoundation's source (`CFBinaryPList.c`,
-/// <https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/CoreFoundation/CFBinaryPList.c>). A
-/// store comes from anywhere: whatever its bytes are, reading them ends soon, and takes little memory.
+/// CoreFoundation's source describes the format (`CFBinaryPList.c`,
+/// <https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/CoreFoundation/CFBinaryPList.c>). Stores
+/// may be untrusted, so the reader limits its time and memory for any input.
 enum BinaryPropertyList: Equatable {
     case boolean(Bool)
     case integer(Int64)
     case real(Double)
-    /// Seconds since 2001-01-01T00:00:00Z.
+    /// A date, in seconds since 2001-01-01T00:00:00Z.
     case date(Double)
     case data([UInt8])
     case string(String)
     case array([BinaryPropertyList])
     case dictionary([String: BinaryPropertyList])
 
-    /// How many bytes are read at most.
+    /// The maximum size, in bytes.
     static let maximumBytes = 1 << 20
 
-    /// Reads a property list; nil where it is damaged, too large, or holds more than was to be expected.
+    /// Parses a property list; nil if it is damaged, too large, or exceeds the limits on nesting and content.
     ///
-    /// - Parameter bytes: All of it.
+    /// - Parameter bytes: All bytes of the property list.
     init?(_ bytes: [UInt8]) {
         guard bytes.count <= Self.maximumBytes, var reader = Reader(bytes),
             let value = reader.value(reader.top, depth: 0)
@@ -27,18 +27,22 @@ enum BinaryPropertyList: Equatable {
         self = value
     }
 
-    /// The value of a dictionary's key.
+    /// Returns the value of a dictionary's key.
     subscript(key: String) -> BinaryPropertyList? {
         if case .dictionary(let values) = self { return values[key] }
         return nil
     }
 
     private struct Reader {
-        /// What an object may refer to that refers to others, and so on.
+        /// The maximum nesting depth.
         static let maximumDepth = 16
-        /// An object counts as often as it is referred to.
+        /// The maximum number of objects.
+        ///
+        /// An object counts each time it is referenced.
         static let maximumObjects = 20_000
-        /// Bytes of strings and data, counted in the same way.
+        /// The maximum number of bytes of strings and data.
+        ///
+        /// They count each time they are referenced.
         static let maximumContent = 2 << 20
 
         let bytes: [UInt8]
@@ -67,7 +71,7 @@ enum BinaryPropertyList: Equatable {
             (self.count, self.top, self.offsets) = (count, top, offsets)
         }
 
-        /// A number of up to eight bytes; nil where it is not all there, or is too large for any offset.
+        /// Reads a number of up to eight bytes; nil if it is truncated or too large for an offset.
         func number(at offset: Int, size: Int) -> Int? {
             guard offset >= 0, size <= 8, offset <= bytes.count - size else { return nil }
             return Int(
@@ -85,7 +89,7 @@ enum BinaryPropertyList: Equatable {
             case 0x0: return low == 8 ? .boolean(false) : low == 9 ? .boolean(true) : nil
             case 0x1:
                 guard low <= 3, let bits = self.bits(at: start + 1, size: 1 << low) else { return nil }
-                // Only eight bytes have a sign.
+                // Only eight-byte integers are signed.
                 return .integer(Int64(bitPattern: bits))
             case 0x2, 0x3:
                 guard let bits = self.bits(at: start + 1, size: 1 << low) else { return nil }
@@ -125,7 +129,7 @@ enum BinaryPropertyList: Equatable {
             }
         }
 
-        /// The object that a container refers to.
+        /// Reads the object that a container refers to.
         private mutating func element(
             _ first: Int, _ position: Int, _ depth: Int
         ) -> BinaryPropertyList? {
@@ -139,7 +143,7 @@ enum BinaryPropertyList: Equatable {
             return bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         }
 
-        /// How many elements an object has, and where they begin.
+        /// Reads the number of an object's elements and the offset of the first one.
         private func length(_ start: Int, _ low: Int) -> (length: Int, first: Int)? {
             guard low == 15 else { return (low, start + 1) }
             guard let marker = bits(at: start + 1, size: 1), marker >> 4 == 1, marker & 15 <= 3,

@@ -2,17 +2,19 @@ package import FailureArtifactsReading
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Says what has changed in stores of Core Data by entities, attributes and relationships.
+/// Describes changes in Core Data stores by entities, attributes and relationships.
 package struct CoreDataChanges {
-    /// What is known of the later store, or else of the earlier one.
+    /// The description of the later store, or else of the earlier one.
     private let store: CoreDataStore
     private let roots: [String: CoreDataStore.Entity]
     private let links: [String: CoreDataStore.Link]
-    /// Tables with objects of several entities.
+    /// The tables that contain objects of several entities.
     private let shared: Set<String>
 
-    /// - Returns: Nil where neither store is Core Data's, or where they cannot be read: that is said by whoever
-    ///   reads the rest of them.
+    /// Creates a description from two compared stores.
+    ///
+    /// The result is nil if neither store can be read as a Core Data store. Read failures are reported by the
+    /// comparison itself.
     package init?(
         from a: StoreComparison.Side, to b: StoreComparison.Side, limits: UntrustedLimits = .standard
     ) {
@@ -36,19 +38,19 @@ package struct CoreDataChanges {
         links = Dictionary(store.links.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The entity or relationship of a table; nil where it has none.
+    /// Returns the entity or relationship of a table; nil if the table has neither.
     package func title(of table: ComparedTable) -> String? {
         roots[table.name]?.name ?? links[table.name]?.name
     }
 
-    /// What a change is to people; `Z_PK` and what only Core Data uses are left out.
+    /// Returns a change with the model's names and values, without `Z_PK` and columns that only Core Data uses.
     package func change(_ change: RowChange, in table: ComparedTable) -> RowChange {
         if let root = roots[table.name] { return self.change(change, of: root) }
         if let link = links[table.name] { return self.change(change, of: link, key: table.keyColumns) }
         return change
     }
 
-    /// The names of the columns of a row's key.
+    /// Returns the displayed names of a row's key columns.
     package func keyColumns(of table: ComparedTable) -> [String] {
         if roots[table.name] != nil { return table.keyColumns.map { $0 == "Z_PK" ? "_id" : $0 } }
         if let link = links[table.name] { return table.keyColumns.map { name($0, in: link) } }
@@ -86,7 +88,7 @@ package struct CoreDataChanges {
         if let relationship = root.toOne.first(where: { $0.column == cell.column }) {
             return mapped(cell, relationship.name) { Self.reference($0, to: relationship.entity) }
         }
-        // An order, or the entity of a relationship's other end.
+        // The column contains a sort order or the entity of a relationship's target.
         return isAlone ? cell : nil
     }
 
@@ -121,7 +123,7 @@ package struct CoreDataChanges {
 
     // MARK: - Values
 
-    /// Such as `Basket/p3`, the end of the object's URI.
+    /// Returns text such as `Basket/p3`, the end of the object's URI.
     private static func reference(_ value: StoredValue, to entity: String?) -> StoredValue {
         guard case .integer(let key) = value.content, let entity else { return value }
         return text("\(entity)/p\(key)")
@@ -137,7 +139,7 @@ package struct CoreDataChanges {
         }
     }
 
-    /// ISO 8601, to the millisecond; nil for what is no date between the years 0 and 9999.
+    /// Returns ISO 8601 to the millisecond; nil for dates outside the years 0 to 9999.
     private static func date(_ seconds: Double) -> String? {
         let milliseconds = (seconds * 1000).rounded()
         guard milliseconds.magnitude < 1e15 else { return nil }
@@ -147,7 +149,7 @@ package struct CoreDataChanges {
         return Timestamp(seconds: (total - rest) / 1000, milliseconds: Int32(rest)).description
     }
 
-    /// A value that is in a file of its own: a 2, the file's name, which is a UUID, and a 0.
+    /// Parses a reference to an external file: a byte 2, the file's name (a UUID), and a byte 0.
     private static func externalFile(_ bytes: [UInt8], of count: Int) -> String? {
         guard count == 38, bytes.count == 38, bytes.first == 2, bytes.last == 0 else { return nil }
         let name = bytes[1..<37]

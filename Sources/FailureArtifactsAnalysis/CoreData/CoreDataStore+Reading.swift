@@ -3,24 +3,24 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension CoreDataStore {
-    /// What is read of a store that has more.
+    /// The limits on content that is read.
     private enum Limit {
         static let entities = 500
         static let tables = 5000
         /// The largest number of an entity of the application's model.
         ///
-        /// Core Data's own entities have larger ones, and tables with another first letter: 16001 is `CHANGE` of the
-        /// persistent history, in the table `ACHANGE`.
+        /// Core Data's own entities have larger numbers, and their tables start with another letter. For example, 16001
+        /// is `CHANGE` of the persistent history, in the table `ACHANGE`.
         static let modelEntity: Int64 = 16000
     }
 
-    /// Recognises a store of Core Data.
+    /// Reads the description of a Core Data store.
     ///
     /// - Parameters:
-    ///   - connection: It reads the store as `main`, and distrusts its schema.
-    ///   - counts: Whether objects are counted, which takes as long as reading the entities' tables.
-    /// - Returns: Nil for a store that Core Data has not made.
-    /// - Throws: Why the store cannot be read.
+    ///   - connection: A connection that has the store as `main` and doesn't trust its schema.
+    ///   - counts: True to count objects, which takes as long as reading the entities' tables.
+    /// - Returns: The description; nil if Core Data didn't create the store.
+    /// - Throws: An error if the store can't be read.
     package static func read(
         _ connection: borrowing Connection, counts: Bool = false
     ) throws(SQLiteError) -> CoreDataStore? {
@@ -56,7 +56,7 @@ extension CoreDataStore {
         return store
     }
 
-    /// The same for a file.
+    /// Reads the description of the Core Data store in a file.
     static func read(
         _ side: StoreComparison.Side, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> CoreDataStore? {
@@ -116,7 +116,7 @@ extension CoreDataStore {
             while let next = supers[root], names[next] != nil, steps < names.count {
                 (root, steps) = (next, steps + 1)
             }
-            // Entities that inherit from each other in a circle are in no table.
+            // Entities that inherit from each other in a circle have no table.
             let isRooted = steps < names.count
             let prefix = root > Limit.modelEntity ? "A" : "Z"
             let table = isRooted ? names[root].flatMap { capitals[prefix + $0.uppercased()] } : nil
@@ -127,14 +127,14 @@ extension CoreDataStore {
         }
     }
 
-    /// Tells attributes from relationships, as far as names and indices do.
+    /// Distinguishes attributes from relationships by the names of columns and indices.
     private mutating func readColumns(
         ofEntityAt index: Int, _ connection: borrowing Connection, _ indices: Set<String>
     ) throws(SQLiteError) {
         guard let table = entities[index].table else { return }
         let columns = try Self.columns(of: table, connection)
         let names = Set(columns.map(\.name))
-        // The entity of a relationship's other end is named by a second column where that entity has heirs.
+        // If a relationship's target entity has subentities, a second column contains the target's entity.
         var companions: [String: Int64] = [:]
         for name in names {
             if let (number, rest) = Self.numbered(name, prefix: "Z"), names.contains("Z" + rest) {
@@ -153,8 +153,8 @@ extension CoreDataStore {
             let isIndexed = indices.contains("\(table)_\(column.name)_INDEX")
             let target =
                 companions[capitals].flatMap { entity($0)?.name } ?? known[capitals.uppercased()]
-            // Core Data makes an index for each relationship. Earlier versions made one for attributes too, on
-            // demand.
+            // Core Data creates an index for each relationship. Earlier versions could also create one for an
+            // attribute.
             let isReference =
                 isIndexed || companions[capitals] != nil || names.contains("Z_FOK_" + capitals)
             if column.type.uppercased() == "INTEGER", isReference {
@@ -170,7 +170,7 @@ extension CoreDataStore {
         }
     }
 
-    /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 are of entity 34.
+    /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 belong to entity 34.
     private mutating func readLink(
         _ table: String, _ connection: borrowing Connection
     ) throws(SQLiteError) {
@@ -189,7 +189,7 @@ extension CoreDataStore {
             }
         }
         guard ends.count == 2 else { return }
-        // A relationship that is its own way back has one name for both.
+        // A relationship that is its own inverse has the same name in both directions.
         let targetIndex =
             ends.firstIndex { $0.name == relationship && $0.column != "REFLEXIVE" }
             ?? 1
@@ -221,7 +221,7 @@ extension CoreDataStore {
         entities[index].toMany.append(relationship)
     }
 
-    /// What several objects refer to with a column has that many of them.
+    /// Adds the inverse of each to-one relationship as a to-many relationship.
     private mutating func addInverses() {
         for entity in entities {
             guard let table = entity.table else { continue }
@@ -257,12 +257,12 @@ extension CoreDataStore {
 
     // MARK: - Names
 
-    /// The number and the rest of a name such as `Z_26ASSETS`.
+    /// Returns the number and the rest of a name such as `Z_26ASSETS`.
     private static func numbered(_ name: String, prefix: String) -> (number: Int64, rest: String)? {
         guard name.hasPrefix(prefix) else { return nil }
         let rest = name.dropFirst(prefix.count)
         let digits = rest.prefix { $0.isASCII && $0.isNumber }
-        // What Core Data adds to names begins with an underscore: `Z26_OWNER`, but `Z_26ASSETS`.
+        // Names that Core Data generates have an underscore after the number: `Z26_OWNER`, but `Z_26ASSETS`.
         var name = rest.dropFirst(digits.count)
         if prefix == "Z" {
             guard name.hasPrefix("_") else { return nil }

@@ -1,15 +1,15 @@
 internal import FailureArtifactsSQLite
 
-/// What a store of Core Data tells of its model.
+/// The description of a Core Data model, derived from a store.
 ///
-/// The names of entities are exact. Those of attributes and relationships are not known by more than their
-/// columns, where they are in capitals: here they are in small letters.
+/// The names of entities are exact. The names of attributes and relationships are known only from column names in
+/// capitals, so they are in lower case here.
 package struct CoreDataStore: Encodable, Equatable {
-    /// A value that is kept in a column.
+    /// A value that is stored in a column.
     package struct Attribute: Encodable, Equatable {
         package var name: String
         package var column: String
-        /// As declared, such as `VARCHAR`, `INTEGER` or `TIMESTAMP`.
+        /// The declared type, such as `VARCHAR`, `INTEGER` or `TIMESTAMP`.
         package var type: String
 
         package var isDate: Bool { type.uppercased() == "TIMESTAMP" }
@@ -19,45 +19,48 @@ package struct CoreDataStore: Encodable, Equatable {
     package struct ToOne: Encodable, Equatable {
         package var name: String
         package var column: String
-        /// The other object's entity; nil where the store does not tell.
+        /// The target's entity; nil if it can't be determined from the store.
         package var entity: String?
-        /// What the relationship back is sorted by, if it is an ordered one.
+        /// The column that sorts the inverse relationship; nil if that isn't ordered.
         package var orderColumn: String?
     }
 
     /// A relationship to several objects.
     package struct ToMany: Encodable, Equatable {
-        /// Where only the relationship back has a column, the name of that one: `Fruit.basket`.
+        /// The name.
+        ///
+        /// If only the inverse relationship has a column, the name of the inverse, such as `Fruit.basket`.
         package var name: String
         package var entity: String
         package var table: String
-        /// Whose relationship it is.
+        /// The column that contains the key of the relationship's owner.
         package var sourceColumn: String
         package var targetColumn: String
-        /// What an ordered relationship is sorted by.
+        /// The column that sorts an ordered relationship; nil for an unordered one.
         package var orderColumn: String?
     }
 
     package struct Entity: Encodable, Equatable {
         package var name: String
-        /// Its number in the store, which `Z_ENT` has.
+        /// The entity's number in the store, which is the value of `Z_ENT`.
         package var number: Int64
-        /// The entity that it inherits from.
+        /// The parent entity; nil for a root entity.
         package var superentity: String?
-        /// Where its objects are; nil where there is no such table.
+        /// The table of the entity's objects; nil if it doesn't exist.
         package var table: String?
-        /// Its objects, those of entities that inherit from it not counted; nil where it was not counted.
+        /// The number of objects, without those of subentities; nil if they weren't counted.
         package var rows: Int64?
-        /// Those of the table, which entities that inherit from one another share: they are told of the one that
-        /// inherits from none.
+        /// The attributes of the table.
+        ///
+        /// Entities that inherit from one another share a table. The attributes are listed only for the root entity.
         package var attributes: [Attribute] = []
         package var toOne: [ToOne] = []
         package var toMany: [ToMany] = []
     }
 
-    /// A table for a relationship of many objects to many.
+    /// The table of a many-to-many relationship.
     package struct Link: Encodable, Equatable {
-        /// Such as `Album.assets`.
+        /// The name, such as `Album.assets`.
         package var name: String
         package var table: String
         package var source: End
@@ -66,18 +69,18 @@ package struct CoreDataStore: Encodable, Equatable {
 
         package struct End: Encodable, Equatable {
             package var entity: String
-            /// The relationship that leads here.
+            /// The name of the relationship that leads to this end.
             package var name: String
             package var column: String
         }
     }
 
     package var uuid: String?
-    /// The hash of each entity's version, in hexadecimal; empty where they cannot be read.
+    /// The version hash of each entity, in hexadecimal; empty if the hashes can't be read.
     package var modelHashes: [String: String] = [:]
-    /// What the model's versions are called, if they have names.
+    /// The identifiers of the model's versions, if they have any.
     package var modelIdentifiers: [String] = []
-    /// By their numbers.
+    /// The entities, by number.
     package var entities: [Entity] = []
     package var links: [Link] = []
     /// The names of all tables and views.
@@ -87,7 +90,7 @@ package struct CoreDataStore: Encodable, Equatable {
         case uuid, modelHashes, modelIdentifiers, entities, links
     }
 
-    /// The entity of a table that inherits from no other.
+    /// Returns the root entity of a table.
     package func root(ofTable table: String) -> Entity? {
         entities.first { $0.table == table && $0.superentity == nil }
     }
@@ -96,21 +99,21 @@ package struct CoreDataStore: Encodable, Equatable {
         entities.first { $0.number == number }
     }
 
-    /// What people call a table: the entity or the relationship that is in it.
+    /// Returns the displayed name of a table: the name of its entity or relationship.
     package func title(ofTable table: String) -> String {
         root(ofTable: table)?.name ?? links.first { $0.table == table }?.name ?? table
     }
 
-    /// Core Data's own tables.
+    /// True if Core Data uses the table for its own purposes.
     package static func isBookkeeping(_ table: String) -> Bool {
         ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"].contains(table)
     }
 
-    /// How many seconds after 1970 the time of Core Data begins: 2001-01-01T00:00:00Z.
+    /// The reference date of Core Data, 2001-01-01T00:00:00Z, in seconds since 1970.
     package static let referenceDate = 978_307_200
 }
 
-/// Which entities inherit from which.
+/// The inheritance among entities.
 package struct EntityHierarchy {
     private let entities: [String: CoreDataStore.Entity]
     private let heirs: [String: [CoreDataStore.Entity]]
@@ -121,11 +124,11 @@ package struct EntityHierarchy {
         heirs = Dictionary(grouping: store.entities) { $0.superentity ?? "" }
     }
 
-    /// An entity and all that inherit from it.
+    /// Returns an entity and all entities that inherit from it.
     package func family(of entity: CoreDataStore.Entity) -> [CoreDataStore.Entity] {
         var result = [entity]
         var next = 0
-        // In a circle this would not come to an end.
+        // The count ends the loop if entities inherit from each other in a circle.
         while next < result.count, result.count <= entities.count {
             result += heirs[result[next].name] ?? []
             next += 1
@@ -133,7 +136,7 @@ package struct EntityHierarchy {
         return result
     }
 
-    /// The entities that an entity inherits from, the nearest first.
+    /// Returns the entities that an entity inherits from, nearest first.
     package func ancestors(of entity: CoreDataStore.Entity) -> [CoreDataStore.Entity] {
         var result: [CoreDataStore.Entity] = []
         var current = entity

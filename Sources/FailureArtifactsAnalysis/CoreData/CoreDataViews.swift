@@ -1,17 +1,20 @@
 package import FailureArtifactsSQLite
 
-/// Views of a store of Core Data that have its entities as the application knows them.
+/// Views that show a Core Data store's entities as the application sees them.
 ///
-/// `Fruit` has a row for each object: `_id`, in a hierarchy `_entity`, the attributes, for each relationship to
-/// one object its `_id`, and for each to many a list of them. `Album.assets` has the pairs of a relationship of
-/// many to many.
+/// `Fruit` has one row for each object. Its columns are `_id`, `_entity` in a hierarchy, the attributes, the `_id` of
+/// each to-one relationship's object, and a list of `_id`s for each to-many relationship. `Album.assets` has the pairs
+/// of a many-to-many relationship.
 package struct CoreDataViews {
-    /// The views by the names of the tables that they show in full.
+    /// The names of the views, by the names of the tables that they show in full.
     package private(set) var names: [String: String] = [:]
     private var statements: [String] = []
     private var taken: Set<String>
 
-    /// - Parameter store: What is known of the model. An entity that is called as a table has no view.
+    /// Creates the statements for the views.
+    ///
+    /// - Parameter store: The description of the model. An entity with the name of an existing table or view has no
+    ///   view.
     package init(_ store: CoreDataStore) {
         taken = Set(store.objectNames.map { $0.lowercased() })
         let hierarchy = EntityHierarchy(store)
@@ -60,10 +63,10 @@ package struct CoreDataViews {
         }
     }
 
-    /// Creates the views, for this connection only.
+    /// Creates the views, visible only to this connection.
     ///
-    /// - Parameter connection: One that reads; the file stays as it is.
-    /// - Throws: Why SQLite does not create one of them.
+    /// - Parameter connection: A reading connection. The file isn't changed.
+    /// - Throws: An error if SQLite can't create a view.
     package func create(on connection: borrowing Connection) throws(SQLiteError) {
         try connection.execute("PRAGMA query_only = 0; PRAGMA temp_store = 2")
         defer { try? connection.execute("PRAGMA query_only = 1") }
@@ -77,13 +80,15 @@ package struct CoreDataViews {
         return name
     }
 
-    /// A date as ISO 8601 has it; what is none stays as it is.
+    /// Returns an expression for a date in ISO 8601.
+    ///
+    /// Values that aren't dates stay unchanged.
     private static func date(_ column: String) -> String {
         "CASE WHEN typeof(\(column)) IN ('integer', 'real') THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', "
             + "\(column) + \(CoreDataStore.referenceDate), 'unixepoch'), \(column)) ELSE \(column) END"
     }
 
-    /// The `_id`s of a relationship's objects, in order.
+    /// Returns an expression for the ordered `_id`s of a relationship's objects.
     private static func list(_ relationship: CoreDataStore.ToMany) -> String {
         let target = "r." + quotedIdentifier(relationship.targetColumn)
         let order = relationship.orderColumn.map { "r.\(quotedIdentifier($0)), " } ?? ""
@@ -92,7 +97,7 @@ package struct CoreDataViews {
             + "\(quotedIdentifier(relationship.sourceColumn)) = e.Z_PK ORDER BY \(order)\(target)))"
     }
 
-    /// Expressions with names of which no two are the same.
+    /// Expressions with unique names.
     private struct Columns {
         private var names: Set<String> = []
         private var items: [String] = []

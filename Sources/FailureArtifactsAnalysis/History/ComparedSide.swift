@@ -4,17 +4,17 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// One of the two stores that are compared: a file that SQLite reads, and what it is called.
+/// One of the two compared stores: a file that SQLite reads, and its description.
 package struct ComparedSide {
     package let file: StoreComparison.Side
-    /// The bundle, or the file itself.
+    /// The path of the bundle or the database.
     package let path: String
-    /// The store of the bundle; nil where ``path`` is a database.
+    /// The store of the bundle; nil if ``path`` is a database.
     package let store: String?
-    /// Nil for what it was at the failure.
+    /// The state of the store's history; nil for the state at the failure.
     package let state: StoreFile.State?
 
-    /// A line for people.
+    /// A one-line title.
     package var title: String {
         (store.map { "\(path), store \($0)" } ?? path) + (state.map { ", \($0)" } ?? "")
     }
@@ -70,26 +70,26 @@ package enum ComparedSource {
 }
 
 extension StoreChoice {
-    /// What was committed, where this is what the test saw inside of a transaction.
+    /// Returns the committed store, if this is the store as the test saw it inside a transaction.
     package func committed(among choices: [StoreChoice]) -> StoreChoice? {
         guard !isCommitted, let entry = store.committedEntry else { return nil }
         return choices.first { $0.isCommitted && $0.entry == entry }
     }
 
-    /// What there was when the test began to use the store, where this is what it saw at the failure.
+    /// Returns the store when the test began to use it, if this is the store at the failure.
     package func start(among choices: [StoreChoice]) -> StoreChoice? {
         isCommitted ? nil : choices.first { $0.name == "start/\(name)" }
     }
 }
 
-/// A scratch file with a store: a copy in the bundle, or a state that was rebuilt.
+/// A scratch file that contains a store: a copy from the bundle or a rebuilt state.
 package struct StoreFile {
     /// A state of a store's history.
     package struct State: Equatable, CustomStringConvertible {
         package let number: Int
         package let transactions: Int
 
-        /// Where it is in the history, as a clause.
+        /// The position in the history, as a clause.
         package var description: String {
             let count = Int64(transactions)
             if number == 0 {
@@ -100,7 +100,7 @@ package struct StoreFile {
     }
 
     package let path: String
-    /// Nil for a copy.
+    /// The state of the store's history; nil for a copy.
     package let state: State?
 
     package init(path: String, state: State?) {
@@ -110,14 +110,14 @@ package struct StoreFile {
 }
 
 extension BundleReader {
-    /// Takes a store out of the bundle, or a state of its history.
+    /// Extracts a store, or a state of its history, from the bundle.
     ///
     /// - Parameters:
     ///   - choice: The copy.
     ///   - commit: The state; nil for the copy itself.
-    ///   - directory: An existing directory, below which the file will be.
-    /// - Returns: The file, which belongs to nobody else.
-    /// - Throws: Why there is no such file.
+    ///   - directory: An existing directory, below which the file is created.
+    /// - Returns: The file, which only the caller uses.
+    /// - Throws: An error if the copy or the state can't be extracted.
     package func extract(
         _ choice: StoreChoice, at commit: CommitReference?, below directory: String
     ) throws(BundleError) -> StoreFile {

@@ -1,47 +1,49 @@
 package import FailureArtifactsBundle
 
-/// The transactions that a store's log of statements has, as far as it tells them apart.
+/// The transactions that can be identified in a store's statement log.
 package struct LoggedTransactions {
     /// Statements that were committed together.
     struct Group {
-        /// Those that changed something, or may have; without `BEGIN` and `COMMIT`.
+        /// The statements that changed something or may have, without `BEGIN` and `COMMIT`.
         var records: [StatementRecord]
         var outlines: [StatementOutline]
 
-        /// The statement that began to write.
+        /// The number of the first statement that wrote.
         var start: UInt64 { records.first?.order ?? 0 }
-        /// The statement that committed it.
+        /// The number of the statement that committed the group.
         var end: UInt64
         var connection: UInt64
 
-        /// Whether it may have written nothing, so that no transaction of a history is from it.
+        /// True if the group may have written nothing, so that the history may have no transaction for it.
         var maySkip: Bool { outlines.allSatisfy { $0.mayHaveNoEffect || $0.kind == .maintenance } }
     }
 
-    /// In the order of their commits.
+    /// The groups, in the order of their commits.
     private(set) var groups: [Group] = []
-    /// Whether the log has all that was written since the store got a WAL.
+    /// True if the log contains all writes since the store switched to WAL mode.
     private(set) var isComplete = false
 
-    /// Sorts the statements of a store, unless some are missing: then whose is whose is not certain.
+    /// Groups the statements of a store.
+    ///
+    /// If some are missing, the groups would be uncertain, so there are none.
     package init(_ records: [StatementRecord], of store: BundleMetadata.Store) {
         self.init(store.statements?.reason == nil ? records : [])
     }
 
-    /// Sorts the statements of all connections of a store.
+    /// Groups the statements of all connections of a store.
     ///
-    /// - Parameter records: By their order.
+    /// - Parameter records: The statements, sorted by their order.
     init(_ records: [StatementRecord]) {
         var open: [UInt64: Group] = [:]
-        // Nothing up to here is certain.
+        // Groups up to this statement are uncertain.
         var barrier: UInt64 = 0
         var walMode: UInt64?
         for record in records {
             let outline = StatementOutline(record.sql)
             let connection = record.connection
             if let error = record.error {
-                // A constraint that does not hold undoes the statement, unless the statement says otherwise.
-                // One that has to wait in vain has not even begun.
+                // A constraint violation undoes only the statement, unless the statement says otherwise. A statement
+                // that waits in vain for a lock hasn't started.
                 let isHarmless =
                     switch error.code & 0xff {
                     case 5: outline.kind == .begin || record.changes == 0 && open[connection] == nil
@@ -67,7 +69,7 @@ package struct LoggedTransactions {
             case .rollback: open[connection] = nil
             case .rollbackTo: barrier = record.order
             case .savepoint, .release:
-                // Outside of a transaction they begin and end one.
+                // Outside a transaction, these statements begin and end one.
                 if open[connection] == nil { barrier = record.order }
             case .walMode:
                 if walMode == nil { walMode = record.order }
@@ -87,7 +89,7 @@ package struct LoggedTransactions {
         groups.sort { $0.end < $1.end }
         for (group, next) in zip(groups, groups.dropFirst())
         where next.connection != group.connection && next.start < group.end {
-            // One of them has waited for the other, and which of them is not known.
+            // One group waited for the other, but the order isn't known.
             barrier = max(barrier, next.end)
         }
         if let walMode, barrier <= walMode {
@@ -108,17 +110,17 @@ package struct LoggedTransactions {
 extension LoggedTransactions {
     /// Finds the statements of a history's last transactions.
     ///
-    /// Of all ways to lay the log's transactions beside those of the history, in their order and so that each
-    /// pair fits, what they agree on is taken: a wrong answer would be worse than none.
+    /// Considers all ways to pair the log's groups with the history's transactions, in order, where each pair matches.
+    /// Returns only pairs that are the same in all of them, because a wrong answer would be worse than none.
     ///
     /// - Parameters:
-    ///   - transactions: What each changed; the last one is the last before the failure.
-    ///   - isWhole: Whether these are all that the history has.
-    /// - Returns: For each transaction its statements; none where they are not certain.
+    ///   - transactions: The changes of each transaction. The last one is the last before the failure.
+    ///   - isWhole: True if these are all transactions of the history.
+    /// - Returns: The statements of each transaction; empty for a transaction whose statements are uncertain.
     package func statements(of transactions: [StateChanges], isWhole: Bool) -> [[StatementRecord]] {
         let (n, m) = (transactions.count, groups.count)
         var result = [[StatementRecord]](repeating: [], count: n)
-        // States: how many transactions and how many groups are used up, from the end.
+        // A state is the number of transactions and the number of groups that are used, counted from the end.
         let width = m + 1
         let height = min(n, m) + 1
         var fits: Set<Int> = []
@@ -134,7 +136,7 @@ extension LoggedTransactions {
                 }
             }
         }
-        // Which of them lead to an end: all transactions have their statements, or the log reaches no further.
+        // Finds the states that lead to a valid end: all transactions have statements, or the log goes back no further.
         var leads = [Bool](repeating: false, count: width * height)
         let hasAll = height == n + 1 && (0...m).contains { isReached[n * width + $0] }
         let needsAll = isWhole && isComplete
@@ -152,7 +154,7 @@ extension LoggedTransactions {
             let pairs = (0..<m).filter {
                 fits.contains(i * width + $0) && leads[i * width + $0] && leads[(i + 1) * width + $0 + 1]
             }
-            // Where the log may as well end before, it is not known.
+            // If the log might end before this transaction, the pair is uncertain.
             let mayEnd = i < n && leads[i * width + m]
             guard pairs.count == 1, !mayEnd else { break }
             result[n - 1 - i] = groups[m - 1 - pairs[0]].records
@@ -162,12 +164,12 @@ extension LoggedTransactions {
 }
 
 extension LoggedTransactions.Group {
-    /// Whether what they say can have changed that.
+    /// True if the group's statements can have caused the changes.
     func fits(_ changes: StateChanges) -> Bool {
         let definitions = outlines.indices.filter { outlines[$0].kind == .definition }
         let text = definitions.map { records[$0].sql }.joined(separator: "\n").lowercased()
         guard changes.schema.allSatisfy({ text.contains($0.name.lowercased()) }) else { return false }
-        // What is created and dropped again leaves the schema as it was.
+        // Objects that are created and dropped again leave the schema unchanged.
         let passing = definitions.filter { index in
             guard let name = outlines[index].table else { return false }
             return outlines.contains { $0.creates && $0.table == name }
@@ -192,14 +194,14 @@ extension LoggedTransactions.Group {
         }
         let targets = writes.map { outlines[$0].table }
         func touches(_ target: String, _ table: String) -> Bool {
-            // A virtual table has tables of its own.
+            // A virtual table has shadow tables, whose names start with its name.
             let table = table.lowercased()
             return table == target || table.hasPrefix(target + "_")
         }
         let touched = targets.map { target in
             target.map { target in changes.tables.contains { touches(target, $0.name) } } ?? true
         }
-        // One statement alone must have done it; of several, one may undo what another did.
+        // A single statement must have changed its table. Of several statements, one may undo another.
         guard writes.count == 1 ? touched[0] : touched.contains(true) else { return false }
         if writes.count == 1, let target = targets[0],
             let table = tables.first(where: { $0.name.lowercased() == target }), table.problem == nil
@@ -213,7 +215,7 @@ extension LoggedTransactions.Group {
             default: break
             }
         }
-        // Of the rows that REPLACE removes SQLite does not tell.
+        // SQLite's change count doesn't include rows that REPLACE removes.
         guard !outlines.contains(where: { $0.kind == .insert && $0.mayHaveNoEffect }),
             records.allSatisfy({ $0.changes != nil })
         else { return true }
@@ -223,7 +225,9 @@ extension LoggedTransactions.Group {
 }
 
 extension StatementOutline {
-    /// Whether it changes rows; what begins with `WITH` may be anything.
+    /// True if the statement may change rows.
+    ///
+    /// A statement that begins with `WITH` may be of any kind.
     fileprivate var isWrite: Bool {
         switch kind {
         case .insert, .update, .delete, .other: true

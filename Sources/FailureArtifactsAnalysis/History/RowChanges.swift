@@ -1,20 +1,22 @@
 internal import FailureArtifactsReading
 package import FailureArtifactsSQLite
 
-/// Compares two states of a store by SQL: rows by their primary key, or by their rowid where there is none.
+/// Compares two states of a store with SQL.
+///
+/// Rows are matched by primary key, or by rowid if the table has no primary key.
 package struct RowChanges: ~Copyable {
     private let connection: Connection
     private let changedRows: ChangedRows?
 
-    /// What changed from one stand-alone file to another.
+    /// Counts the changes between two stand-alone files.
     ///
     /// - Parameters:
-    ///   - old: The earlier state; nobody else may use either file.
+    ///   - old: The earlier state. No other code may use either file.
     ///   - new: The later state.
-    ///   - pages: The pages that can be different, where that is known: it saves much time.
-    ///   - limits: How much the states can ask for.
-    /// - Returns: The changes; a table whose rows cannot be compared says why.
-    /// - Throws: Why a file cannot be read at all.
+    ///   - pages: The pages that may differ, if known. They make the comparison much faster.
+    ///   - limits: The limits on resources that the states can use.
+    /// - Returns: The changes. A table whose rows can't be compared has a `problem`.
+    /// - Throws: An error if a file can't be read.
     package static func count(
         from old: String, to new: String, pages: Set<UInt32>? = nil,
         limits: UntrustedLimits = .standard
@@ -89,7 +91,7 @@ package struct RowChanges: ~Copyable {
         let name: String
     }
 
-    /// The statements of the schema's objects.
+    /// Returns the statements of the schema's objects.
     private func objects(of schema: String) throws(SQLiteError) -> [Key: String] {
         let statement = try connection.prepare(
             "SELECT type, name, sql FROM \(schema).sqlite_master WHERE sql IS NOT NULL")
@@ -101,7 +103,7 @@ package struct RowChanges: ~Copyable {
         return objects
     }
 
-    /// The names of the tables that have rows of their own; SQLite's internal ones are left out.
+    /// Returns the names of the tables that have rows of their own, without SQLite's internal tables.
     private func tables(of schema: String) throws(SQLiteError) -> [String] {
         let statement = try connection.prepare(
             "SELECT name FROM \(schema).sqlite_master WHERE type = 'table' AND rootpage > 0 "
@@ -113,12 +115,13 @@ package struct RowChanges: ~Copyable {
 
     private struct Columns: Equatable {
         var names: [String] = []
-        /// Those of the primary key, in its order.
+        /// The columns of the primary key, in its order.
         var key: [String] = []
     }
 
-    /// Those of a table with rows of its own; nil where there is none of that name, but perhaps a view, which may have
-    /// no end.
+    /// Returns the columns of a table with rows of its own; nil if there is no such table.
+    ///
+    /// Views are excluded, because a view may have infinitely many rows.
     private func columns(of table: String, in schema: String) throws(SQLiteError) -> Columns? {
         let statement = try connection.prepare(
             "SELECT name, pk FROM pragma_table_info(?1, ?2) WHERE EXISTS (SELECT 1 FROM \(schema).sqlite_master s "
@@ -146,7 +149,7 @@ package struct RowChanges: ~Copyable {
             return result
         }
         let common = after.names.filter(before.names.contains)
-        // A primary key that is not the same in both is no key to compare by.
+        // Rows are matched by primary key only if it is the same in both states.
         let isKey = !after.key.isEmpty && after.key == before.key
         let rowid = Self.rowid(beside: before.names + after.names)
         let key = isKey ? after.key.map(quotedIdentifier) : [rowid ?? "rowid"]
@@ -172,7 +175,7 @@ package struct RowChanges: ~Copyable {
         return result
     }
 
-    /// A name of the rowid that no column has taken; nil where there is none.
+    /// Returns a name of the rowid that isn't a column's name; nil if all are taken.
     private static func rowid(beside columns: [String]) -> String? {
         let taken = Set(columns.map { $0.lowercased() })
         return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
@@ -184,35 +187,37 @@ private func text(_ value: Value) -> String {
     return ""
 }
 
-/// What distinguishes a state of a store from an earlier one.
+/// The differences between a state of a store and an earlier one.
 package struct StateChanges: Encodable, Equatable, Sendable {
-    /// Rows of one table.
+    /// The changed rows of one table.
     package struct Table: Encodable, Equatable, Sendable {
         package var name: String
         package var inserted: Int64 = 0
         package var updated: Int64 = 0
         package var deleted: Int64 = 0
-        /// Why the rows could not be counted, as a clause; nil where they were.
+        /// The reason why the rows couldn't be counted, as a clause; nil if they were counted.
         package var problem: String?
 
         package var hasChanges: Bool { inserted + updated + deleted > 0 || problem != nil }
     }
 
-    /// An object of the schema that came, went or has another statement.
+    /// An object of the schema that was created, changed or dropped.
     package struct Object: Encodable, Equatable, Sendable {
         package enum Change: String, Encodable, Sendable {
             case created, changed, dropped
         }
 
         package var change: Change
-        /// `table`, `index`, `view` or `trigger`.
+        /// The type: `table`, `index`, `view` or `trigger`.
         package var type: String
         package var name: String
     }
 
-    /// Those with changes, by name; a table that came or went has all its rows inserted or deleted.
+    /// The changed tables, by name.
+    ///
+    /// For a created or dropped table, all rows are inserted or deleted.
     package var tables: [Table] = []
     package var schema: [Object] = []
-    /// `PRAGMA user_version`, where it was changed.
+    /// The new `PRAGMA user_version`; nil if it wasn't changed.
     package var userVersion: Int64?
 }

@@ -1,36 +1,37 @@
 internal import FailureArtifactsBundle
 
-/// What the text of a statement tells without a parser of SQL: what it begins with, and which table it names.
+/// The kind and target of a statement, found without an SQL parser.
 ///
-/// Where that is not certain it is nil, and nobody goes by it.
+/// Uncertain properties are nil, and callers must not guess them.
 struct StatementOutline: Equatable {
     enum Kind: Equatable {
         case begin, commit, rollback, rollbackTo, savepoint, release
         case insert, update, delete
-        /// What changes the schema.
+        /// A statement that changes the schema.
         case definition
-        /// `PRAGMA user_version = 3` and the like.
+        /// A statement that sets a value in the header, such as `PRAGMA user_version = 3`.
         case setting
-        /// Switches to WAL mode, or would.
+        /// A statement that may switch to WAL mode.
         case walMode
-        /// What may write without a change of rows or schema, such as `VACUUM`.
+        /// A statement that may write without changing rows or the schema, such as `VACUUM`.
         case maintenance
         case other
     }
 
     let kind: Kind
-    /// The table that is written to, or what is defined, in lower case; nil where that is not certain.
+    /// The table that is written to or the object that is defined, in lower case; nil if uncertain.
     let table: String?
-    /// Whether it creates ``table``, or drops it; false for all others.
+    /// True if the statement creates or drops ``table``; otherwise false.
     let creates, drops: Bool
-    /// Whether it writes to another database of the connection.
+    /// True if the statement writes to another database of the connection.
     let isElsewhere: Bool
-    /// Whether it may have written nothing although SQLite counts rows as changed, or whether it may have met
-    /// what was there already.
+    /// True if the statement may have had no effect.
+    ///
+    /// SQLite may count rows that didn't change, and an `EXISTS` clause may skip the statement.
     let mayHaveNoEffect: Bool
 
     init(_ sql: String) {
-        // Enough for the names; the values that follow may be long.
+        // 64 words are enough for the names. The values that follow may be long.
         let words = Self.words(of: sql, limit: 64)
         func word(_ index: Int) -> String { index < words.count ? words[index] : "" }
         let all = Set(words)
@@ -95,7 +96,9 @@ struct StatementOutline: Equatable {
 
     private static let subjects: Set = ["table", "index", "view", "trigger"]
 
-    /// Names and keywords in lower case without their quotes, and other characters one by one; no comments.
+    /// Splits a statement into words without comments.
+    ///
+    /// Names and keywords are in lower case and without quotes. Other characters are separate words.
     private static func words(of sql: String, limit: Int) -> [String] {
         var words: [String] = []
         var rest = sql.unicodeScalars.prefix(4096)

@@ -4,7 +4,7 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// What a transaction has changed, in a few words: an open one, or the last one before the failure.
+/// A summary of the changes in a transaction: an open one or the last one before the failure.
 package struct UncommittedChanges: Encodable, Equatable {
     struct Table: Encodable, Equatable {
         var name: String
@@ -13,13 +13,13 @@ package struct UncommittedChanges: Encodable, Equatable {
         var deleted: Int64
     }
 
-    /// Such as `table account changed`.
+    /// The schema changes, such as `table account changed`.
     var schema: [String] = []
-    /// Those with rows that are not the same.
+    /// The tables whose rows differ.
     var tables: [Table] = []
-    /// Whether all tables were looked at.
+    /// True if all tables were compared.
     package var isComplete = true
-    /// The same in the form that a history's changes have.
+    /// The changes in the format of a history's changes.
     private(set) var state = StateChanges()
 
     private enum CodingKeys: String, CodingKey {
@@ -27,14 +27,14 @@ package struct UncommittedChanges: Encodable, Equatable {
         case isComplete = "complete"
     }
 
-    /// Compares two copies that nobody else uses.
+    /// Compares two copies that no other code uses.
     ///
     /// - Parameters:
-    ///   - committed: What everyone else saw.
-    ///   - seen: What the test saw.
-    ///   - timeLimit: Seconds, after which the tables that are left are not looked at.
+    ///   - committed: The copy with the committed content.
+    ///   - seen: The copy with the content that the test saw.
+    ///   - timeLimit: The time limit, in seconds. Tables that remain after it aren't compared.
     /// - Returns: The changes.
-    /// - Throws: Why the copies cannot be read.
+    /// - Throws: An error if the copies can't be read.
     package static func compare(
         committed: String, seen: String, timeLimit: Double
     ) throws(SQLiteError) -> UncommittedChanges {
@@ -90,11 +90,11 @@ package struct UncommittedChanges: Encodable, Equatable {
         text(after: "Not committed")
     }
 
-    /// The same with another beginning.
+    /// Returns the sentence with another beginning.
     ///
     /// - Parameters:
     ///   - title: The beginning.
-    ///   - name: What people call a table.
+    ///   - name: Returns the displayed name of a table.
     /// - Returns: The text.
     package func text(after title: String, naming name: (String) -> String = { $0 }) -> String {
         var items = schema
@@ -133,24 +133,26 @@ extension StateChanges {
 
 /// The last transaction of a store before the failure.
 package struct LastTransaction: Encodable, Equatable {
-    /// What it changed.
+    /// The changes that the transaction made.
     package var changes: UncommittedChanges
-    /// Those that made it, where that is known.
+    /// The transaction's statements, if they are known; otherwise empty.
     package var statements: [StatementRecord]
 
-    /// Stores with more bytes are not taken out of their bundle for this: `show` is to be quick.
+    /// The maximum size of a store, in bytes.
+    ///
+    /// Larger stores aren't compared, to keep `show` fast.
     static let maximumBytes: UInt64 = 16 << 20
 
     /// Compares the last two states of a store's history.
     ///
     /// - Parameters:
-    ///   - store: One of the bundle's.
-    ///   - copy: Its copy; nil where there is none.
-    ///   - log: Its statements.
+    ///   - store: A store of the bundle.
+    ///   - copy: The store's copy; nil without a copy.
+    ///   - log: The store's statements.
     ///   - bundle: The bundle.
-    ///   - scratch: A directory for two copies of it.
-    /// - Returns: Nil without a history, without changes, and for a large store.
-    /// - Throws: Why the states cannot be rebuilt.
+    ///   - scratch: A directory for two copies of the store.
+    /// - Returns: The transaction; nil without a history, without changes, or for a large store.
+    /// - Throws: An error if the states can't be rebuilt.
     package static func read(
         of store: BundleMetadata.Store, copy: StoreChoice?, log: [StatementRecord],
         in bundle: BundleReader, scratch: String
@@ -167,7 +169,7 @@ package struct LastTransaction: Encodable, Equatable {
         let count = states.reader.transactions.count
         guard count > 0 else { return nil }
         let old = try states.rebuild(count - 1)
-        // A second for all of it, of which some is left in any case.
+        // The limit is one second in total, but the comparison has at least 0.2 seconds.
         let changes = try UncommittedChanges.compare(
             committed: old, seen: states.copy, timeLimit: max(1 - start.elapsed, 0.2))
         if !changes.isComplete, changes.isEmpty { return nil }

@@ -1,29 +1,28 @@
 internal import FailureArtifactsBundle
 
-/// The attempts of one test that left bundles, the earliest first: those of a run, of a process, and where one
-/// attempt failed in several ways, in several shards, these too.
+/// The attempts of one test that left bundles, earliest first.
 ///
-/// One that passed is among them where it was captured.
+/// Attempts differ by run, process, failure or shard. Passed attempts are included if they were captured.
 package struct AttemptSeries: Sendable {
-    /// Bundles that differ in nothing but the shard.
+    /// Bundles that differ only in the shard.
     package struct Attempt: Sendable {
         package fileprivate(set) var reportedBundles: [ReportedBundle]
-        /// The cause's place on the page, from 0; nil where it passed.
+        /// The index of the cause on the page, from 0; nil if the attempt passed.
         package let cause: Int?
 
         package var first: ReportedBundle { reportedBundles[0] }
     }
 
-    /// The cause whose section has them, from 0.
+    /// The index of the cause whose section shows the attempts, from 0.
     package let number: Int
     package let attempts: [Attempt]
 
-    /// The attempts of the tests that have several, one of which failed, by the places of the causes, from 0.
+    /// Returns the attempts of tests that have several and failed at least once, by the index of the cause.
     ///
     /// - Parameters:
     ///   - causes: The failures.
-    ///   - passed: The bundles of attempts that passed.
-    /// - Returns: The same attempts for each of the causes that they failed by.
+    ///   - passed: The bundles of passed attempts.
+    /// - Returns: The attempts for each cause. A test that failed for several causes has the same attempts in each.
     package static func series(
         of causes: [FailureCause], passed: [ReportedBundle] = []
     ) -> [Int: AttemptSeries] {
@@ -71,7 +70,7 @@ package struct AttemptSeries: Sendable {
         }
     }
 
-    /// What an attempt is called: only what tells it from the others.
+    /// Returns the title of an attempt, which includes only what distinguishes it from the others.
     package func title(of attempt: Attempt) -> String {
         let title = name(of: attempt)
         guard let cause = attempt.cause else { return "\(title), passed" }
@@ -81,10 +80,10 @@ package struct AttemptSeries: Sendable {
         return isOne ? title : "\(title), failure \(cause + 1)"
     }
 
-    /// Whether some attempt passed.
+    /// True if any attempt passed.
     package var hasPassed: Bool { attempts.contains { $0.cause == nil } }
 
-    /// What became of each attempt, as a sentence; nil where none passed.
+    /// The outcomes of all attempts, as a sentence; nil if none passed.
     package var summary: String? {
         guard hasPassed else { return nil }
         let parts = attempts.map { "\($0.first.outcome.label) on \(name(of: $0))" }
@@ -107,7 +106,7 @@ package struct AttemptSeries: Sendable {
                     ? "attempt \(attempt.first.attempt)" : "\(attempt.first.attempt) in its process")
         }
         if !parts.isEmpty { return parts.joined(separator: ", ") }
-        // Nothing but the time tells that what passed in the same place was tried again.
+        // In one place, only the time shows that the passed attempt was a repetition.
         let isInOnePlace = Set(all.map(\.container)).count == 1
         if hasPassed, isInOnePlace,
             let place = attempts.firstIndex(where: { $0.cause == attempt.cause })

@@ -2,36 +2,38 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// A bundle, as the overview has it.
+/// A bundle in the overview.
 package struct ReportedBundle: Sendable {
     package let location: BundleLocation
     package let fingerprint: String
     package let outcome: BundleMetadata.Outcome
     package let suite: String
     package let test: String
-    /// The first failure's.
+    /// The message of the first failure.
     package let message: String
     package let attempt: Int
-    /// When it was captured, by ISO 8601.
+    /// The time of capture, in ISO 8601.
     package let at: String
-    /// Bytes of the bundle.
+    /// The size of the bundle, in bytes.
     package let bytes: UInt64
-    /// What the CI calls the part of the run; nil where nothing does.
+    /// The CI's name for the part of the run; nil if it is unknown.
     package let job: String?
-    /// What the bundle was found in: the name of a zip of bundles, or of a directory.
+    /// The name of the zip or directory that contained the bundle.
     package let container: String
-    /// The test and its arguments, to find other attempts of it.
+    /// The test and its arguments, which identify other attempts of the same test.
     package let identity: BundleMetadata.Test
-    /// What the CI calls the run; empty where it does not say.
+    /// The CI's identifier of the run; empty if it is unknown.
     package let run: String
-    /// Counts from 1 how often the run was started.
+    /// The number of times that the run was started, from 1.
     package let runAttempt: Int
 
+    /// Creates a bundle's entry in the overview.
+    ///
     /// - Parameters:
-    ///   - metadata: The bundle's.
-    ///   - location: Where the bundle is.
-    ///   - container: What it was in; nil where that is where it is now.
-    ///   - bytes: The bundle's size.
+    ///   - metadata: The bundle's metadata.
+    ///   - location: The location of the bundle.
+    ///   - container: The original container of the bundle; nil for the current one.
+    ///   - bytes: The bundle's size, in bytes.
     package init(
         _ metadata: BundleMetadata, location: BundleLocation, container: String? = nil, bytes: UInt64
     ) {
@@ -67,46 +69,46 @@ package struct ReportedBundle: Sendable {
         text.utf8.count > 400 ? String(text.prefix(300)) + "…" : text
     }
 
-    /// What a bundle is in.
+    /// Returns the name of the zip or directory that contains a bundle.
     package static func container(of location: BundleLocation) -> String {
         if location.inner != nil { return Path.name(of: location.path) }
         let directory = Path.directory(of: Path.absolute(location.path))
         let name = Path.name(of: directory)
-        // By the name that it has by default directories are not told apart.
+        // The default name doesn't distinguish directories.
         guard name == "failure-artifacts" else { return name }
         let parent = Path.name(of: Path.directory(of: directory))
         return parent.isEmpty ? name : parent + "/" + name
     }
 
-    /// The part of the run that it is from.
+    /// Returns the part of the run that the bundle comes from.
     ///
-    /// - Parameter areSeveral: Whether the bundles come from several places. Then these tell the parts apart:
-    ///   the jobs of a matrix mostly have one name.
-    /// - Returns: A name for people.
+    /// - Parameter areSeveral: True if the bundles come from several places. Then the places distinguish the parts,
+    ///   because the jobs of a matrix usually share one name.
+    /// - Returns: A displayed name.
     package func shard(areSeveral: Bool) -> String {
         areSeveral ? container : job ?? container
     }
 }
 
-/// Occurrences of one failure, by its fingerprint.
+/// Bundles of one failure, which have the same fingerprint.
 package struct FailureCause: Sendable {
-    /// In the order they were read; never empty.
+    /// The bundles, in the order they were read; never empty.
     package private(set) var reportedBundles: [ReportedBundle]
 
-    /// The one whose stores are shown.
+    /// The bundle whose stores are shown.
     package var first: ReportedBundle { reportedBundles[0] }
 
-    /// Those of tests that passed, which are no failures.
+    /// Returns the bundles of passed tests.
     package static func passed(of reportedBundles: [ReportedBundle]) -> [ReportedBundle] {
         reportedBundles.filter { $0.outcome == .passed }
     }
 
-    /// Groups occurrences of failures, the most frequent cause first.
+    /// Groups bundles of failures by cause, the most frequent cause first.
     package static func causes(of reportedBundles: [ReportedBundle]) -> [FailureCause] {
         var causes: [FailureCause] = []
         var places: [String: Int] = [:]
         for reportedBundle in reportedBundles where reportedBundle.outcome != .passed {
-            // A bundle of a program that gives no fingerprint is one of its own.
+            // A bundle without a fingerprint is a separate cause.
             let key = reportedBundle.fingerprint
             if !key.isEmpty, let place = places[key] {
                 causes[place].reportedBundles.append(reportedBundle)

@@ -1,27 +1,29 @@
 package import FailureArtifactsBundle
 
-/// What is kept of a bundle where results are told: little, of thousands.
+/// The part of a bundle that is needed for results.
+///
+/// It is small, because there may be thousands.
 package struct ResultBundle: Sendable {
-    /// Failures that are kept.
+    /// The maximum number of failures kept.
     private static let failureLimit = 20
-    /// Stores that are named.
+    /// The maximum number of stores listed.
     private static let storeLimit = 6
 
-    /// Where it is, as it may be given to the tool.
+    /// The path, in the form that the tool's arguments accept.
     package let path: String
     package let test: TestIdentity
-    /// The test's name for people.
+    /// The displayed name of the test.
     package let title: String
     package let arguments: [String]?
     package let outcome: BundleMetadata.Outcome
     package let fingerprint: String
     package let attempt: Int
     package let failures: [TestAttempt.Failure]
-    /// A line for each store: its name, its tables with their rows.
+    /// One line for each store: its name, and its tables with their row counts.
     package let stores: [String]
-    /// When the test failed, by ISO 8601.
+    /// The time of the failure, in ISO 8601.
     package let at: String
-    /// Those that identify the run.
+    /// The environment variables that identify the run.
     package let variables: [String: String]
 
     package init(_ metadata: BundleMetadata, path: String) {
@@ -50,7 +52,7 @@ package struct ResultBundle: Sendable {
         variables = metadata.environment.ci?.variables ?? [:]
     }
 
-    /// What failed first; nothing where that is not known.
+    /// The first failure's message; empty if it is unknown.
     package var message: String { FailureText.essence(of: failures.first?.message ?? "") }
 
     private static func cut(_ text: String) -> String {
@@ -59,20 +61,20 @@ package struct ResultBundle: Sendable {
     }
 }
 
-/// Bundles of one failure, by its fingerprint.
+/// Bundles of one failure, which have the same fingerprint.
 package struct BundleCause: Sendable {
-    /// In the order they were given; never empty.
+    /// The bundles, in the order given; never empty.
     package private(set) var bundles: [ResultBundle]
 
-    /// The one that is told of.
+    /// The bundle that represents the cause.
     package var first: ResultBundle { bundles[0] }
 
-    /// Groups bundles, in the order of each cause's first.
+    /// Groups bundles by cause, in the order of each cause's first bundle.
     package static func causes(of bundles: [ResultBundle]) -> [BundleCause] {
         var causes: [BundleCause] = []
         var places: [String: Int] = [:]
         for bundle in bundles {
-            // A bundle of a program that gives no fingerprint is one of its own.
+            // A bundle without a fingerprint is a separate cause.
             if !bundle.fingerprint.isEmpty, let place = places[bundle.fingerprint] {
                 causes[place].bundles.append(bundle)
             } else {

@@ -1,18 +1,18 @@
-/// One run of one test, as a log, an event stream or a bundle tells it.
+/// One run of one test, read from a log, an event stream or a bundle.
 package struct TestAttempt: Equatable, Sendable {
-    /// How it ended.
+    /// The outcome of the run.
     package enum Outcome: Equatable, Sendable {
         case passed, failed, skipped
-        /// It was started, and nothing tells of its end.
+        /// The run started, but its end was not recorded.
         case unfinished
     }
 
-    /// One failure of it.
+    /// One failure of the run.
     package struct Failure: Equatable, Sendable {
         package var message: String
-        /// The source file, as the framework gives it; nil where it does not know.
+        /// The source file as the framework reports it; nil if it is unknown.
         package var file: String?
-        /// Counts from 1.
+        /// The line number, from 1.
         package var line: Int?
 
         package init(message: String, file: String? = nil, line: Int? = nil) {
@@ -22,17 +22,19 @@ package struct TestAttempt: Equatable, Sendable {
         }
     }
 
-    /// The failures that are kept of one run.
+    /// The maximum number of failures kept for one run.
     package static let failureLimit = 100
-    /// Bytes of UTF-8 that are kept of a message, so that a test that prints without end costs no memory.
+    /// The maximum size of a message, in bytes of UTF-8.
+    ///
+    /// It bounds memory when a test prints without end.
     package static let messageLimit = 16 << 10
 
     package var test: TestIdentity
     package var outcome = Outcome.unfinished
-    /// Nil where it is not known.
+    /// The duration, in seconds; nil if it is unknown.
     package var seconds: Double?
     package var failures: [Failure] = []
-    /// Why it was skipped.
+    /// The reason for skipping the test.
     package var reason: String?
 
     package init(
@@ -46,7 +48,7 @@ package struct TestAttempt: Equatable, Sendable {
         self.reason = reason
     }
 
-    /// Whether it ended as it should not.
+    /// True if the run failed or didn't finish.
     package var isFailure: Bool { outcome == .failed || outcome == .unfinished }
 
     package mutating func add(_ failure: Failure) {
@@ -55,15 +57,15 @@ package struct TestAttempt: Equatable, Sendable {
     }
 }
 
-/// Which test it is, in the words of the metadata.
+/// The identity of a test, in the terms of the metadata.
 package struct TestIdentity: Hashable, Sendable {
-    /// `XCTest` or `Swift Testing`.
+    /// The framework: `XCTest` or `Swift Testing`.
     package var framework: String
-    /// Nil where it is not known.
+    /// The module; nil if it is unknown.
     package var module: String?
-    /// Without the module.
+    /// The suite, without the module.
     package var suite: String
-    /// Without empty parentheses.
+    /// The name, without empty parentheses.
     package var name: String
 
     package init(framework: String, module: String? = nil, suite: String, name: String) {
@@ -75,12 +77,14 @@ package struct TestIdentity: Hashable, Sendable {
 
     package static let xctest = "XCTest"
     package static let swiftTesting = "Swift Testing"
-    /// The name that stands for what goes wrong around a suite's tests.
+    /// The name that represents failures outside a suite's tests.
     package static let wholeSuite = "suite"
 
     package var isWholeSuite: Bool { name == Self.wholeSuite }
 
-    /// Whether both are of one test, as far as is known.
+    /// True if both are the same test.
+    ///
+    /// Unknown modules match any module.
     package func isSame(as other: TestIdentity) -> Bool {
         framework == other.framework && suite == other.suite && name == other.name
             && (module == nil || other.module == nil || module == other.module)

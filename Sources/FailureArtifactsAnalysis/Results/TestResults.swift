@@ -1,22 +1,26 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// A test with all its runs, which may have been repeated.
+/// A test with all its runs.
+///
+/// A test may be repeated.
 package struct TestResult: Sendable {
-    /// A run with the bundles that it left.
+    /// A run and its bundles.
     package struct Run: Sendable {
         package var attempt: TestAttempt
-        /// Several of a parameterised test: one for each argument that failed.
+        /// The bundles.
+        ///
+        /// A parameterised test has one for each argument that failed.
         package var bundles: [ResultBundle] = []
 
-        /// Crashed, hung or told to stop, rather than failed.
+        /// True if the run crashed, hung or was told to stop.
         package var isEnded: Bool {
             guard attempt.isFailure else { return false }
             guard !bundles.isEmpty else { return attempt.outcome == .unfinished }
             return bundles.contains { $0.outcome != .failed }
         }
 
-        /// What went wrong: as the bundles have it, whose messages are whole, or else the log.
+        /// The failures from the bundles, whose messages are complete, or else from the log.
         package var failures: [TestAttempt.Failure] {
             let told = bundles.flatMap { bundle in
                 let arguments = bundle.arguments ?? []
@@ -34,35 +38,35 @@ package struct TestResult: Sendable {
     }
 
     package var test: TestIdentity
-    /// In their order; never empty.
+    /// The runs, in order; never empty.
     package var runs: [Run]
 
-    /// The outcome of the last run is the test's.
+    /// True if the last run failed.
     package var isFailure: Bool { runs[runs.count - 1].attempt.isFailure }
-    /// Failed, and passed when it was repeated.
+    /// True if the test failed and then passed when it was repeated.
     package var isFlaky: Bool { !isFailure && runs.contains { $0.attempt.isFailure } }
     package var isSkipped: Bool { runs[runs.count - 1].attempt.outcome == .skipped }
     package var isError: Bool { isFailure && runs.first { $0.attempt.isFailure }?.isEnded == true }
-    /// Of all runs.
+    /// The total duration of all runs, in seconds; nil if it is unknown.
     package var seconds: Double? {
         let known = runs.compactMap(\.attempt.seconds)
         return known.isEmpty ? nil : known.reduce(0, +)
     }
 }
 
-/// All tests of a run, from what logs, event streams and bundles tell.
+/// All tests of a run, combined from logs, event streams and bundles.
 package struct TestResults: Sendable {
-    /// In the order the tests were first heard of.
+    /// The tests, in the order of their first appearance.
     package private(set) var tests: [TestResult] = []
-    /// Their indices, by what is known of each but the module.
+    /// The indices of the tests, by identity without the module.
     private var places: [TestIdentity: [Int]] = [:]
 
-    /// Puts together what is known.
+    /// Combines logs, event streams and bundles.
     ///
     /// - Parameters:
-    ///   - attempts: Of logs and event streams, in their order.
-    ///   - report: What SwiftPM says of tests that ran in parallel; of use where there is no other word of them.
-    ///   - bundles: What failing tests left.
+    ///   - attempts: The attempts from logs and event streams, in order.
+    ///   - report: SwiftPM's report on tests that ran in parallel. It is used only for tests without other attempts.
+    ///   - bundles: The bundles of failed tests.
     package init(
         attempts: [TestAttempt], report: [TestAttempt] = [], bundles: [ResultBundle]
     ) {
@@ -78,7 +82,7 @@ package struct TestResults: Sendable {
         }
     }
 
-    /// The index of a test, which is added where it is new.
+    /// Returns the index of a test and adds the test if it is new.
     private mutating func place(of test: TestIdentity) -> Int {
         var key = test
         key.module = nil
@@ -93,9 +97,9 @@ package struct TestResults: Sendable {
 
     var failures: [TestResult] { tests.filter(\.isFailure) }
 
-    /// Tests of Swift Testing that failed and left no bundle, as do those without the trait.
+    /// The tests of Swift Testing that failed and left no bundle, such as tests without the trait.
     ///
-    /// A test that was cut off isn't among them: another test's crash may have ended it before it failed.
+    /// Tests that were cut off are excluded, because another test's crash may have ended them before they failed.
     package var failedWithoutBundle: [TestIdentity] {
         tests.filter { result in
             result.test.framework == TestIdentity.swiftTesting && !result.test.isWholeSuite
@@ -104,7 +108,7 @@ package struct TestResults: Sendable {
         }.map(\.test)
     }
 
-    /// By suite, in their order.
+    /// The tests by suite, in order.
     package var suites: [(name: String, tests: [TestResult])] {
         var suites: [(name: String, tests: [TestResult])] = []
         var places: [String: Int] = [:]
@@ -122,7 +126,9 @@ package struct TestResults: Sendable {
 }
 
 extension TestResult {
-    /// Gives a bundle to the run that left it: one that failed in the same words, or the next that has none.
+    /// Assigns a bundle to a failed run that has no bundle for the same arguments yet.
+    ///
+    /// Prefers a run with the same message over the first run.
     fileprivate mutating func add(_ bundle: ResultBundle) {
         let arguments = bundle.arguments
         let free = runs.indices.filter { index in
@@ -137,14 +143,14 @@ extension TestResult {
         if let index {
             runs[index].bundles.append(bundle)
         } else {
-            // Nothing tells of it: it was before what does.
+            // The run isn't in the logs. It comes after the runs that have bundles and before the others.
             var attempt = TestAttempt(test: test)
             attempt.outcome = bundle.outcome == .failed ? .failed : .unfinished
             runs.insert(Run(attempt: attempt, bundles: [bundle]), at: lastBundled + 1)
         }
     }
 
-    /// Before the first run that left none.
+    /// The index of the last run that has bundles, or -1.
     private var lastBundled: Int { runs.lastIndex { !$0.bundles.isEmpty } ?? -1 }
 
     private static func firstLine(_ message: String?) -> Substring? {
@@ -153,13 +159,13 @@ extension TestResult {
 }
 
 extension TestIdentity {
-    /// What JUnit calls the class: `Module.Class`, or less where no more is known.
+    /// The class name in JUnit: `Module.Class`, or only the suite if the module is unknown.
     package var className: String {
         guard let module, module != suite else { return suite }
         return module + "." + suite
     }
 
-    /// As SwiftPM names it: a function of Swift Testing has parentheses.
+    /// The name in SwiftPM's format: a function of Swift Testing has parentheses.
     package var caseName: String {
         framework == Self.swiftTesting && !name.hasSuffix(")") && !isWholeSuite ? name + "()" : name
     }

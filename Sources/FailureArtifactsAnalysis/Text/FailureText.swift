@@ -1,9 +1,9 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Failures for people.
+/// Failures as readable text.
 package enum FailureText {
-    /// A message without `XCTAssertEqual failed: ` and the like: what is left differs from test to test.
+    /// Removes prefixes such as `XCTAssertEqual failed: `, which are the same in many messages.
     package static func essence(of message: String) -> String {
         for start in ["threw error ", "failed: caught error: "] where message.hasPrefix(start) {
             return String(message.dropFirst(start.count))
@@ -12,11 +12,11 @@ package enum FailureText {
             end < message.endIndex, !message[..<end].contains(" - ")
         else { return message }
         let rest = message[end...]
-        // What XCTest puts before a message of the assertion's own, also where there is none.
+        // XCTest adds this separator before the assertion's own message, even if the message is empty.
         return String(rest.hasSuffix(" - ") ? rest.dropLast(3) : rest)
     }
 
-    /// `Tests/ShopTests.swift:42`; nil where the file is not known.
+    /// Returns text such as `Tests/ShopTests.swift:42`; nil if the file is unknown.
     package static func place(of failure: BundleMetadata.Failure) -> String? {
         guard let file = failure.file else { return nil }
         return failure.line.map { "\(file):\($0)" } ?? file
@@ -24,7 +24,7 @@ package enum FailureText {
 }
 
 extension BundleMetadata.Test {
-    /// `ShopTests.testCheckout`, with the arguments of a parameterised test.
+    /// The title, such as `ShopTests.testCheckout`, with the arguments of a parameterised test.
     package var title: String {
         let name = suite.isEmpty ? self.name : suite + "." + self.name
         guard let arguments, !arguments.isEmpty else { return name }
@@ -33,7 +33,7 @@ extension BundleMetadata.Test {
 }
 
 extension BundleMetadata.Outcome {
-    /// For people.
+    /// The displayed outcome.
     package var label: String {
         switch self {
         case .failed: "failed"
@@ -46,7 +46,7 @@ extension BundleMetadata.Outcome {
 }
 
 extension [BundleMetadata.Store.Table] {
-    /// `account (3 rows), entry (7 rows)`.
+    /// A summary such as `account (3 rows), entry (7 rows)`.
     package var summary: String {
         let limit = 12
         let named = prefix(limit).map { table in
@@ -58,9 +58,9 @@ extension [BundleMetadata.Store.Table] {
 }
 
 extension BundleMetadata.Store {
-    /// The name of the connection whose view the copy is.
+    /// The description of the connection whose view the copy shows.
     ///
-    /// Only of a test's own store it is certain that it is the test's.
+    /// It is certain to be the test's connection only if the store is the test's own.
     package var connection: String {
         shared == true || openedBy != nil ? "its connection" : "the test's connection"
     }

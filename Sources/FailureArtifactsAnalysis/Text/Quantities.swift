@@ -1,12 +1,13 @@
-/// Durations as they are written on the command line.
+/// Parses and formats durations for the command line.
 package enum DurationText {
-    /// The longest, in seconds: a year.
+    /// The maximum duration, in seconds: one year.
     private static let limit = 366.0 * 86_400
 
-    /// Reads `90`, `90s`, `10m`, `1h30m`, `1.5h`.
+    /// Parses durations such as `90`, `90s`, `10m`, `1h30m` and `1.5h`.
     ///
-    /// - Parameter text: Numbers with the units `h`, `m`, `s`, the larger unit first; a number alone is seconds.
-    /// - Returns: Seconds, more than 0; nil for anything else.
+    /// - Parameter text: Numbers with the units `h`, `m` and `s`, larger units first. A number without a unit is in
+    ///   seconds.
+    /// - Returns: The duration in seconds, greater than 0; nil for other text.
     package static func seconds(_ text: String) -> Double? {
         if let seconds = number(text[...]) { return checked(seconds) }
         var rest = text[...]
@@ -20,16 +21,18 @@ package enum DurationText {
         return rest.isEmpty ? checked(total) : nil
     }
 
-    /// Reads how old something is: `90m`, `12h`, `3d`, `1.5d`; with its unit, which `90` may have any.
+    /// Parses ages such as `90m`, `12h`, `3d` and `1.5d`.
     ///
-    /// - Parameter text: Days, or a duration as above.
-    /// - Returns: Seconds, more than 0; nil for anything else.
+    /// The unit is required, because `90` alone would be ambiguous.
+    ///
+    /// - Parameter text: A number of days, or a duration as in ``seconds(_:)`` with a unit.
+    /// - Returns: The age in seconds, greater than 0; nil for other text.
     package static func age(_ text: String) -> Double? {
         if text.hasSuffix("d") { return seconds(text.dropLast() + "h").map { $0 * 24 } }
         return text.last?.isLetter == true ? seconds(text) : nil
     }
 
-    /// `1h30m` for 5,400 seconds.
+    /// Returns `1h30m` for 5,400 seconds.
     package static func text(_ seconds: Double) -> String {
         let whole = Int(min(max(seconds, 0), limit))
         let rest = seconds - Double(whole / 60 * 60)
@@ -46,7 +49,9 @@ package enum DurationText {
         seconds > 0 && seconds <= limit ? seconds : nil
     }
 
-    /// Digits with at most one point between them; more than `Double` reads is no number here.
+    /// Parses digits with at most one decimal point.
+    ///
+    /// Other formats that `Double` accepts are rejected.
     private static func number(_ text: Substring) -> Double? {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
@@ -57,9 +62,11 @@ package enum DurationText {
     }
 }
 
-/// Numbers for people.
+/// Formats numbers with units.
 package enum Counted {
-    /// `512 B`, `16 KB`, `1.5 MB`: in steps of 1,024, as `ls -h` has them.
+    /// Returns text such as `512 B`, `16 KB` or `1.5 MB`.
+    ///
+    /// Units are multiples of 1,024, as in `ls -h`.
     package static func bytes(_ count: UInt64) -> String {
         let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"]
         var value = Double(count)
@@ -74,15 +81,15 @@ package enum Counted {
             ? "\(tenths / 10) \(units[unit])" : "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// `1 row`, `2 rows`.
+    /// Returns text such as `1 row` or `2 rows`.
     package static func items(_ count: Int64, _ singular: String, _ plural: String? = nil) -> String {
         "\(count) \(count == 1 ? singular : plural ?? singular + "s")"
     }
 }
 
-/// Times of metadata, as numbers.
+/// Parses times of the metadata.
 package enum MetadataTime {
-    /// Milliseconds since 1970 of `2026-11-21T07:08:09.123Z`; nil for any other form.
+    /// Returns the milliseconds since 1970 of a time such as `2026-11-21T07:08:09.123Z`; nil for other formats.
     package static func milliseconds(of text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40, bytes[4] == 0x2D, bytes[7] == 0x2D,
@@ -99,7 +106,7 @@ package enum MetadataTime {
             guard let number = number(digits[...]) else { return nil }
             thousandths = number
         }
-        // Days from the civil calendar (https://howardhinnant.github.io/date_algorithms.html).
+        // Converts a civil date to days (https://howardhinnant.github.io/date_algorithms.html).
         let y = month <= 2 ? year - 1 : year
         let era = y / 400
         let yearOfEra = y - era * 400

@@ -6,14 +6,14 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Values as JSON text, keys sorted and slashes as they are.
+/// Encodes values as JSON with sorted keys and unescaped slashes.
 package enum JSONText {
-    /// Over several lines, without a line end.
+    /// Returns JSON on several lines, without a final line ending.
     package static func pretty(_ value: some Encodable) throws -> String {
         try text(of: value, [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted])
     }
 
-    /// On one line, without a line end.
+    /// Returns JSON on one line, without a line ending.
     package static func line(_ value: some Encodable) throws -> String {
         try text(of: value, [.sortedKeys, .withoutEscapingSlashes])
     }
@@ -26,19 +26,19 @@ package enum JSONText {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    /// Bytes in Base64 (RFC 4648, section 4).
+    /// Returns bytes in Base64 (RFC 4648, section 4).
     package static func base64(_ bytes: [UInt8]) -> String {
         Data(bytes).base64EncodedString()
     }
 
-    /// A number.
+    /// Returns a number.
     ///
-    /// JSON has no infinity, but readers take a number that is too large for one.
+    /// JSON has no infinity, but parsers read a number that is too large as infinity.
     package static func number(_ number: Double) -> String {
         number.isFinite ? number.description : (number < 0 ? "-1e999" : "1e999")
     }
 
-    /// A string (RFC 8259, section 7).
+    /// Returns a string (RFC 8259, section 7).
     package static func string(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {
@@ -56,9 +56,9 @@ package enum JSONText {
     }
 }
 
-/// Words for a shell's command line.
+/// Quotes words for a shell's command line.
 package enum ShellWord {
-    /// `text` so that a POSIX shell reads it as one word and as it is.
+    /// Returns `text` quoted so that a POSIX shell reads it as one unchanged word.
     package static func quoted(_ text: String) -> String {
         let isPlain =
             !text.isEmpty
@@ -66,7 +66,7 @@ package enum ShellWord {
                 switch scalar {
                 case "a"..."z", "A"..."Z", "0"..."9", "/", ".", "_", "-", "+", ",", ":", "@", "%", "=":
                     true
-                // Letters of other scripts mean nothing to a shell; spaces and signs of all kinds are quoted.
+                // Letters of other scripts have no meaning in a shell. Spaces and symbols are quoted.
                 default: scalar.value > 0x7F && scalar.properties.isAlphabetic
                 }
             }
@@ -76,7 +76,7 @@ package enum ShellWord {
 }
 
 extension Path {
-    /// A path as short as it can be written in a directory.
+    /// Returns a path relative to a directory if the path is inside it, or else the path itself.
     package static func relative(_ path: String, to directory: String) -> String {
         let start = directory.hasSuffix("/") ? directory : directory + "/"
         guard path.hasPrefix(start), path.count > start.count else { return path }

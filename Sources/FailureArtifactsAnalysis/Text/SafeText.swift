@@ -1,8 +1,10 @@
-/// Text from a bundle, for a terminal.
+/// Escapes text from a bundle for a terminal.
 ///
-/// What a test recorded may hold control sequences, by accident or not; a terminal would obey them.
+/// Recorded text may contain control sequences, by accident or not, and a terminal would interpret them.
 package enum SafeText {
-    /// `text` on one line: line ends and tabs become a space, other control characters `\u{…}`.
+    /// Returns `text` on one line.
+    ///
+    /// Line endings and tabs become a space; other control characters become `\u{…}`.
     package static func line(_ text: String) -> String {
         guard needsWork(text) else { return text }
         var result = ""
@@ -21,7 +23,9 @@ package enum SafeText {
         return result
     }
 
-    /// `text` with its lines; control characters other than line ends become `\u{…}`, and a tab two spaces.
+    /// Returns the lines of `text`.
+    ///
+    /// Control characters become `\u{…}`, and a tab becomes two spaces.
     package static func lines(_ text: String) -> [String] {
         text.split(omittingEmptySubsequences: false) { $0.isNewline }.map { line in
             guard needsWork(String(line)) else { return String(line) }
@@ -37,7 +41,9 @@ package enum SafeText {
         }
     }
 
-    /// `text` as a cell of a table: nothing in it is lost, a line end is `\n`.
+    /// Returns `text` as a table cell without loss.
+    ///
+    /// A line ending becomes `\n`.
     package static func cell(_ text: String) -> String {
         guard needsWork(text) else { return text }
         var result = ""
@@ -64,7 +70,7 @@ package enum SafeText {
         text.unicodeScalars.contains(where: isControl)
     }
 
-    /// Control characters, and those that turn the direction of what follows.
+    /// True for control characters and for characters that change the text direction.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
@@ -73,9 +79,9 @@ package enum SafeText {
     }
 }
 
-/// How many columns of a terminal text takes.
+/// Measures text in columns of a terminal.
 package enum TextWidth {
-    /// The scalars that take two columns by Unicode's East Asian Width (W and F), as inclusive ranges.
+    /// The scalars that take two columns (W and F in Unicode's East Asian Width), as inclusive ranges.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x231A...0x231B, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x33FF,
         0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
@@ -83,18 +89,18 @@ package enum TextWidth {
         0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1F200...0x1F2FF, 0x20000...0x2FFFD, 0x30000...0x3FFFD,
     ]
 
-    /// The columns of a text without control characters.
+    /// Returns the columns of a text without control characters.
     package static func columns(of text: String) -> Int {
-        // ASCII, which nearly all text is, takes a column a byte.
+        // Nearly all text is ASCII, where each byte takes one column.
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { $0 + columns(of: $1) }
     }
 
-    /// The columns of what a reader takes for one character.
+    /// Returns the columns of one user-perceived character.
     package static func columns(of character: Character) -> Int {
         var result = 0
         for scalar in character.unicodeScalars {
-            // Asks for an emoji where there is a plain form too.
+            // This variation selector requests the emoji form, which takes two columns.
             if scalar.value == 0xFE0F { return 2 }
             result = max(result, columns(of: scalar))
         }
@@ -111,7 +117,7 @@ package enum TextWidth {
         return wide.contains { $0.contains(scalar.value) } ? 2 : 1
     }
 
-    /// `text`, ending in `…` where it takes more than `limit` columns.
+    /// Returns `text`, truncated with `…` if it takes more than `limit` columns.
     package static func shortened(_ text: String, to limit: Int) -> String {
         guard columns(of: text) > limit else { return text }
         guard limit > 1 else { return limit == 1 ? "…" : "" }
@@ -126,7 +132,7 @@ package enum TextWidth {
         return result + "…"
     }
 
-    /// `text` with spaces, to take `width` columns at least.
+    /// Returns `text` padded with spaces to at least `width` columns.
     package static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - columns(of: text)))
         return right ? spaces + text : text + spaces

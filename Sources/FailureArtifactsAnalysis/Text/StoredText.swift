@@ -1,18 +1,18 @@
 package import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// Values of a store for people.
+/// Values of a store as readable text.
 package enum StoredText {
-    /// The text that the bytes are.
+    /// Decodes UTF-8.
     ///
     /// - Parameters:
-    ///   - bytes: Of a text, or of its beginning.
-    ///   - isCut: Whether they may end inside of a character, which is left out then.
-    /// - Returns: Nil where the bytes are not UTF-8.
+    ///   - bytes: The bytes of a text or of its beginning.
+    ///   - isCut: True if the bytes may end inside a character, which is then removed.
+    /// - Returns: The text; nil if the bytes are not UTF-8.
     package static func valid(_ bytes: [UInt8], isCut: Bool) -> String? {
         var bytes = bytes
         if isCut {
-            // A character has up to three bytes that continue it.
+            // A character has up to three continuation bytes.
             var count = 0
             while count < 3, let last = bytes.last, last & 0xC0 == 0x80 {
                 bytes.removeLast()
@@ -24,21 +24,22 @@ package enum StoredText {
         return Array(text.utf8) == bytes ? text : nil
     }
 
-    /// A value as an SQL literal, but for its length.
+    /// Returns a value as an SQL literal, truncated to a width.
     ///
     /// - Parameters:
-    ///   - value: It may be the beginning of a value.
-    ///   - width: The columns it takes at most.
+    ///   - value: The value or its beginning.
+    ///   - width: The maximum width, in columns.
     /// - Returns: One line.
     package static func text(of value: StoredValue, width: Int) -> String {
         let literal = literal(value)
-        // Bytes are quickly counted, and no text takes more columns than bytes.
+        // Counting bytes is fast, and text never takes more columns than bytes.
         if !value.isCut, literal.utf8.count <= width { return literal }
         return shortened(value, Array(literal), from: 0, width: width)
     }
 
-    /// Two values that differ, where each is shown from shortly before the first difference, if it is too long
-    /// to be shown from the start.
+    /// Returns two different values as text.
+    ///
+    /// Values that are too long start shortly before the first difference.
     package static func text(of old: StoredValue, _ new: StoredValue, width: Int) -> (
         old: String, new: String
     ) {
@@ -60,7 +61,7 @@ package enum StoredText {
         _ value: StoredValue, _ literal: [Character], from start: Int, width: Int
     ) -> String {
         let text = (start > 0 ? "…" : "") + String(literal.dropFirst(start))
-        // What is cut has its size instead of its end.
+        // Truncated text ends with the size of the value.
         guard value.isCut || TextWidth.columns(of: text) > width else { return text }
         let size = value.byteCount > 0 ? " (\(Counted.bytes(UInt64(value.byteCount))))" : ""
         return TextWidth.shortened(
@@ -83,14 +84,14 @@ package enum StoredText {
     }
 }
 
-/// Forms of values that several renderers share.
+/// Formats values for several renderers.
 package enum ValueText {
-    /// As SQLite's own shell has it; infinities as `Inf`.
+    /// Returns a number as in SQLite's shell; infinities are `Inf` or `-Inf`.
     package static func real(_ number: Double) -> String {
         number.isFinite ? number.description : (number < 0 ? "-Inf" : "Inf")
     }
 
-    /// Two digits a byte, in upper case.
+    /// Returns two upper-case digits for each byte.
     package static func hexadecimal(_ bytes: some Collection<UInt8>) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var result: [UInt8] = []

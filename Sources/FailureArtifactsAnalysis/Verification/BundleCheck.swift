@@ -4,32 +4,32 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// What is wrong with a bundle.
+/// The result of checking a bundle.
 package struct BundleCheck: Encodable, Equatable {
-    /// Its path.
+    /// The path of the bundle.
     package var bundle: String
     package var ok: Bool
-    /// Full sentences.
+    /// The problems, as full sentences.
     package var problems: [String] = []
-    /// What could not be checked, as full sentences.
+    /// The checks that couldn't be done, as full sentences.
     package var notes: [String] = []
 
-    /// Says that a bundle cannot even be opened.
+    /// Creates the result for a bundle that can't be opened.
     package init(_ location: BundleLocation, problem: String) {
         bundle = location.description
         ok = false
         problems = [problem]
     }
 
-    /// Reads all of a bundle.
+    /// Checks all content of a bundle.
     ///
     /// - Parameters:
-    ///   - location: Where it is.
-    ///   - archive: It, open.
-    ///   - scratch: A directory where its stores have room, one after the other.
-    ///   - limits: How much a store can ask for.
+    ///   - location: The location of the bundle.
+    ///   - archive: The open archive.
+    ///   - scratch: A directory for the stores, which are extracted one at a time.
+    ///   - limits: The limits on resources that a store can use.
     /// - Returns: The bundle's problems.
-    /// - Throws: Failures that are none of the bundle's.
+    /// - Throws: An error that isn't caused by the bundle.
     package static func check(
         _ location: BundleLocation, archive: ZipArchive, scratch: String,
         limits: UntrustedLimits = .standard
@@ -62,7 +62,7 @@ package struct BundleCheck: Encodable, Equatable {
             if case .system(let failure) = error.reason { throw failure }
             metadataProblem = error
         }
-        // A store is decompressed once, for its checksum and for SQLite.
+        // Each store is decompressed only once, for both its checksum and SQLite's check.
         let stores = Dictionary(grouping: reader?.metadata.storeChoices ?? [], by: \.entry)
         var findings: [String] = []
         for entry in archive.entries where !entry.isDirectory {
@@ -70,7 +70,7 @@ package struct BundleCheck: Encodable, Equatable {
                 if let reader, let choices = stores[entry.name] {
                     findings += try check(choices, of: reader, scratch: scratch, limits)
                 } else {
-                    // Reading to the end compares size and CRC-32.
+                    // Reading to the end verifies the size and the CRC-32.
                     try archive.read(entry) { (_) throws(SystemError) in }
                 }
             } catch let error as BundleError {
@@ -81,7 +81,7 @@ package struct BundleCheck: Encodable, Equatable {
                 problems.append(CommandError(error).description)
             }
         }
-        // The damaged entry has been named already.
+        // The damaged entry may already be listed.
         if let metadataProblem, !problems.contains(metadataProblem.description) {
             problems.append(metadataProblem.description)
         }
@@ -115,15 +115,15 @@ package struct BundleCheck: Encodable, Equatable {
         ok = problems.isEmpty
     }
 
-    /// Has SQLite check a copy.
+    /// Checks a copy with SQLite.
     ///
     /// - Parameters:
-    ///   - choices: The copy, by all the names that the metadata has for it.
+    ///   - choices: The copy, under all its names in the metadata.
     ///   - bundle: The bundle.
-    ///   - scratch: A directory where it has room.
-    ///   - limits: How much it can ask for.
-    /// - Returns: What is wrong with it, as full sentences.
-    /// - Throws: That the entry is damaged.
+    ///   - scratch: A directory for the extracted copy.
+    ///   - limits: The limits on resources that the copy can use.
+    /// - Returns: The problems, as full sentences.
+    /// - Throws: An error if the entry is damaged.
     private mutating func check(
         _ choices: [StoreChoice], of bundle: BundleReader, scratch: String,
         _ limits: UntrustedLimits
@@ -145,7 +145,9 @@ package struct BundleCheck: Encodable, Equatable {
         }
     }
 
-    /// Rebuilds the first state of a store's history; those after it take less.
+    /// Rebuilds and checks the first state of a store's history.
+    ///
+    /// Later states need only part of the same data.
     private mutating func checkHistory(
         of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits
     ) throws {
@@ -166,21 +168,21 @@ package struct BundleCheck: Encodable, Equatable {
     }
 }
 
-/// What SQLite says of a store's integrity.
+/// The result of SQLite's integrity check.
 enum StoreIntegrity: Equatable {
     case good
-    /// What is wrong, as a clause.
+    /// The problem, as a clause.
     case bad(String)
-    /// Why that cannot be told, as a clause.
+    /// The reason why the check couldn't be done, as a clause.
     case unknown(String)
 
-    /// Checks a copy that nobody else uses.
+    /// Checks a copy that no other code uses.
     ///
     /// - Parameters:
     ///   - path: The copy.
-    ///   - isRedacted: Whether its values need not be what its `CHECK` constraints ask for.
-    ///   - limits: How much it can ask for.
-    /// - Returns: The result of `PRAGMA integrity_check`, or of `PRAGMA quick_check` if that cannot run.
+    ///   - isRedacted: True if the values may violate the store's `CHECK` constraints.
+    ///   - limits: The limits on resources that the copy can use.
+    /// - Returns: The result of `PRAGMA integrity_check`, or of `PRAGMA quick_check` if the first can't run.
     static func check(
         storeAt path: String, isRedacted: Bool = false, limits: UntrustedLimits = .standard
     ) -> StoreIntegrity {

@@ -2,10 +2,10 @@ internal import FailureArtifactsAnalysis
 
 /// The text of `--help`.
 enum HelpText {
-    /// Columns the text is wrapped at.
+    /// The line width, in columns.
     private static let width = 79
 
-    /// The help of one command.
+    /// Returns the help of one command.
     static func text(for syntax: Syntax) -> String {
         var usage = "failure-artifacts \(syntax.command)"
         for positional in syntax.positionals {
@@ -30,7 +30,7 @@ enum HelpText {
         return sections.joined(separator: "\n\n") + "\n"
     }
 
-    /// The help of the tool itself.
+    /// Returns the help of the tool itself.
     static func text(for commands: [Syntax]) -> String {
         let list = definitions(commands.map { ($0.command, $0.summary + ".") })
         return """
@@ -60,7 +60,7 @@ enum HelpText {
         return name + (option.value.map { " " + $0 } ?? "")
     }
 
-    /// Two columns, the second wrapped.
+    /// Formats pairs as two columns and wraps the second.
     private static func definitions(_ items: [(String, String)]) -> String {
         let longest = items.map { TextWidth.columns(of: $0.0) }.max() ?? 0
         let indent = min(longest, 18) + 4

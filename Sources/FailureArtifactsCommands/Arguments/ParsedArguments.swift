@@ -1,31 +1,32 @@
 package import FailureArtifactsAnalysis
 
-/// The arguments of a command, sorted by its ``Syntax``.
+/// The arguments of a command, grouped according to its ``Syntax``.
 package struct ParsedArguments: Equatable, Sendable {
-    /// In the order given, by the options' full names; an option without a value has an empty one.
+    /// The values of each option, by the option's long name and in the order given.
+    ///
+    /// An option that takes no value has an empty string.
     package var values: [String: [String]] = [:]
     package var positionals: [String] = []
-    /// What follows `--`, for a command that passes it on.
+    /// The arguments after `--`, for a command that passes them on.
     package var rest: [String] = []
 
-    /// Whether `option` was given.
+    /// True if `option` was given.
     func has(_ option: String) -> Bool { values[option] != nil }
 
-    /// The last value `option` was given.
+    /// Returns the last value given for `option`.
     func value(of option: String) -> String? { values[option]?.last }
 
-    /// All values `option` was given.
+    /// Returns all values given for `option`.
     func values(of option: String) -> [String] { values[option] ?? [] }
 }
 
 extension Syntax {
-    /// Sorts the arguments that follow the command's name.
+    /// Parses the arguments that follow the command's name.
     ///
-    /// `--name value` and `--name=value` are the same, and a value may start with a dash unless it is
-    /// another option of this command. `--` ends the options. Where `--help` is given nothing has to be
-    /// complete.
+    /// `--name value` and `--name=value` are equivalent. A value may start with a dash unless it is another option of
+    /// this command. `--` ends the options. With `--help`, arguments may be missing.
     ///
-    /// - Throws: What the command does not take, or what is missing.
+    /// - Throws: A usage error for an unexpected or missing argument.
     package func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
         var result = ParsedArguments()
         var remaining = arguments[...]
@@ -58,7 +59,7 @@ extension Syntax {
         return result
     }
 
-    /// `("--store", "a=b")` for `--store=a=b`.
+    /// Splits `--store=a=b` into `("--store", "a=b")`.
     private static func split(_ argument: String) -> (name: String, value: String?) {
         guard argument.hasPrefix("--"), let equals = argument.firstIndex(of: "=") else {
             return (argument, nil)
@@ -94,19 +95,19 @@ extension Syntax {
         }
     }
 
-    /// A usage error, with the way to the help.
+    /// Returns a usage error that points to the command's help.
     func usageError(_ sentence: String) -> CommandError {
         CommandError(.usage, "\(sentence) See 'failure-artifacts \(command) --help'.")
     }
 }
 
-/// Sizes as they are written on the command line.
+/// Parses sizes from the command line.
 enum SizeText {
-    /// Reads `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G`, `2GiB`.
+    /// Parses a size such as `500000000`, `64KB`, `500 MB`, `1.5GB`, `2G` or `2GiB`.
     ///
-    /// - Parameter text: A number with one of the units `B`, `KB`, `MB`, `GB` and `TB`, also `K` or `KiB`; a number
-    ///   alone is bytes. Units are in steps of 1,024, as ``Counted/bytes(_:)`` has them.
-    /// - Returns: Bytes; nil for anything else, and for more than 64 bits hold.
+    /// - Parameter text: A number, optionally followed by `B`, `KB`, `MB`, `GB` or `TB`; `K` and `KiB` also work. A
+    ///   number without a unit is in bytes. Each unit is 1,024 times the previous one, as in ``Counted/bytes(_:)``.
+    /// - Returns: The size in bytes; nil for other text and for sizes beyond 64 bits.
     static func bytes(_ text: String) -> UInt64? {
         let isOfNumber: (Character) -> Bool = { ("0"..."9").contains($0) || $0 == "." }
         let digits = text.prefix(while: isOfNumber)
@@ -117,7 +118,7 @@ enum SizeText {
             let (bytes, overflow) = whole.multipliedReportingOverflow(by: 1 << (10 * exponent))
             return overflow ? nil : bytes
         }
-        // A part of a byte is none.
+        // A fraction needs a unit larger than a byte.
         let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
         guard exponent > 0, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
             let number = Double(digits)

@@ -1,12 +1,13 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSQLite
 
-/// What a command takes: its arguments are parsed by it, and its `--help`, its part of the manual and the
-/// completions of the shells are made of it.
+/// The declaration of a command's arguments.
+///
+/// The parser, `--help`, the manual page and the shell completions all use it.
 package struct Syntax: Sendable {
-    /// What a value is, for those who help to type it.
+    /// The kind of a value, for shell completion.
     package enum ValueKind: Equatable, Sendable {
-        /// Anything.
+        /// Any text.
         case text
         /// One of these words.
         case words([String])
@@ -17,7 +18,7 @@ package struct Syntax: Sendable {
         /// A program with its arguments.
         case command
 
-        /// What values of a name mostly are.
+        /// Derives the kind from a value's placeholder name.
         init(of name: String) {
             switch name {
             case "FILE", "A", "B": self = .file
@@ -31,13 +32,13 @@ package struct Syntax: Sendable {
 
     /// An option: `--json`, `--store NAME`.
     package struct Option: Sendable {
-        /// With two dashes.
+        /// The name, with two dashes.
         package let name: String
-        /// With one dash; nil where there is none.
+        /// The short name, with one dash; nil if the option has none.
         package let short: String?
-        /// What `--help` calls the value; nil for an option that takes none.
+        /// The value's placeholder in `--help`; nil for an option that takes no value.
         package let value: String?
-        /// What a shell offers for the value.
+        /// The kind of the value, for shell completion.
         package let kind: ValueKind
         package let help: String
 
@@ -53,14 +54,17 @@ package struct Syntax: Sendable {
         }
     }
 
-    /// An argument that is no option.
+    /// A positional argument.
     package struct Positional: Sendable {
         package let name: String
-        /// Whether there may be several; only the last positional can.
+        /// True if the argument can be repeated.
+        ///
+        /// Only the last positional can be.
         package let isRepeated: Bool
-        /// Whether it may be left out; only last positionals can.
+        /// True if the argument can be omitted.
+        ///
+        /// Only the last positionals can be.
         package let isOptional: Bool
-        /// What a shell offers for it.
         package let kind: ValueKind
         package let help: String
 
@@ -77,15 +81,15 @@ package struct Syntax: Sendable {
     }
 
     package let command: String
-    /// One line, without a full stop.
+    /// A one-line summary, without a full stop.
     package let summary: String
     package let positionals: [Positional]
     package let options: [Option]
-    /// What the arguments after `--` are called; nil where `--` only ends the options.
+    /// The arguments after `--`; nil if `--` only ends the options.
     package let rest: Positional?
-    /// Whether there must be some.
+    /// True if at least one argument must follow `--`.
     package let needsRest: Bool
-    /// Paragraphs for the end of `--help`.
+    /// Paragraphs at the end of `--help`.
     package let discussion: String
 
     package init(
@@ -101,14 +105,14 @@ package struct Syntax: Sendable {
         self.discussion = discussion
     }
 
-    /// The option that is written `name`.
+    /// Returns the option with this long or short name.
     func option(named name: String) -> Option? {
         options.first { $0.name == name || $0.short == name }
     }
 }
 
 extension Syntax.Option {
-    /// Results as JSON.
+    /// Returns the `--json` option.
     static func json(_ help: String) -> Syntax.Option { Syntax.Option("--json", help: help) }
 
     static let store = Syntax.Option(
@@ -134,16 +138,16 @@ extension Syntax.Option {
 }
 
 extension ParsedArguments {
-    /// Reads what `--at` names.
+    /// Returns the commit that `--at` names.
     ///
-    /// - Parameter syntax: The command's, for the error.
-    /// - Returns: The commit; nil where the option is not given.
-    /// - Throws: A usage error for anything else.
+    /// - Parameter syntax: The command's syntax, for error messages.
+    /// - Returns: The commit; nil if the option wasn't given.
+    /// - Throws: A usage error if the value isn't a commit.
     func commit(_ syntax: Syntax) throws(CommandError) -> CommitReference? {
         try commits(syntax).last
     }
 
-    /// The same, where it may be given several times.
+    /// Returns all commits, for commands that accept `--at` several times.
     func commits(_ syntax: Syntax) throws(CommandError) -> [CommitReference] {
         var commits: [CommitReference] = []
         for text in values(of: "--at") {
@@ -170,9 +174,9 @@ extension Syntax.Positional {
 }
 
 extension ReadingLimits {
-    /// The limits that a command's options set.
+    /// Creates the limits that a command's options set.
     ///
-    /// - Throws: A usage error for a time that is none.
+    /// - Throws: A usage error if the time limit isn't a positive number of seconds.
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
         self = arguments.has("--no-limits") ? .none : .standard
         guard let text = arguments.value(of: "--time-limit") else { return }

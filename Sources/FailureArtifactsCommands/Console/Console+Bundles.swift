@@ -4,17 +4,18 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsZip
 
 extension Console {
-    /// Visits all bundles that `paths` stand for.
+    /// Visits all bundles at `paths`.
     ///
-    /// What is wrong with one path or bundle is reported at once, and the others are visited all the same.
+    /// Problems with one path or bundle are reported at once. The other bundles are still visited.
     ///
     /// - Parameters:
-    ///   - paths: Bundles, directories, zips of bundles.
-    ///   - scratch: A directory for what is inside other zips.
-    ///   - damaged: Takes over the report of a zip, found in a directory, that cannot be opened.
-    ///   - body: Opens the bundle when it is ready to, and says how it was.
-    /// - Returns: The first failure's code; else the first other than ``ExitCode/done`` of `body`.
-    /// - Throws: Failures to write.
+    ///   - paths: Bundles, directories, and zips of bundles.
+    ///   - scratch: A directory for bundles that are inside other zips.
+    ///   - damaged: Replaces the report about a zip that was found in a directory and can't be opened.
+    ///   - body: Receives the bundle's location and a closure that opens the bundle. It returns the bundle's exit code.
+    /// - Returns: The first failure's exit code. Without failures, the first code of `body` that isn't
+    ///   ``ExitCode/done``.
+    /// - Throws: An error if an output can't be written.
     func forEachBundle(
         at paths: [String], scratch: String,
         damaged: ((BundleLocation, BundleError) throws -> ExitCode)? = nil,
@@ -67,12 +68,12 @@ extension Console {
 }
 
 extension Console {
-    /// Reads what results are told from, of all bundles that `paths` stand for: those of failures.
+    /// Reads the failure results of all bundles at `paths`.
     ///
-    /// - Parameter paths: Bundles, directories, zips of bundles.
-    /// - Returns: The bundles by the time of their failures; and the first failure's code, else
-    ///   ``ExitCode/done``.
-    /// - Throws: Failures to write.
+    /// - Parameter paths: Bundles, directories, and zips of bundles.
+    /// - Returns: The bundles of failures, sorted by failure time, and the first failure's exit code. Without failures,
+    ///   the code is ``ExitCode/done``.
+    /// - Throws: An error if an output can't be written.
     func resultBundles(at paths: [String]) throws -> (bundles: [ResultBundle], code: ExitCode) {
         try withScratchDirectory { scratch in
             var bundles: [ResultBundle] = []
@@ -90,7 +91,7 @@ extension Console {
 }
 
 extension Console {
-    /// Opens the one bundle that `path` stands for and runs `body` with it and a scratch directory.
+    /// Opens the single bundle at `path` and runs `body` with it and a scratch directory.
     func withBundle<Result>(
         at path: String, _ body: (BundleReader, _ scratch: String) throws -> Result
     ) throws -> Result {

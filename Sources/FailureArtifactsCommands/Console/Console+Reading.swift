@@ -6,18 +6,18 @@ internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
 extension Console {
-    /// Reads something small from all bundles that `paths` stand for, on all cores.
+    /// Reads a small value from each bundle at `paths`, on all cores.
     ///
-    /// What is wrong with one path or bundle is reported, and the others are read all the same.
+    /// Problems with one path or bundle are reported. The other bundles are still read.
     ///
     /// - Parameters:
-    ///   - paths: Bundles, directories, zips of bundles.
-    ///   - scratch: A directory for what is inside other zips.
-    ///   - task: What a bar on a terminal says that is being done; nil for no bar.
-    ///   - read: Called for each bundle, with its size in bytes, on any thread.
-    ///   - body: Gets what was read, in the order of the paths and names.
-    /// - Returns: The first failure's code; else ``ExitCode/done``.
-    /// - Throws: Failures to write.
+    ///   - paths: Bundles, directories, and zips of bundles.
+    ///   - scratch: A directory for bundles that are inside other zips.
+    ///   - task: The label of the progress bar on a terminal; nil for no bar.
+    ///   - read: Called for each bundle on any thread, with the bundle's size in bytes.
+    ///   - body: Receives the values in the order of the paths and names.
+    /// - Returns: The first failure's exit code, or ``ExitCode/done``.
+    /// - Throws: An error if an output can't be written.
     func readBundles<Value: Sendable>(
         at paths: [String], scratch: String, task: String? = nil,
         _ read: @escaping @Sendable (BundleLocation, ZipArchive, UInt64) throws -> Value,
@@ -31,7 +31,8 @@ extension Console {
             }, body)
     }
 
-    /// The same, with the zip that the bundle is or is in.
+    /// Reads from bundles like ``readBundles(at:scratch:task:_:_:)``, but passes the zip that is or contains the
+    /// bundle.
     func readSources<Value: Sendable>(
         at paths: [String], task: String?,
         _ read: @escaping @Sendable (BundleSource, BundleLocation) throws -> Value,
@@ -65,7 +66,7 @@ extension Console {
         }
         let plans = paths.map(Plan.init)
         total = plans.reduce(0) { $0 + $1.count }
-        // So many at a time that the threads have enough to do, and what was read stays little.
+        // The batch is large enough to keep all threads busy and small enough to bound memory.
         let step = 64 * Threads.cores
         for plan in plans {
             let candidates: [BundleLocation]
@@ -110,12 +111,14 @@ extension Console {
     }
 }
 
-/// An end to everything, as of a full disk, where what is wrong with a bundle is no more than a report.
+/// A failure that ends the command, such as a full disk.
+///
+/// Problems with one bundle are only reported.
 struct UnusableOutput: Error {
     let reason: any Error
 }
 
-/// What one path of the command line stands for.
+/// The bundles at one path of the command line.
 private struct Plan {
     let candidates: Result<[BundleLocation], any Error>
     let isDirectory: Bool
@@ -136,10 +139,10 @@ private struct Plan {
     var count: Int { (try? candidates.get().count) ?? 0 }
 }
 
-/// A zip that was opened for a moment.
+/// The result of briefly opening one zip.
 private enum Opened<Value: Sendable>: Sendable {
     case one(Result<Value, any Error>)
-    /// There are more bundles in it than are to be read at once.
+    /// The zip contains several bundles, which are read separately.
     case several(String)
 
     init(
@@ -161,10 +164,10 @@ private enum Opened<Value: Sendable>: Sendable {
 }
 
 extension Console {
-    /// The file with redactions that is to be used, absolute.
+    /// Returns the absolute path of the redaction file to use.
     ///
-    /// - Parameter given: The one that an option names; nil where it is not given.
-    /// - Returns: That one, or the one that the environment names; nil where neither does.
+    /// - Parameter given: The path from the command line; nil if the option wasn't given.
+    /// - Returns: The given path or the path from the environment; nil if neither is set.
     func redactionFile(_ given: String?) -> String? {
         let file = given ?? environment[RedactionRules.variable, default: ""]
         return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)

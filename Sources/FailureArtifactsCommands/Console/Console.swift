@@ -3,22 +3,22 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 package import FailureArtifactsTestRun
 
-/// What a command has to do with the world outside: outputs, environment, scratch space.
+/// A command's access to outputs, environment and scratch space.
 package struct Console {
-    /// Results, and nothing else.
+    /// The output for results only.
     let output: TextOutput
-    /// Errors, warnings, headers.
+    /// The output for errors, warnings and headers.
     let error: TextOutput
     let environment: [String: String]
-    /// What is undone when a signal ends the tool.
+    /// The clean-up that runs when a signal ends the tool.
     package let interruption: Interruption
-    /// Seen on a terminal only.
+    /// The progress bar, visible only on a terminal.
     let progress: ProgressBar
-    /// How much a bundle can ask for.
+    /// The limits on resources that a bundle can use.
     private(set) var limits = ReadingLimits.standard
-    /// How long the reading of a bundle has taken.
+    /// The time spent on reading the current bundle.
     let time = ReadingTime()
-    /// Whether the process is the tool's own, and has nothing else to do.
+    /// True if the tool owns the process and may set process-wide limits.
     private let ownsProcess: Bool
 
     init(
@@ -33,7 +33,7 @@ package struct Console {
         self.ownsProcess = ownsProcess
     }
 
-    /// That of this process.
+    /// Returns the console of this process.
     package static func process() -> Console {
         let environment = ProcessEnvironment.variables
         return Console(
@@ -42,7 +42,7 @@ package struct Console {
             environment: environment, ownsProcess: true)
     }
 
-    /// The same console with other limits, which hold from now on.
+    /// Returns the same console with other limits, which take effect at once.
     func limited(to limits: ReadingLimits) -> Console {
         var console = self
         console.limits = limits
@@ -54,16 +54,16 @@ package struct Console {
         return console
     }
 
-    /// Starts to count the time for another bundle.
+    /// Restarts the timer for another bundle.
     func startReading() { time.start(seconds: limits.seconds) }
 
-    /// Says so, tidies up and ends the process when a bundle takes much longer than it may, whatever it does.
+    /// Ends the process with a message and a clean-up when reading a bundle greatly exceeds its time limit.
     private func endWhenTimeIsUp() {
         let interruption = interruption
         time.watch {
             let text =
                 "error: Reading the bundle took too long, and was given up. \(CommandError.limitsHint)\n"
-            // Past the buffers, which belong to the thread that is at work.
+            // Written directly, because another thread may be using the buffers.
             try? Array(text.utf8).withBytes { (bytes) throws(SystemError) in
                 try writeAll(bytes, to: 2, name: "standard error")
             }
@@ -71,19 +71,19 @@ package struct Console {
         }
     }
 
-    /// Says that something is not as it should be, on standard error and after the results so far.
+    /// Writes a warning to standard error, after the results so far.
     package func warn(_ sentence: String) throws {
         try output.flush()
         say("warning:", .yellow, sentence)
     }
 
-    /// Says why the command ends.
+    /// Reports the error that ends the command.
     package func report(_ failure: CommandError) {
         try? output.flush()
         say("error:", .red, failure.description)
     }
 
-    /// A sentence, on a terminal broken between its words.
+    /// Writes a sentence, wrapped between words on a terminal.
     private func say(_ label: String, _ style: TextOutput.Style, _ sentence: String) {
         let lines = TextWrap.message(label + " " + SafeText.line(sentence), indent: 0, for: error)
         for (index, line) in lines.enumerated() {
@@ -91,14 +91,16 @@ package struct Console {
         }
     }
 
-    /// Writes a line to standard error; nothing can be done where nobody listens.
+    /// Writes a line to standard error.
+    ///
+    /// Failures are ignored because they can't be reported.
     func say(_ line: String) {
         progress.clear()
         try? error.writeLine(line)
         try? error.flush()
     }
 
-    /// Runs `body` with a new directory that is removed afterwards, even where a signal ends the tool.
+    /// Runs `body` with a new directory and removes it afterwards, even if a signal ends the tool.
     func withScratchDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
         let given = environment["TMPDIR", default: ""]
         let directory: String

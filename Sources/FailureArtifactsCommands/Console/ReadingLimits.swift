@@ -2,15 +2,17 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// How much a bundle can ask of the machine that reads it; `--no-limits` lifts all of it.
+/// The limits on resources that reading a bundle can use.
+///
+/// `--no-limits` lifts all of them.
 struct ReadingLimits: Sendable {
-    /// What is unpacked.
+    /// The limits on unpacking.
     var archive: ZipLimits
-    /// What SQLite is asked to do with one store.
+    /// The limits on SQLite's work with one store.
     var store: UntrustedLimits
-    /// Bytes of memory that SQLite has.
+    /// The maximum memory for SQLite, in bytes; nil for no limit.
     var memoryBytes: Int64?
-    /// Seconds of the processors for one bundle; nil for no limit.
+    /// The maximum processor time for one bundle, in seconds; nil for no limit.
     var seconds: Double?
 
     private init(
@@ -27,32 +29,32 @@ struct ReadingLimits: Sendable {
     static let none = ReadingLimits(archive: .none, store: .none, memoryBytes: nil, seconds: nil)
 }
 
-/// The time that the reading of a bundle has taken so far.
+/// The time spent so far on reading a bundle.
 ///
-/// Most of what takes long has a time limit of its own, and ends with an error that says so. This is for what has
-/// not: when the time is up for good, the process ends.
+/// Most long operations have their own time limit and end with an error that explains it. This timer covers the
+/// others: after the second deadline, the process ends.
 final class ReadingTime: Sendable {
     private struct State {
-        /// When the time is up, and when it is up for good.
+        /// The deadline for operations and the later deadline for the process.
         var ends: (first: Instant, last: Instant)?
         var isWatched = false
     }
 
     private let state = Lock(State())
 
-    /// Whether the time is up.
+    /// True if the first deadline has passed.
     var isOver: Bool {
         state.withLock { state in state.ends.map { Instant.processorTime > $0.first } ?? false }
     }
 
-    /// Starts anew, for the next bundle.
+    /// Restarts the timer for the next bundle.
     ///
-    /// - Parameter seconds: Of the processors; nil for no limit.
+    /// - Parameter seconds: The processor time, in seconds; nil for no limit.
     func start(seconds: Double?) {
         let now = Instant.processorTime
         state.withLock { state in
             state.ends = seconds.map { seconds in
-                // A single step of SQLite may take that much longer.
+                // A single SQLite step may exceed the limit by this much.
                 (
                     now.advanced(bySeconds: seconds),
                     now.advanced(bySeconds: seconds + max(5, seconds / 5))
@@ -61,7 +63,7 @@ final class ReadingTime: Sendable {
         }
     }
 
-    /// Has the process ended where the time was up a while ago, and the work goes on.
+    /// Calls `end` if work continues after the second deadline.
     ///
     /// - Parameter end: Ends the process.
     func watch(end: @escaping @Sendable () -> Void) {

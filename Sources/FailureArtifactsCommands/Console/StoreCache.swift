@@ -6,18 +6,22 @@ internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 internal import FailureArtifactsZip
 
-/// Large stores that were taken out of bundles, kept so that the next look at one takes no time.
+/// A cache of large stores extracted from bundles, so that later commands open them at once.
 ///
-/// All of it may be removed at any time, by anybody. Each process works in a directory of its own beside the
-/// kept files and moves or links files from and to it, so that no two of them ever share a file that either
-/// may change or remove.
+/// Any process may remove any cached file at any time. Each process works in its own directory beside the cached
+/// files, and moves or links files between the two. Two processes therefore never share a file that either of them may
+/// change or remove.
 struct StoreCache {
-    /// How much is kept, in bytes.
+    /// The maximum total size of the cached files, in bytes.
     static let standardLimit: UInt64 = 2 << 30
-    /// Smaller stores, in bytes, are out of their bundle at once.
+    /// The minimum size of a cached store, in bytes.
+    ///
+    /// Smaller stores are extracted quickly.
     static let standardMinimum: UInt64 = 8 << 20
 
-    /// Every kept file is dated back to the start of 2000: whoever writes to one gives it another date.
+    /// The modification time of every cached file: the start of 2000.
+    ///
+    /// Any write to a file changes it.
     private static let mark = Timestamp(seconds: 946_684_800)
     private static let suffix = ".sqlite"
     private static let leasePrefix = "lease-"
@@ -32,10 +36,12 @@ struct StoreCache {
         self.minimum = minimum
     }
 
-    /// The cache by the environment: `FAILURE_ARTIFACTS_CACHE` is a directory or `off`, and by default there is
-    /// one where the system has its caches.
+    /// Creates the cache that the environment configures.
     ///
-    /// - Parameter environment: The variables; the cache is nil without a `HOME`.
+    /// `FAILURE_ARTIFACTS_CACHE` is a directory or `off`. By default, the cache is in the system's cache directory.
+    ///
+    /// - Parameter environment: The environment variables. The result is nil if the default location needs `HOME` and
+    ///   it isn't set.
     init?(environment: [String: String]) {
         func path(_ name: String) -> String? {
             environment[name].flatMap { $0.isEmpty ? nil : $0 }
@@ -48,7 +54,7 @@ struct StoreCache {
         #if canImport(Darwin)
         let parent = path("HOME").map { Path.join($0, "Library/Caches") }
         #else
-        // A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec.
+        // The specification says to ignore relative paths: https://specifications.freedesktop.org/basedir-spec.
         let given = path("XDG_CACHE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
         let parent = given ?? path("HOME").map { Path.join($0, ".cache") }
         #endif
@@ -56,15 +62,17 @@ struct StoreCache {
         self.init(directory: Path.join(parent, "failure-artifacts"))
     }
 
-    /// Whether a store of that many bytes is kept.
+    /// True if a store of `size` bytes is cached.
     func keeps(size: UInt64) -> Bool { size >= minimum && size <= limit }
 
-    /// What a store is kept under: another bundle, or the same one written anew, never has the same key.
+    /// Returns the cache key of a store.
+    ///
+    /// Other bundles, and the same bundle after it is rewritten, have different keys.
     ///
     /// - Parameters:
-    ///   - name: The entry with the store.
+    ///   - name: The name of the store's entry.
     ///   - bundle: The bundle.
-    /// - Returns: A file name; nil if there is no such entry, or the bundle's file is gone.
+    /// - Returns: A file name; nil if there is no such entry or the bundle's file no longer exists.
     func key(ofEntry name: String, in bundle: BundleReader) -> String? {
         guard let entry = bundle.archive.entry(named: name),
             let file = try? FileSystem.status(of: bundle.location.path)
@@ -73,7 +81,7 @@ struct StoreCache {
             entry.name, bundle.location.inner ?? "", String(file.size), String(file.modified),
         ]
         for other in bundle.archive.entries { facts += [other.name, String(other.crc32)] }
-        // The checksums of all entries are in it, the metadata's among them.
+        // The checksums cover all entries, including the metadata.
         var hash = FNV1a()
         hash.add(facts.joined(separator: "\0").utf8)
         return [UInt64(entry.crc32), entry.size, hash.value].map { String($0, radix: 16) }
@@ -82,10 +90,10 @@ struct StoreCache {
 
     // MARK: Leases
 
-    /// A directory of one process, for as long as it has one of the kept files.
+    /// A process's working directory while it uses a cached file.
     struct Lease: ~Copyable {
         let directory: String
-        /// Tells others that the directory is in use.
+        /// The lock that shows other processes that the directory is in use.
         private let lock: File
 
         init(in parent: String, prefix: String) throws(SystemError) {
@@ -104,7 +112,7 @@ struct StoreCache {
 
     /// Begins to use the cache.
     ///
-    /// - Returns: Nil where it cannot be used: it cannot be written to, or others may change what is in it.
+    /// - Returns: A lease; nil if the cache can't be written to or other users may change it.
     func lease() -> Lease? {
         do throws(SystemError) {
             try FileSystem.createDirectory(directory)
@@ -119,19 +127,22 @@ struct StoreCache {
 
     // MARK: Kept files
 
-    /// Links a kept file to a path in a lease, for reading only; false where there is none.
+    /// Links a cached file to a path in a lease, for reading only.
+    ///
+    /// Returns false if there is no valid cached file.
     func link(_ key: String, to path: String, size: UInt64) -> Bool {
         let kept = Path.join(directory, key)
         guard (try? FileSystem.link(kept, as: path)) != nil else { return false }
         return accept(path, size: size, orRemove: kept)
     }
 
-    /// Moves a kept file to a path in a lease, where it may be changed; false where there is none, or somebody
-    /// is reading it.
+    /// Moves a cached file to a path in a lease, where it may be changed.
+    ///
+    /// Returns false if there is no valid cached file or another process is reading it.
     func take(_ key: String, to path: String, size: UInt64) -> Bool {
         let kept = Path.join(directory, key)
         guard (try? FileSystem.rename(kept, to: path)) != nil else { return false }
-        // Now that it has no name here, nobody can begin to read it.
+        // The file no longer has its cached name, so no other process can begin to read it.
         if let status = try? FileSystem.status(of: path), status.links > 1 {
             try? FileSystem.link(path, as: kept)
             try? FileSystem.remove(path)
@@ -142,7 +153,7 @@ struct StoreCache {
 
     private func accept(_ path: String, size: UInt64, orRemove kept: String?) -> Bool {
         if isUnchanged(path, size: size) {
-            // The date of use, by which the oldest goes first.
+            // The access time is the time of last use, which determines the order of eviction.
             try? FileSystem.setTimes(of: path, accessed: .now, modified: Self.mark)
             return true
         }
@@ -151,19 +162,19 @@ struct StoreCache {
         return false
     }
 
-    /// Whether a file is as ``mark(_:)`` left it.
+    /// True if a file is unchanged since ``mark(_:)``.
     private func isUnchanged(_ path: String, size: UInt64) -> Bool {
         guard let status = try? FileSystem.status(of: path) else { return false }
         return status.kind == .regular && status.size == size && status.owner == geteuid()
             && status.permissions & 0o077 == 0 && status.modified == Self.mark.nanoseconds
     }
 
-    /// Says that a file in a lease is complete, and what it should be.
+    /// Marks a file in a lease as complete, so that later changes are detected.
     func mark(_ path: String) {
         try? FileSystem.setTimes(of: path, accessed: .now, modified: Self.mark)
     }
 
-    /// Keeps a file of a lease, unless it or anything beside it was changed since it was marked.
+    /// Caches a file of a lease, unless the file or its directory changed since the file was marked.
     func keep(_ path: String, as key: String, size: UInt64) {
         let lease = Path.directory(of: path)
         guard isUnchanged(path, size: size),
@@ -173,8 +184,9 @@ struct StoreCache {
         makeRoom(for: 0)
     }
 
-    /// Removes what was not used for longest until `size` more bytes are within the limit, and what processes
-    /// have left that ended before they could tidy up.
+    /// Evicts the least recently used files until `size` more bytes fit within the limit.
+    ///
+    /// Also removes the directories of processes that ended before they could clean up.
     func makeRoom(for size: UInt64) {
         var files: [(path: String, status: FileStatus)] = []
         for name in (try? FileSystem.contents(ofDirectory: directory)) ?? [] {
@@ -199,26 +211,26 @@ struct StoreCache {
 }
 
 extension Console {
-    /// What is done with a store.
+    /// The purpose of extracting a store.
     enum StoreUse {
-        /// It is read by a connection that cannot write.
+        /// A read-only connection reads the store.
         case reading
-        /// It is given to somebody who may change it.
+        /// The store is passed to code that may change it.
         case changing
     }
 
-    /// Takes a store out of a bundle and runs `body` with the file, which is gone afterwards.
+    /// Extracts a store from a bundle, runs `body` with the file, and removes the file afterwards.
     ///
-    /// A large store is kept for the next time; see ``StoreCache``.
+    /// Large stores are cached; see ``StoreCache``.
     ///
     /// - Parameters:
     ///   - choice: The copy in the bundle.
     ///   - bundle: The bundle.
-    ///   - scratch: A directory where it has room.
-    ///   - use: Whether it will be changed.
-    ///   - body: Gets the file's path; its name is the one it has in the bundle.
-    /// - Returns: What `body` returns.
-    /// - Throws: That there is no such entry, that it is damaged, or what `body` throws.
+    ///   - scratch: A directory for the extracted store.
+    ///   - use: The purpose, which determines whether the store may be changed.
+    ///   - body: Receives the file's path, whose last component is the store's name in the bundle.
+    /// - Returns: The result of `body`.
+    /// - Throws: An error if the entry is missing or damaged, or the error that `body` throws.
     func withStore<Result>(
         _ choice: StoreChoice, of bundle: BundleReader, scratch: String, for use: StoreUse,
         _ body: (_ path: String) throws -> Result
@@ -243,18 +255,19 @@ extension Console {
                 try bundle.extract(entryNamed: choice.entry, toNewFile: file)
             } catch {
                 guard case .system = error.reason else { throw error }
-                // There may be room for it elsewhere.
+                // The scratch directory may have more free space.
                 return try body(bundle.extract(choice, below: scratch))
             }
             cache.mark(file)
             if use == .reading { cache.keep(file, as: key, size: size) }
         }
-        // What was open to changes is kept only if there were none.
+        // A file that `body` could change is cached only if it is unchanged.
         defer { if use == .changing { cache.keep(file, as: key, size: size) } }
         return try body(file)
     }
 
-    /// The same for a state of the store's history, which is rebuilt each time; nil is the copy itself.
+    /// Runs `body` with a state of the store's history, which is rebuilt each time, or with the copy if `commit` is
+    /// nil.
     func withStore<Result>(
         _ choice: StoreChoice, at commit: CommitReference?, of bundle: BundleReader, scratch: String,
         for use: StoreUse, _ body: (StoreFile) throws -> Result

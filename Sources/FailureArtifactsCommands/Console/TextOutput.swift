@@ -1,22 +1,22 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
-/// An output that cannot be written to; nothing that concerns a bundle.
+/// A failure to write to an output, unrelated to any bundle.
 struct OutputError: Error, CustomStringConvertible {
     let error: SystemError
 
     var description: String { error.description }
 
-    /// Whether the reader, such as `head`, has all it wants.
+    /// True if the reader, such as `head`, has closed the pipe.
     var isBrokenPipe: Bool { error.isBrokenPipe }
 }
 
-/// Where text goes: a descriptor of the process, or a test's memory.
+/// A buffered text output: a descriptor of the process, or memory in tests.
 package final class TextOutput {
-    /// Where the bytes end up.
+    /// A function that writes the bytes.
     typealias Sink = (UnsafeRawBufferPointer) throws(SystemError) -> Void
 
-    /// Nil where the output is no terminal.
+    /// The terminal; nil if the output is not a terminal.
     let terminal: Terminal?
     private let sink: Sink
     private var buffer: [UInt8] = []
@@ -27,26 +27,28 @@ package final class TextOutput {
         self.sink = sink
     }
 
-    /// An output of this process.
+    /// Creates an output of this process.
     convenience init(descriptor: CInt, name: String, environment: [String: String]) {
         self.init(terminal: Terminal(descriptor: descriptor, environment: environment)) {
             (bytes) throws(SystemError) in try writeAll(bytes, to: descriptor, name: name)
         }
     }
 
-    /// Writes text; it may be held back until ``flush()``.
+    /// Buffers text until the buffer is full or ``flush()`` is called.
     func write(_ text: String) throws(OutputError) {
         buffer.append(contentsOf: text.utf8)
         if buffer.count >= Self.bufferSize { try flush() }
     }
 
-    /// Writes text and a line end.
+    /// Writes text and a line ending.
     func writeLine(_ text: String = "") throws(OutputError) {
         try write(text)
         try write("\n")
     }
 
-    /// Writes what is held back; after a failure that is dropped.
+    /// Writes the buffered text.
+    ///
+    /// After a failure, the buffered text is discarded.
     func flush() throws(OutputError) {
         guard !buffer.isEmpty else { return }
         defer { buffer.removeAll(keepingCapacity: true) }
@@ -57,13 +59,13 @@ package final class TextOutput {
         }
     }
 
-    /// `text` in a style, where there is a terminal that has colours.
+    /// Returns `text` in a style if the output is a terminal with colours.
     func styled(_ text: String, _ style: Style) -> String {
         guard terminal?.hasColour == true, !text.isEmpty else { return text }
         return "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m"
     }
 
-    /// The few styles that are used, by their SGR numbers.
+    /// Text styles, by their SGR numbers.
     enum Style: String {
         case bold = "1"
         case dim = "2"
@@ -74,9 +76,9 @@ package final class TextOutput {
     }
 }
 
-/// What the system says of an output of this process.
+/// The properties of the terminal that an output is connected to.
 package struct Terminal: Equatable, Sendable {
-    /// In columns.
+    /// The width, in columns.
     package let width: Int
     package let hasColour: Bool
 
@@ -85,11 +87,12 @@ package struct Terminal: Equatable, Sendable {
         self.hasColour = hasColour
     }
 
-    /// The terminal that a descriptor is; nil where it is a file or a pipe.
+    /// Creates the terminal of a descriptor; nil for a file or a pipe.
     ///
     /// - Parameters:
     ///   - descriptor: 1 for standard output, 2 for standard error.
-    ///   - environment: `NO_COLOR` (see no-color.org) and `TERM` decide on colour.
+    ///   - environment: The environment variables. `NO_COLOR` (see no-color.org) and `TERM` determine the use of
+    ///     colour.
     package init?(descriptor: CInt, environment: [String: String]) {
         guard isatty(descriptor) == 1 else { return nil }
         var size = winsize()
@@ -101,7 +104,7 @@ package struct Terminal: Equatable, Sendable {
 
 /// Writes all bytes to a descriptor of this process.
 ///
-/// - Throws: The failure of `write`; `EPIPE` where nobody reads any more.
+/// - Throws: The failure of `write`; `EPIPE` if the reader has closed the pipe.
 func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt, name: String) throws(SystemError) {
     var done = 0
     while done < bytes.count {
@@ -116,13 +119,17 @@ func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt, name: String
 }
 
 extension SystemError {
-    /// Whether the other end of a pipe is closed.
+    /// True if the other end of a pipe is closed.
     var isBrokenPipe: Bool { code == EPIPE }
 }
 
-/// How far a command is, in the last line of a terminal; nothing where standard error is no terminal.
+/// A progress bar in the last line of a terminal.
+///
+/// It shows nothing if standard error is not a terminal.
 final class ProgressBar {
-    /// Seconds between two looks of it: more often nobody can read.
+    /// The minimum time between updates, in seconds.
+    ///
+    /// Faster updates would be unreadable.
     private static let interval = 0.1
 
     private let output: TextOutput
@@ -133,12 +140,14 @@ final class ProgressBar {
         self.output = output
     }
 
-    /// Shows how much is done; called as often as one likes.
+    /// Shows the progress.
+    ///
+    /// Frequent calls are cheap: most of them do nothing.
     ///
     /// - Parameters:
-    ///   - task: What is done, such as `Reading`.
-    ///   - done: Out of `total`.
-    ///   - total: May grow meanwhile.
+    ///   - task: The label, such as `Reading`.
+    ///   - done: The number of completed items out of `total`.
+    ///   - total: The number of items, which may grow between calls.
     func show(_ task: String, done: Int, total: Int) {
         guard let terminal = output.terminal, total > 0 else { return }
         if let last, last.elapsed < Self.interval { return }
@@ -149,7 +158,7 @@ final class ProgressBar {
         write("\r\u{1B}[K" + line)
     }
 
-    /// Takes the bar away, so that something else can be written.
+    /// Removes the bar, so that other text can be written.
     func clear() {
         guard !shown.isEmpty else { return }
         shown = ""
@@ -157,7 +166,9 @@ final class ProgressBar {
         write("\r\u{1B}[K")
     }
 
-    /// `Reading  [######        ] 412 of 1000`; not in the last column, where some terminals break the line.
+    /// Returns a line such as `Reading  [######        ] 412 of 1000`.
+    ///
+    /// The line leaves the last column free, because some terminals wrap there.
     static func line(_ task: String, done: Int, total: Int, width: Int) -> String {
         let count = "\(min(done, total)) of \(total)"
         let room = min(40, width - 1 - task.count - count.count - 4)

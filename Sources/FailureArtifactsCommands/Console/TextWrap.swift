@@ -1,14 +1,14 @@
 internal import FailureArtifactsAnalysis
 
-/// Breaks text into lines between its words.
+/// Breaks text into lines between words.
 enum TextWrap {
-    /// The lines of a paragraph.
+    /// Returns the lines of a paragraph.
     ///
     /// - Parameters:
-    ///   - text: Words; how many spaces are between them does not matter.
-    ///   - width: The columns of a line; a longer word has a line of its own.
-    ///   - indent: Spaces that each line starts with.
-    ///   - firstIndent: Those of the first line, where they differ.
+    ///   - text: Words, separated by any number of spaces.
+    ///   - width: The maximum width of a line, in columns. A longer word has its own line.
+    ///   - indent: The number of spaces at the start of each line.
+    ///   - firstIndent: The number of spaces at the start of the first line; nil for `indent`.
     /// - Returns: At least one line.
     static func lines(of text: String, width: Int, indent: Int, firstIndent: Int? = nil) -> [String] {
         var lines: [String] = []
@@ -30,7 +30,7 @@ enum TextWrap {
         return lines + [line]
     }
 
-    /// A failure's message with its own lines, those that are too long for a terminal broken.
+    /// Returns the lines of a failure message, and wraps lines that are too long for the terminal.
     static func message(_ text: String, indent: Int, for output: TextOutput) -> [String] {
         let spaces = String(repeating: " ", count: indent)
         return SafeText.lines(text).flatMap { line in
@@ -41,7 +41,9 @@ enum TextWrap {
         }
     }
 
-    /// A line of code; one that is too long for a terminal is broken at spaces, all others of which stay.
+    /// Wraps a line of code that is too long for the terminal.
+    ///
+    /// Breaks at spaces and keeps all other spaces.
     static func code(_ line: String, indent: Int, for output: TextOutput) -> [String] {
         let first = String(repeating: " ", count: indent) + line
         guard let width = output.terminal?.width, TextWidth.columns(of: first) > width,

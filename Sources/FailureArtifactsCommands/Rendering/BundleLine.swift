@@ -2,7 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 
-/// What `list` says of a bundle.
+/// A bundle's line in the output of `list`.
 struct BundleLine: Sendable {
     private let outcome: String
     private let style: TextOutput.Style
@@ -27,18 +27,18 @@ struct BundleLine: Sendable {
         name = SafeText.line(location.name)
     }
 
-    /// A column, by its place in the line.
+    /// A column of the line, in display order.
     private enum Column: Int, CaseIterable {
         case outcome, time, test, message, stores, size, name
     }
 
-    /// The lines, aligned; cut to the width of a terminal.
+    /// Returns the aligned lines, truncated to the width of a terminal.
     ///
     /// - Parameters:
-    ///   - lines: What is listed.
-    ///   - hasTime: Whether it is said when they were captured.
-    ///   - output: Where they go.
-    /// - Returns: A line for each, without line ends.
+    ///   - lines: The bundles to list.
+    ///   - hasTime: True if the lines include the time of capture.
+    ///   - output: The output for the lines.
+    /// - Returns: One line for each bundle, without line endings.
     static func text(of lines: [BundleLine], hasTime: Bool, for output: TextOutput) -> [String] {
         guard !lines.isEmpty else { return [] }
         var layout = Layout(lines, hasTime: hasTime)
@@ -60,13 +60,15 @@ struct BundleLine: Sendable {
             }
         }
 
-        /// By how much the lines are too long; what they could be longer by is negative.
+        /// Returns the number of columns beyond `width`; a negative number is the free space.
         private func excess(over width: Int) -> Int {
             columns.reduce(2 * (columns.count - 1) - width) { $0 + (widths[$1] ?? 0) }
         }
 
-        /// Least is lost where first the message gives way, then the name, then what is the same mostly, and
-        /// the test last.
+        /// Shortens or removes columns until the lines fit.
+        ///
+        /// The order loses the least information: first the message, then the name, then the stores and the size, which
+        /// are often the same in all lines. The test is shortened last.
         mutating func fit(into width: Int, _ lines: [BundleLine]) {
             let natural = widths[.message] ?? 0
             shrink(.message, to: 36, width)
@@ -81,7 +83,7 @@ struct BundleLine: Sendable {
             shrink(.message, to: 24, width)
             shrink(.test, to: 20, width)
             shrink(.message, to: 8, width)
-            // What that gave too much goes to the message.
+            // Space that is left over goes to the message.
             let room = -excess(over: width)
             if room > 0 { widths[.message] = min(natural, (widths[.message] ?? 0) + room) }
         }
@@ -120,7 +122,7 @@ struct BundleLine: Sendable {
         }.joined(separator: "  ")
     }
 
-    /// The test in so many columns: of a long suite and a long name both are to be recognised.
+    /// Returns the test in `width` columns, so that both a long suite and a long name remain recognisable.
     private func shortTest(_ width: Int) -> String {
         guard TextWidth.columns(of: test) > width, !suite.isEmpty, test.hasPrefix(suite + ".") else {
             return test
@@ -130,12 +132,12 @@ struct BundleLine: Sendable {
         return TextWidth.shortened(suite, to: room) + "." + name
     }
 
-    /// What tells a bundle's name from the others, and is enough to name it: `1a2b3c4d`.
+    /// The part of the name that identifies a bundle and is accepted as an argument: `1a2b3c4d`.
     private var shortName: String { String(name.dropLast(4).suffix(8)) }
 }
 
 extension BundleMetadata.Outcome {
-    /// How it is shown on a terminal.
+    /// The style on a terminal.
     var style: TextOutput.Style {
         switch self {
         case .failed: .red

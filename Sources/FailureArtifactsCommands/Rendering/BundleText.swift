@@ -2,16 +2,18 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 
-/// A bundle's description for people: what `show` prints.
+/// The readable description of a bundle that `show` prints.
 struct BundleText {
-    /// What there is to show; the dictionaries by the name of the store.
+    /// The content to show.
+    ///
+    /// The keys of the dictionaries are store names.
     struct Content: Encodable {
         var bundle: String
         var metadata: BundleMetadata
         var uncommitted: [String: UncommittedChanges] = [:]
         var lastTransaction: [String: LastTransaction] = [:]
         var coreData: [String: CoreDataStore] = [:]
-        /// The oldest first.
+        /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
     }
 
@@ -21,12 +23,12 @@ struct BundleText {
         self.output = output
     }
 
-    /// All lines.
+    /// Returns all lines.
     ///
     /// - Parameters:
-    ///   - report: What is known.
-    ///   - limit: How many statements of a store are shown; nil for all.
-    /// - Returns: Text without line ends.
+    ///   - report: The content to show.
+    ///   - limit: The maximum number of statements for each store; nil for all.
+    /// - Returns: Lines without line endings.
     func lines(_ report: Content, statements limit: Int?) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
         var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
@@ -66,7 +68,7 @@ struct BundleText {
         return lines
     }
 
-    /// The last transaction before the failure, and the last statements.
+    /// Returns the last transaction before the failure and the last statements.
     private func story(
         of store: BundleMetadata.Store, _ report: Content, _ limit: Int?
     ) -> [String] {

@@ -2,9 +2,9 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// What differs in two stores as one JSON object, written as it is found.
+/// The differences between two stores as one JSON object, written as they are found.
 struct DiffJSON {
-    /// How many bytes of a text or a BLOB are written.
+    /// The maximum number of bytes written of a text or a BLOB.
     static let valueLimit = 4096
 
     private let output: TextOutput
@@ -15,7 +15,9 @@ struct DiffJSON {
         self.output = output
     }
 
-    /// - Returns: Whether nothing differs.
+    /// Writes the differences between two stores.
+    ///
+    /// - Returns: True if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
@@ -39,7 +41,9 @@ struct DiffJSON {
         return isEqual
     }
 
-    /// - Returns: Whether there was anything to write.
+    /// Writes the differences in one table.
+    ///
+    /// - Returns: True if anything was written.
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison, after separator: String
     ) throws -> Bool {
@@ -117,7 +121,7 @@ struct DiffJSON {
     private struct Side: Encodable {
         var path: String
         var store: String?
-        /// The number of the transaction after which it was, where it is a state of a history.
+        /// The number of the last transaction in this state; nil if the side isn't a state of a history.
         var at: Int?
 
         init(_ side: ComparedSide) {

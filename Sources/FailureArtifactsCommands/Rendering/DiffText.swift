@@ -2,13 +2,13 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// What differs in two stores, for people.
+/// The differences between two stores as readable text.
 struct DiffText {
-    /// How many bytes of a text or a BLOB are looked at for the first difference.
+    /// The maximum number of bytes of a text or a BLOB that are searched for the first difference.
     private static let valueLimit = 16 << 10
 
     private let output: TextOutput
-    /// How many rows of a table are shown; nil for all.
+    /// The maximum number of rows shown for each table; nil for all.
     private let rowLimit: Int64?
     private let width: Int
     private let coreData: CoreDataChanges?
@@ -20,7 +20,9 @@ struct DiffText {
         width = max(output.terminal?.width ?? 80, 40)
     }
 
-    /// - Returns: Whether nothing differs.
+    /// Writes the differences between two stores.
+    ///
+    /// - Returns: True if the stores are equal.
     func write(
         _ comparison: borrowing StoreComparison, _ a: ComparedSide, _ b: ComparedSide
     ) throws -> Bool {
@@ -44,7 +46,9 @@ struct DiffText {
 
     // MARK: - Rows
 
-    /// - Returns: Whether there was anything to write.
+    /// Writes the differences in one table.
+    ///
+    /// - Returns: True if anything was written.
     private func write(
         _ table: ComparedTable, of comparison: borrowing StoreComparison
     ) throws -> Bool {
@@ -65,7 +69,7 @@ struct DiffText {
             }
             return true
         }
-        // The first rows wait for the counts, so that the tables are read only once.
+        // The heading needs the counts, so the first rows are kept until the table has been read once.
         var shown: [String] = []
         let counts = try comparison.forEachRowChange(
             in: table, limit: rowLimit, valueLimit: Self.valueLimit
@@ -83,7 +87,7 @@ struct DiffText {
         return true
     }
 
-    /// `account: 2 inserted, 1 updated`.
+    /// Returns a heading such as `account: 2 inserted, 1 updated`.
     private func heading(_ table: ComparedTable, _ counts: RowCounts) -> String {
         var note = ""
         switch table.presence {
@@ -99,13 +103,13 @@ struct DiffText {
             + Self.text(of: counts)
     }
 
-    /// `2 inserted, 1 updated`.
+    /// Returns text such as `2 inserted, 1 updated`.
     static func text(of counts: RowCounts) -> String {
         [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")]
             .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     }
 
-    /// `~ 1: balance 90 → 100`, over several lines where it is long.
+    /// Returns text such as `~ 1: balance 90 → 100`, on several lines if it is long.
     private func lines(of change: RowChange, in table: ComparedTable) -> [String] {
         let change = coreData?.change(change, in: table) ?? change
         let keyColumns = coreData?.keyColumns(of: table) ?? table.keyColumns

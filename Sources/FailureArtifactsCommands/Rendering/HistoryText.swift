@@ -1,21 +1,23 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
-/// A history for people.
+/// A history as readable text.
 struct HistoryText {
-    /// One of its transactions.
+    /// A transaction of the history.
     struct Transaction: Encodable, Equatable, Sendable {
-        /// More of them, those of a long transaction, are only counted.
+        /// The maximum number of statements listed.
+        ///
+        /// A longer transaction's other statements are only counted.
         static let maximumStatements = 20
 
-        /// From 1.
+        /// The transaction's number, from 1.
         var number: Int
-        /// How many it wrote.
+        /// The number of pages that the transaction wrote.
         var pages: Int
-        /// Of the store after it, in bytes.
+        /// The size of the store after the transaction, in bytes.
         var size: UInt64
         var changes: StateChanges
-        /// Those that made it, where the log of statements reaches back and that is certain; nil otherwise.
+        /// The transaction's statements; nil if the statement log doesn't reach back or the match is uncertain.
         var statements: [StatementRecord]?
     }
 
@@ -25,14 +27,14 @@ struct HistoryText {
         self.output = output
     }
 
-    /// What precedes the transactions.
+    /// Returns the lines before the transactions.
     func heading(store: String, count: Int, reason: String?) -> [String] {
         let title = output.styled("History of store \(SafeText.line(store))", .heading)
         return ["\(title), \(Counted.items(Int64(count), "transaction"))"]
             + (reason.map { [output.styled("  " + SafeText.line($0), .yellow)] } ?? [])
     }
 
-    /// A line for the transaction, and one for each thing it changed.
+    /// Returns one line for the transaction and one for each object it changed.
     func lines(_ transaction: Transaction) -> [String] {
         let pages = Counted.items(Int64(transaction.pages), "page")
         var lines = [
@@ -60,7 +62,7 @@ struct HistoryText {
         return lines
     }
 
-    /// `account: 1 row inserted, 2 updated`.
+    /// Returns text such as `account: 1 row inserted, 2 updated`.
     private static func rows(of table: StateChanges.Table) -> String {
         if let problem = table.problem { return "\(table.name): rows cannot be compared, \(problem)" }
         let counts = [
@@ -73,9 +75,11 @@ struct HistoryText {
     }
 }
 
-/// Logged statements for people.
+/// Logged statements as readable text.
 enum StatementText {
-    /// `INSERT INTO player VALUES (?) (1 row)`, on one line; a long text is cut.
+    /// Returns one line such as `INSERT INTO player VALUES (?) (1 row)`.
+    ///
+    /// Long text is truncated.
     static func line(_ record: StatementRecord, width: Int) -> String {
         var notes: [String] = []
         if let changes = record.changes, changes > 0 {
@@ -86,13 +90,15 @@ enum StatementText {
             notes.append("error \(error.code): \(SafeText.line(error.message))")
         }
         let note = notes.isEmpty ? "" : "  (\(notes.joined(separator: ", ")))"
-        // Lines and indentation of the source do not matter here.
+        // The line breaks and indentation of the source are removed.
         let words = record.sql.split(whereSeparator: \.isWhitespace).prefix(2000)
         let sql = SafeText.line(words.joined(separator: " ")) + (record.cut == true ? " …" : "")
         return TextWidth.shortened(sql, to: max(width - TextWidth.columns(of: note), 40)) + note
     }
 
-    /// `07:08:09.123`: the day is that of the failure.
+    /// Returns the time of day, such as `07:08:09.123`.
+    ///
+    /// The day is the day of the failure.
     static func time(_ record: StatementRecord) -> String {
         guard let start = record.at.firstIndex(of: "T") else { return SafeText.line(record.at) }
         return SafeText.line(String(record.at[record.at.index(after: start)...].prefix { $0 != "Z" }))

@@ -3,10 +3,10 @@ internal import FailureArtifactsSQLite
 
 /// Rows as an aligned table for a terminal.
 ///
-/// The first rows are kept until the columns' widths are known; what comes later keeps to those widths. Cells
-/// that do not fit are cut: the whole values are in the other forms.
+/// The first rows are buffered until the column widths are known. Later rows use the same widths. Cells that don't fit
+/// are truncated; the other formats contain the full values.
 struct TableRenderer: RowRenderer {
-    /// How many rows decide on the widths.
+    /// The number of rows that determine the widths.
     private static let sampleSize = 200
     private static let gap = "  "
 
@@ -68,19 +68,19 @@ struct TableRenderer: RowRenderer {
         try output.writeLine(cells.joined(separator: Self.gap))
     }
 
-    /// Text cut and aligned to its column; without spaces at the end of a line.
+    /// Returns text truncated and aligned to its column, without spaces at the end of a line.
     private func cell(_ text: String, _ column: Int) -> String {
         let shortened = TextWidth.shortened(text, to: widths[column])
         if column == widths.count - 1, !isRight[column] { return shortened }
         return TextWidth.padded(shortened, to: widths[column], right: isRight[column])
     }
 
-    /// Takes from the widest columns until all fit; none gets narrower than a few columns for that.
+    /// Narrows the widest columns until all fit, but no column below a minimum width.
     static func fit(_ natural: [Int], into width: Int) -> [Int] {
         guard natural.reduce(0, +) > width else { return natural }
         var low = 6
         var high = natural.max() ?? 6
-        // The largest cap with which the columns fit.
+        // Finds the largest maximum width with which the columns fit.
         while low < high {
             let middle = (low + high + 1) / 2
             if natural.reduce(0, { $0 + min($1, middle) }) <= width {
@@ -99,27 +99,27 @@ struct TableRenderer: RowRenderer {
         case .real(let number): return (ValueText.real(number), true)
         case .text(let text): return (SafeText.cell(text), false)
         case .blob(let bytes):
-            // No terminal shows more.
+            // Longer values don't fit on a terminal.
             let shown = ValueText.hexadecimal(bytes.prefix(2048))
             return ("X'" + shown + (bytes.count > 2048 ? "…" : "'"), false)
         }
     }
 }
 
-/// Writes the rows of a query, one after the other.
+/// Writes the rows of a query one by one.
 protocol RowRenderer {
-    /// Writes what precedes the rows.
+    /// Writes the text before the rows.
     mutating func begin(columns: [String]) throws
-    /// Writes one row, or keeps it for a while.
+    /// Writes or buffers one row.
     mutating func write(row: [Value]) throws
-    /// Writes what is kept, and what follows the rows.
+    /// Writes the buffered rows and the text after the rows.
     mutating func end() throws
 }
 
-/// Rows as CSV by RFC 4180, after a header line.
+/// Rows as CSV (RFC 4180), after a header line.
 ///
-/// NULL is an empty field and empty text is `""`, so that a reader that looks at the quotes can tell them
-/// apart. A BLOB is an SQL literal, `X'0A1B'`.
+/// NULL is an empty field and empty text is `""`, so that readers that check the quotes can distinguish them. A BLOB is
+/// an SQL literal: `X'0A1B'`.
 struct CSVRenderer: RowRenderer {
     private let output: TextOutput
     private var columnCount = 0
@@ -136,7 +136,7 @@ struct CSVRenderer: RowRenderer {
 
     mutating func write(row: [Value]) throws {
         var line = row.map(Self.field).joined(separator: ",")
-        // An empty line would be no row to most readers.
+        // Most readers ignore an empty line, so the row is written as a quoted empty field.
         if line.isEmpty { line = "\"\"" }
         try output.write(line + "\r\n")
     }
@@ -163,7 +163,7 @@ struct CSVRenderer: RowRenderer {
                 }
             }
         if isPlain { return text }
-        // By bytes: to a String, "\r\n" and a quote with a combining mark are one character each.
+        // Works on bytes, because a String treats "\r\n" and a quote with a combining mark as one character each.
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {
             if byte == UInt8(ascii: "\"") { bytes.append(byte) }
@@ -174,13 +174,12 @@ struct CSVRenderer: RowRenderer {
     }
 }
 
-/// Rows as a JSON array of objects, a row a line.
+/// Rows as a JSON array of objects, one row per line.
 ///
-/// The objects keep the columns' order, and an array of any length is written as it comes; that is why this
-/// does not go through an encoder.
+/// The objects keep the order of the columns, and rows are written as they arrive. An encoder supports neither.
 struct JSONRowRenderer: RowRenderer {
     private let output: TextOutput
-    /// With quotes, colon and what precedes them.
+    /// The encoded keys, with quotes, colon and the preceding separator.
     private var keys: [String] = []
     private var isFirst = true
 
@@ -208,7 +207,7 @@ struct JSONRowRenderer: RowRenderer {
         try output.write(isFirst ? "]\n" : "\n]\n")
     }
 
-    /// The names, where later ones of the same name get a number: `id`, `id_2`.
+    /// Returns the names and adds a number to repeated names: `id`, `id_2`.
     static func distinct(_ names: [String]) -> [String] {
         var taken: Set<String> = []
         let all = Set(names)

@@ -1,7 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
-/// A store's description for people.
+/// A store's description as readable text.
 struct StoreText {
     private let output: TextOutput
 
@@ -9,14 +9,14 @@ struct StoreText {
         self.output = output
     }
 
-    /// The lines of `show`: state, tables with their row counts, schema.
+    /// Returns the lines of `show`: state, tables with their row counts, schema.
     ///
     /// - Parameters:
-    ///   - store: Its metadata.
-    ///   - uncommitted: What its open transaction had changed; nil where that is not known.
-    ///   - coreData: What it tells of its model; nil where Core Data has not made it.
-    ///   - metadata: That of the bundle, which tells what another one holds.
-    /// - Returns: Text without line ends.
+    ///   - store: The store's metadata.
+    ///   - uncommitted: The changes of its open transaction; nil if they aren't known.
+    ///   - coreData: The store's Core Data description; nil if it isn't a Core Data store.
+    ///   - metadata: The bundle's metadata, which names entries that are stored in another bundle.
+    /// - Returns: Lines without line endings.
     func lines(
         _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore? = nil,
         in metadata: BundleMetadata
@@ -48,7 +48,7 @@ struct StoreText {
         return lines
     }
 
-    /// A sentence or so a line.
+    /// Returns the state, about one sentence per line.
     private static func state(of store: BundleMetadata.Store, in metadata: BundleMetadata) -> [String] {
         var lines: [String] = []
         func place(_ entry: String) -> String {
@@ -105,7 +105,7 @@ struct StoreText {
         return lines
     }
 
-    /// `account  3 rows`, the numbers below each other.
+    /// Returns lines such as `account  3 rows`, with aligned numbers.
     private static func rows(of tables: [BundleMetadata.Store.Table]) -> [String] {
         let names = tables.map { TextWidth.shortened(SafeText.line($0.name), to: 48) }
         let counts = tables.map { ($0.exact ? "" : "≥ ") + String($0.rows) }
@@ -123,12 +123,12 @@ struct StoreText {
     }
 }
 
-/// What is known of a Core Data model, for people.
+/// A Core Data model as readable text.
 enum CoreDataText {
-    /// How many relationships and attributes of an entity are named.
+    /// The maximum number of relationships and attributes listed for an entity.
     private static let limit = 60
 
-    /// The lines of `show`.
+    /// Returns the lines of `show`.
     static func lines(_ store: CoreDataStore, output: TextOutput) -> [String] {
         var title = "Core Data"
         if let uuid = store.uuid { title += " " + uuid }
@@ -164,7 +164,7 @@ enum CoreDataText {
         parts += entity.toMany.map { "\($0.name) →→ \($0.entity)" }
         if parts.count > limit { parts = parts.prefix(limit) + ["\(parts.count - limit) more"] }
         if !parts.isEmpty { lines += parts.map { margin + "  " + SafeText.line($0) } }
-        // Entities that inherit from each other in a circle have no first one, so that this comes to an end.
+        // The depth is limited. Entities that inherit from each other in a circle have no root and aren't listed.
         if indent < 40 {
             for heir in heirs { lines += self.lines(heir, of: store, indent: indent + 4) }
         }

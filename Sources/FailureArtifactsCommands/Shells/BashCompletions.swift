@@ -1,4 +1,6 @@
-/// Completions for bash, 3.2 or later, which need no other script.
+/// Completions for bash 3.2 or later.
+///
+/// They don't depend on other scripts.
 struct BashCompletions {
     let commands: [Syntax]
 
@@ -117,7 +119,7 @@ struct BashCompletions {
             """
     }
 
-    /// What the words of a command are, by its name.
+    /// Returns the `case` branch that declares the arguments of a command.
     private func declaration(_ syntax: Syntax) -> String {
         let options = syntax.options.flatMap(Syntax.names) + (syntax.rest == nil ? [] : ["--"])
         let values = syntax.options.filter { $0.value != nil }.flatMap(Syntax.names)

@@ -64,7 +64,7 @@ struct FishCompletions {
             var words = (option.short.map { ["-s", String($0.dropFirst())] } ?? [])
             words += ["-l", String(option.name.dropFirst(2))]
             if option.value != nil {
-                // An option that needs a value has all files offered for it, unless these are excluded.
+                // fish offers all files for an option with a value unless they are excluded.
                 let isFile = option.kind == .file
                 words += [isFile ? "-r" : "-x", action(option.kind)].filter { !$0.isEmpty }
             }

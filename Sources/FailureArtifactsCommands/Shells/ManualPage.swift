@@ -92,7 +92,9 @@ struct ManualPage {
         return lines.joined(separator: "\n")
     }
 
-    /// `Fl o | -output Ar DIR`: the macro adds the first dash.
+    /// Returns text such as `Fl o | -output Ar DIR`.
+    ///
+    /// The macro adds the first dash.
     private static func flags(_ option: Syntax.Option, separator: String) -> String {
         let names = (option.short.map { [$0] } ?? []) + [option.name]
         return "Fl " + names.map { String($0.dropFirst()) }.joined(separator: separator + "Fl ")
@@ -116,7 +118,7 @@ struct ManualPage {
         return lines.joined(separator: "\n")
     }
 
-    /// Text, a sentence a line as the language has it.
+    /// Returns text with one sentence per line, as mdoc requires.
     private static func paragraph(_ text: String) -> String {
         var sentences: [String] = []
         var sentence = ""
@@ -132,7 +134,7 @@ struct ManualPage {
             .map(escaped).joined(separator: "\n")
     }
 
-    /// A line of which nothing is a request, and whose dashes can be copied.
+    /// Escapes a line so that it contains no macro requests and its dashes can be copied.
     private static func escaped(_ line: String) -> String {
         var result = ""
         var previous: Character = " "

@@ -1,12 +1,12 @@
 internal import FailureArtifactsAnalysis
 
-/// A shell that completes what is typed.
+/// A shell with support for completions.
 enum Shell: String, CaseIterable {
     case bash, zsh, fish
 
-    /// A script that has the shell complete the tool's arguments.
+    /// Returns a script that completes the tool's arguments.
     ///
-    /// - Parameter commands: What they take.
+    /// - Parameter commands: The declarations of all commands.
     /// - Returns: The script.
     func completions(for commands: [Syntax]) -> String {
         switch self {
@@ -16,12 +16,12 @@ enum Shell: String, CaseIterable {
         }
     }
 
-    /// Text between single quotes, as bash and zsh read it.
+    /// Returns text in single quotes for bash and zsh.
     static func quoted(_ text: String) -> String {
         "'" + text.replacing("'", with: "'\\''") + "'"
     }
 
-    /// What fits beside an option: the first sentence of its help, without the full stop.
+    /// Returns a short description of an option: the first sentence of its help, without the full stop.
     static func summary(of help: String) -> String {
         let end = help.firstRange(of: ". ")?.lowerBound ?? help.endIndex
         let sentence = help[..<end]
@@ -30,13 +30,13 @@ enum Shell: String, CaseIterable {
 }
 
 extension Syntax {
-    /// What is given of an option on a command line, the long name first.
+    /// Returns the names of an option, the long name first.
     static func names(of option: Option) -> [String] {
         [option.name] + (option.short.map { [$0] } ?? [])
     }
 }
 
-/// `completions`: a script by which a shell completes the tool's arguments.
+/// `completions`: prints a script that completes the tool's arguments in a shell.
 struct CompletionsCommand: Command {
     static let syntax = Syntax(
         command: "completions", summary: "Print the completions for a shell",
@@ -69,7 +69,7 @@ struct CompletionsCommand: Command {
     }
 }
 
-/// `manual`: the manual page.
+/// `manual`: prints the manual page.
 struct ManualCommand: Command {
     static let syntax = Syntax(
         command: "manual", summary: "Print the manual page, for man", positionals: [],

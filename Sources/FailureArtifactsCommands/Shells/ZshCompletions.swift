@@ -1,4 +1,4 @@
-/// Completions for zsh, for a directory of its `fpath` under the name `_failure-artifacts`.
+/// Completions for zsh, to be installed as `_failure-artifacts` in a directory of its `fpath`.
 struct ZshCompletions {
     let commands: [Syntax]
 
@@ -49,7 +49,7 @@ struct ZshCompletions {
             """
     }
 
-    /// What `_arguments` is told of a command.
+    /// Returns the arguments of `_arguments` for a command.
     private func arguments(_ syntax: Syntax) -> String {
         var specs = syntax.options.map(specification)
         for (index, positional) in syntax.positionals.enumerated() {
@@ -70,7 +70,7 @@ struct ZshCompletions {
     }
 
     private func specification(_ option: Syntax.Option) -> String {
-        // All may be repeated: the last one counts, or all do.
+        // All options may be repeated: either the last value is used or all are.
         var text = ""
         let value = option.value.map { ":\($0):\(action(option.kind))" } ?? ""
         let help = "[" + Self.escaped(Shell.summary(of: option.help)) + "]"
@@ -86,7 +86,7 @@ struct ZshCompletions {
 
     private func action(_ kind: Syntax.ValueKind) -> String {
         switch kind {
-        // A space says that nothing can be offered.
+        // A space means that there is nothing to offer.
         case .text: " "
         case .words(let words): "(" + words.joined(separator: " ") + ")"
         case .file, .command: "_files"

@@ -4,7 +4,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// `diff`: what differs in two stores.
+/// `diff`: compares two stores.
 struct DiffCommand: Command {
     static let syntax = Syntax(
         command: "diff", summary: "Compare two stores: schema and rows",
@@ -99,16 +99,16 @@ struct DiffCommand: Command {
 }
 
 extension DiffCommand {
-    /// The two stores that the arguments name.
+    /// Returns the two stores that the arguments name.
     ///
     /// - Parameters:
     ///   - paths: One or two bundles or databases.
     ///   - stores: Up to two names of stores.
     ///   - commits: Up to two states of stores that have a history.
     ///   - scratch: A directory for the stores of bundles.
-    ///   - limits: How much content of bundles is read.
-    /// - Returns: What there was, and what it became.
-    /// - Throws: That there is no such file or store, or that the arguments make no pair.
+    ///   - limits: The limits on content read from bundles.
+    /// - Returns: The earlier and the later side.
+    /// - Throws: An error if a file or store doesn't exist or the arguments don't name a pair.
     private static func sides(
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
         _ limits: ZipLimits
@@ -136,14 +136,16 @@ extension DiffCommand {
         }
         let a = try first.side(
             stores.first, at: first.isBundle ? commits.first : nil, scratch: scratch)
-        // Two bundles mostly have stores of the same names.
+        // Two bundles usually have stores with the same names.
         let name = stores.last ?? a.store.flatMap { second.has($0) ? $0 : nil }
         let isSecond = commits.count == 2 || !first.isBundle
         return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch))
     }
 
-    /// Two stores of one bundle, or two states; by default what was committed and what the test saw, or what there
-    /// was when the test began to use the store and at the failure.
+    /// Returns two stores or two states of one bundle.
+    ///
+    /// By default, these are the committed store and the store as the test saw it. Otherwise, they are the store when
+    /// the test began to use it and at the failure.
     private static func sides(
         within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
     ) throws -> (a: ComparedSide, b: ComparedSide) {

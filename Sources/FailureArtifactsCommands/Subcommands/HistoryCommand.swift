@@ -5,7 +5,7 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `history`: what led to the state at the failure.
+/// `history`: lists the transactions before the failure.
 struct HistoryCommand: Command {
     static let syntax = Syntax(
         command: "history", summary: "List the transactions before the failure, oldest first",
@@ -51,7 +51,7 @@ struct HistoryCommand: Command {
                 for line in heading { try console.output.writeLine(line) }
             }
             try forEachTransaction(of: history, console) { transaction in
-                // Which statements are whose is known only at the end.
+                // Statements are assigned to transactions only after all transactions are known.
                 if isJSON || !log.isEmpty {
                     report.transactions.append(transaction)
                 } else {
@@ -74,7 +74,9 @@ struct HistoryCommand: Command {
         }
     }
 
-    /// The log; none where it cannot be read, which is no reason not to show the rest.
+    /// Returns the statement log.
+    ///
+    /// Returns an empty log if it can't be read, so that the rest is still shown.
     private func statements(
         of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
     ) throws -> [StatementRecord] {
@@ -92,7 +94,7 @@ struct HistoryCommand: Command {
         var transactions: [HistoryText.Transaction]
     }
 
-    /// Goes through the states with two files, one a transaction behind the other.
+    /// Visits the states of a history with two files, one of them a transaction behind the other.
     private func forEachTransaction(
         of history: borrowing ExtractedHistory, _ console: Console,
         _ body: (HistoryText.Transaction) throws -> Void

@@ -4,7 +4,7 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `junit`: test results as JUnit XML.
+/// `junit`: writes test results as JUnit XML.
 struct JUnitCommand: Command {
     static let syntax = Syntax(
         command: "junit", summary: "Write test results as JUnit XML, with the bundles as attachments",

@@ -5,7 +5,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `open`: SQLite's own shell on a scratch copy of a store.
+/// `open`: runs the `sqlite3` shell on a scratch copy of a store.
 struct OpenCommand: Command {
     static let syntax = Syntax(
         command: "open", summary: "Open a store in sqlite3, on a scratch copy", positionals: [.bundle],
@@ -67,7 +67,7 @@ struct OpenCommand: Command {
         }
     }
 
-    /// What one is looking at.
+    /// Returns the lines that describe the test and the store.
     private func header(
         _ metadata: BundleMetadata, _ choice: StoreChoice, _ file: StoreFile, _ output: TextOutput
     ) throws -> [String] {
@@ -103,18 +103,20 @@ struct OpenCommand: Command {
     }
 }
 
-/// A program to look at a store with, which has the store's path as the argument that follows its own.
+/// A program that opens a store.
+///
+/// The store's path follows the program's own arguments.
 struct StoreViewer: Equatable {
     let executable: String
     var arguments: [String] = []
-    /// What follows the store's path.
+    /// Arguments after the store's path.
     var settings: [String] = []
-    /// What stands between the store's path and arguments that are passed on.
+    /// Arguments between the store's path and the arguments passed on.
     var separator: [String] = []
 
-    /// SQLite's own shell, which needs no more than a terminal.
+    /// Returns the `sqlite3` shell, which needs only a terminal.
     ///
-    /// - Throws: How to get it where it is missing.
+    /// - Throws: An error that explains how to install `sqlite3` if it is missing.
     static func shell(environment: [String: String]) throws(CommandError) -> StoreViewer {
         if let path = ChildProcess.executable(named: "sqlite3", environment: environment) {
             return StoreViewer(executable: path, settings: precautions)
@@ -125,18 +127,20 @@ struct StoreViewer: Equatable {
                 + "use 'failure-artifacts query'.")
     }
 
-    /// What the shell is told first: views, triggers and computed columns of the store may call no function with
-    /// side effects, such as the shell's own that write files or start an editor, and nothing writes past SQL.
+    /// The shell's first commands, which prevent the store's schema from causing side effects.
     ///
-    /// `-safe` would also take from the user what the shell can do with files, and `-readonly` the changes that
-    /// the scratch copy is for. `.dbconfig` prints what it sets, which is no result.
+    /// Views, triggers and computed columns can't call functions with side effects, such as the shell's functions that
+    /// write files or start an editor. Defensive mode also prevents writes that bypass SQL.
+    ///
+    /// `-safe` would disable the shell's file commands for the user too. `-readonly` would prevent changes, which are
+    /// the purpose of the scratch copy. `.once /dev/null` hides the line that `.dbconfig` prints.
     private static let precautions = [
         "-cmd", "PRAGMA trusted_schema = 0", "-cmd", ".once /dev/null", "-cmd", ".dbconfig defensive on",
     ]
 
-    /// DB Browser for SQLite (<https://sqlitebrowser.org>), which needs a display.
+    /// Returns DB Browser for SQLite (<https://sqlitebrowser.org>), which needs a display.
     ///
-    /// - Throws: How to get it where it is missing, or that there is no display.
+    /// - Throws: An error that explains how to install it, or an error if there is no display.
     static func window(environment: [String: String]) throws(CommandError) -> StoreViewer {
         if let path = ChildProcess.executable(named: "sqlitebrowser", environment: environment) {
             #if !canImport(Darwin)
@@ -155,7 +159,8 @@ struct StoreViewer: Equatable {
         let places = ["/Applications", Path.join(environment["HOME", default: "/"], "Applications")]
         for place in places
         where (try? FileSystem.status(of: Path.join(place, name + ".app"))) != nil {
-            // Waits for it: the copy is gone afterwards. A new instance, as one that runs may go on.
+            // `-W` waits for the app, because the copy is removed afterwards. `-n` starts a new instance, because a
+            // running one may outlive this command.
             return StoreViewer(
                 executable: "/usr/bin/open", arguments: ["-W", "-n", "-a", name], separator: ["--args"])
         }

@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// `query`: one statement on a store, reading only.
+/// `query`: runs one read-only statement on a store.
 struct QueryCommand: Command {
     static let syntax = Syntax(
         command: "query", summary: "Run one statement on a store, reading only",
@@ -108,7 +108,7 @@ struct QueryCommand: Command {
     private func write(_ statement: borrowing Statement, with renderer: any RowRenderer) throws {
         var renderer = renderer
         let columns = statement.columnNames
-        // The first row before the header: a statement that fails at once leaves nothing.
+        // Reads the first row before writing the header, so that a statement that fails at once writes nothing.
         var hasRow = try statement.step()
         try renderer.begin(columns: columns)
         while hasRow {
@@ -120,7 +120,9 @@ struct QueryCommand: Command {
 }
 
 extension CommandError {
-    /// A statement of the user's that fails: mostly the statement is wrong, sometimes the store.
+    /// Creates the error for a user's statement that fails.
+    ///
+    /// Usually the statement is wrong; sometimes the store is damaged.
     fileprivate init(
         _ error: SQLiteError, sql: String, store: StoreChoice, isLast: Bool, bundle: BundleLocation
     ) {
@@ -145,7 +147,7 @@ extension CommandError {
             sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")
             sentence += tables.count > 20 ? " and \(tables.count - 20) more." : "."
         }
-        // Some versions of SQLite count functions among these that do no harm, such as json_group_array().
+        // Some versions of SQLite also reject harmless functions, such as json_group_array().
         if error.message.hasPrefix("unsafe use of") {
             sentence +=
                 " A view of the store must not call it; a statement of yours may, and so may any "

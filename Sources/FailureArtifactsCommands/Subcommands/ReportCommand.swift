@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsReport
 
-/// `report`: all failures on one page.
+/// `report`: writes one page with all failures.
 struct ReportCommand: Command {
     static let syntax = Syntax(
         command: "report", summary: "Write one self-contained HTML page about all failures",

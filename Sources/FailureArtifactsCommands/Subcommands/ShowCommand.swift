@@ -4,7 +4,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `show`: all about one bundle.
+/// `show`: prints the full description of one bundle.
 struct ShowCommand: Command {
     static let syntax = Syntax(
         command: "show", summary: "Show a bundle's failures, stores, schema and environment",
@@ -20,7 +20,7 @@ struct ShowCommand: Command {
             .timeLimit, .noLimits,
         ])
 
-    /// How many statements of a store are shown by default.
+    /// The default number of statements shown for a store.
     static let standardStatements = 5
 
     private let path: String
@@ -96,7 +96,9 @@ struct ShowCommand: Command {
             .inputOutput, "'\(path)' takes too long to be shown. \(CommandError.limitsHint)")
     }
 
-    /// The metadata, with the schemas that it lacks read from the stores: earlier versions wrote none.
+    /// Returns the metadata with missing schemas read from the stores.
+    ///
+    /// Earlier versions wrote no schemas.
     private func withSchemas(
         _ bundle: BundleReader, scratch: String, _ console: Console
     ) throws -> BundleMetadata {
@@ -121,7 +123,7 @@ struct ShowCommand: Command {
         return metadata
     }
 
-    /// What the open transaction had changed; nil where there was none, or where that cannot be told.
+    /// Returns the changes of the open transaction; nil if there was none or the changes can't be determined.
     private func uncommitted(
         in choice: StoreChoice, among choices: [StoreChoice], of bundle: BundleReader,
         _ scratch: String, _ console: Console
@@ -143,7 +145,7 @@ struct ShowCommand: Command {
         }
     }
 
-    /// What a store tells of its Core Data model; nil for stores of others.
+    /// Returns the Core Data description of a store; nil for other stores.
     private func coreData(
         in store: BundleMetadata.Store, of bundle: BundleReader, _ scratch: String, _ console: Console
     ) throws -> CoreDataStore? {

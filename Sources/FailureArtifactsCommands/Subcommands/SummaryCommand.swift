@@ -2,7 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
-/// `summary`: the failures as Markdown, for a CI's page.
+/// `summary`: prints the failures as Markdown, for a CI page.
 struct SummaryCommand: Command {
     static let syntax = Syntax(
         command: "summary", summary: "Summarise failures in Markdown, for the page of a CI run",

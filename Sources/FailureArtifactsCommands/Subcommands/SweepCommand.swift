@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// `sweep`: the bundles of what died without one.
+/// `sweep`: recovers the bundles of processes that died without writing them.
 struct SweepCommand: Command {
     static let syntax = Syntax(
         command: "sweep", summary: "Make the bundles of tests whose process died",

@@ -2,7 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsZip
 
-/// `verify`: whether bundles are what they should be.
+/// `verify`: checks the integrity of bundles.
 struct VerifyCommand: Command {
     static let syntax = Syntax(
         command: "verify", summary: "Check archives, checksums, metadata and the integrity of stores",

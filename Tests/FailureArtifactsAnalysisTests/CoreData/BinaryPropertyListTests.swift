@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsAnalysis
 
-/// Compared with what Python's `plistlib` and Foundation write.
+/// Compares the parser with the output of Python's `plistlib` and of Foundation.
 @Suite struct BinaryPropertyListTests {
     private static let program = """
         import datetime, plistlib, sys
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// Any change gives another list or none, soon.
+    /// A damaged list is read as another list or rejected, without delay.
     @Test func damage() throws {
         let sample = try Self.sample()
         for length in 0..<sample.count { #expect(BinaryPropertyList(Array(sample[..<length])) == nil) }
@@ -72,7 +72,7 @@ import Testing
         for _ in 0..<3000 {
             var bytes = sample
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
-                // The trailer, on which all depends, is changed as often as the rest.
+                // The trailer locates everything else, so it is changed as often as the rest.
                 let isTrailer = Bool.random(using: &generator)
                 let range = isTrailer ? bytes.count - 32..<bytes.count : 8..<bytes.count
                 bytes[Int.random(in: range, using: &generator)] = .random(in: 0...255, using: &generator)
@@ -82,7 +82,7 @@ import Testing
         #expect(read < 3000, "seed \(seed)")
     }
 
-    /// An array that holds an array twice, which holds an array twice…, and one that holds itself.
+    /// Nested arrays that reference an array twice at each level, and an array that contains itself.
     @Test func referencesThatGrow() {
         func list(_ objects: [[UInt8]]) -> [UInt8] {
             var bytes = Array("bplist00".utf8)

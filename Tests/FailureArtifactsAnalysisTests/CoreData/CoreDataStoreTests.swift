@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func whatMakesNoSenseIsLeftOut() throws {
-        // Of several entities of one name the first counts: names tell who inherits from whom.
+        // Of several entities with one name, only the first counts, because inheritance is derived from names.
         let one = try model(
             try Fixture(),
             "DELETE FROM Z_PRIMARYKEY; INSERT INTO Z_PRIMARYKEY VALUES (1, 'E', 0, 0), (2, 'E', 1, 0), (3, 'F', 2, 0)"
@@ -88,7 +88,7 @@ import Testing
         #expect(links.links.map(\.name) == ["Fruit.tags", "Person.friends"])
     }
 
-    /// Tables that are only called so.
+    /// Tables that only have Core Data's table names.
     @Test(arguments: [
         "CREATE TABLE Z_METADATA(a); CREATE TABLE Z_PRIMARYKEY(Z_ENT, Z_NAME, Z_SUPER)",
         "CREATE TABLE Z_METADATA(Z_UUID, Z_PLIST); CREATE TABLE Z_PRIMARYKEY(b)",

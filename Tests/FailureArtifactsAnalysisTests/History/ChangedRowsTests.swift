@@ -6,9 +6,9 @@ import Testing
 
 @testable import FailureArtifactsAnalysis
 
-/// Counting the rows of changed pages only gives what comparing all rows gives.
+/// Counting only the rows of changed pages has the same result as comparing all rows.
 @Suite struct ChangedRowsTests {
-    /// A generator whose numbers depend on nothing but its seed (SplitMix64).
+    /// A generator whose numbers depend only on its seed (SplitMix64).
     private struct SeededGenerator: RandomNumberGenerator {
         var state: UInt64
 
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Fills a store by random statements, and compares both ways of counting for each transaction.
+    /// Fills a store with random statements and compares both ways of counting for each transaction.
     private func check(seed: UInt64) throws {
         let fixture = try Fixture()
         var generator = SeededGenerator(state: seed)
@@ -65,7 +65,7 @@ import Testing
             """)
         for _ in 0..<12 {
             let sql = statement(&generator)
-            // What a key forbids changes nothing.
+            // A statement that violates a key constraint changes nothing.
             try? connection.execute(sql)
         }
         let pages = try connection.integer(of: "PRAGMA page_count")

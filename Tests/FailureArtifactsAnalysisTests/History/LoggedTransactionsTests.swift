@@ -11,7 +11,7 @@ import Testing
             tables: [.init(name: table, inserted: inserted, updated: updated, deleted: deleted)])
     }
 
-    /// The statements that are found for some transactions.
+    /// Returns the statements that are found for the transactions.
     private func found(
         _ log: [(sql: String, changes: Int?)], _ transactions: [StateChanges], isWhole: Bool = true,
         connections: [Int] = [], errors: [Int: Int] = [:]
@@ -36,19 +36,19 @@ import Testing
         #expect(
             try found([(insert, 1), (insert, 1)], [inserted, inserted, inserted])
                 == [[], [insert], [insert]])
-        // What was committed has its beginning before the log's.
+        // The transaction of this COMMIT began before the log.
         #expect(
             try found([(insert, 1), ("COMMIT", 0), (insert, 1)], [inserted, inserted]) == [[], [insert]])
         #expect(try found([], [inserted]) == [[]])
         #expect(try found([(insert, 1)], []) == [])
     }
 
-    /// An update that changed nothing wrote nothing, and SQLite counts its rows all the same.
+    /// An update to the same value may write nothing, but SQLite counts its rows as changed.
     @Test func whatMayHaveWrittenNothingLeavesDoubt() throws {
         let updated = changes("t", updated: 1)
         #expect(try found([(update, 1), (update, 1)], [updated], isWhole: false) == [[]])
         #expect(try found([(insert, 1), (update, 1)], [updated], isWhole: false) == [[update]])
-        // There are as many as there are transactions since the store got its WAL.
+        // The number of statements equals the number of transactions since the store switched to WAL.
         let wal = "PRAGMA journal_mode=WAL"
         #expect(
             try found([(wal, 0), (update, 1), (update, 1)], [updated, updated]) == [[update], [update]])
@@ -57,13 +57,13 @@ import Testing
 
     @Test func whatDoesNotFitEndsIt() throws {
         let inserted = changes("t", inserted: 1)
-        // Another process, or a connection without a log, has written the last one.
+        // Another process or a connection without a log wrote the last transaction.
         #expect(
             try found([(insert, 1), (insert, 1)], [inserted, changes("u", inserted: 1)]) == [[], []])
         #expect(try found([(insert, 1)], [changes("t", inserted: 2)]) == [[]])
         #expect(try found([(insert, 1)], [changes("t", deleted: 1)]) == [[]])
         #expect(try found([("UPDATE t SET a = 1", 1)], [inserted]) == [[]])
-        // Triggers change other tables too.
+        // Triggers can change other tables.
         var more = changes("t", inserted: 1)
         more.tables.append(.init(name: "audit", inserted: 1))
         #expect(try found([(insert, 2)], [more]) == [[insert]])
@@ -78,7 +78,7 @@ import Testing
         #expect(
             try found([(insert, 1), ("INSERT INTO t VALUES (2)", 0)], [inserted], errors: [1: 2067])
                 == [[insert]])
-        // After a full disk nobody knows what is left.
+        // After a full disk, the remaining state is unknown.
         #expect(try found([(insert, 1), (insert, 0)], [inserted], errors: [1: 13]) == [[]])
         #expect(
             try found(
@@ -89,7 +89,7 @@ import Testing
                 [inserted]) == [[]])
     }
 
-    /// So does GRDB where it opens a pool.
+    /// GRDB does this when it opens a pool.
     @Test func whatIsCreatedAndDroppedAgainIsATransaction() throws {
         let passing: [(sql: String, changes: Int?)] = [
             ("BEGIN", 0), ("CREATE TABLE x(a)", 0), ("DROP TABLE x", 0), ("COMMIT", 0),

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // By a primary key, by several columns, without a key.
+        // Tables with a primary key of one column, of several columns, and without a key.
         ("id INTEGER PRIMARY KEY, a", ""), ("a, id TEXT, b DEFAULT 1, PRIMARY KEY (b, id)", ""),
         ("id PRIMARY KEY, a", "WITHOUT ROWID"), ("id, a", ""), ("id, a, rowid", ""),
         ("id, a, rowid, oid", ""),
@@ -51,7 +51,7 @@ import Testing
         #expect(result.tables == [.init(name: "c", inserted: 2)])
     }
 
-    /// Found by `Scripts/fuzz`, with a view that had no end.
+    /// `Scripts/fuzz` found this with a view that had infinitely many rows.
     @Test(arguments: ["t", "T"]) func theRowsOfAViewAreNotThoseOfATable(view: String) throws {
         let table = "CREATE TABLE t(x); INSERT INTO t VALUES (1), (2), (3)"
         let isView = "CREATE VIEW \(view) AS SELECT 1 AS x UNION ALL SELECT 7"
@@ -59,7 +59,7 @@ import Testing
         #expect(try changes(isView, "DROP VIEW t; \(table)").tables == [.init(name: "t", inserted: 3)])
     }
 
-    /// VACUUM may number the rows of a table anew.
+    /// VACUUM may renumber the rowids of a table.
     @Test func rowsWithAPrimaryKeyAreTheSameAfterVacuum() throws {
         let result = try changes(
             """

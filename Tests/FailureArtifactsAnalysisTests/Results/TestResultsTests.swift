@@ -17,7 +17,7 @@ import Testing
                 modern(TestIdentity.wholeSuite, .failed),
             ],
             bundles: [
-                // Of one case out of several.
+                // The bundle belongs to one of several cases.
                 try Sample.bundle("bundled", "m", arguments: ["2"], framework: TestIdentity.swiftTesting)
             ])
         #expect(results.failedWithoutBundle.map(\.name) == ["plain", "flaky"])
@@ -37,9 +37,9 @@ import Testing
         #expect(results.tests.map(\.test.name) == ["flaky", "steady", "broken"])
         #expect(results.tests.map(\.isFlaky) == [true, false, false])
         #expect(results.tests.map(\.isFailure) == [false, false, true])
-        // What the bundle says is whole.
+        // The bundle's message is complete.
         #expect(results.tests[0].runs[0].failures.map(\.message) == ["first and all of it"])
-        // Each to the run that failed in the same words, whatever came first.
+        // Each bundle belongs to the run with the same message, independent of the order.
         #expect(
             results.tests[2].runs.map { $0.bundles.map(\.path) } == [
                 ["failure-artifacts/broken-2.zip"], ["failure-artifacts/broken-1.zip"],
@@ -47,7 +47,7 @@ import Testing
         #expect(results.failures.map(\.test.name) == ["broken"])
     }
 
-    /// A bundle for each argument that failed, and one test in the stream.
+    /// Each failed argument has a bundle, but the event stream has only one test.
     @Test func parameterisedTests() throws {
         let results = TestResults(
             attempts: [Sample.attempt("p(_:)", .failed, "x", framework: "Swift Testing")],
@@ -71,7 +71,9 @@ import Testing
         #expect(results.tests[1].runs[0].isEnded)
     }
 
-    /// A log names classes, SwiftPM's report modules and classes.
+    /// A log contains class names.
+    ///
+    /// SwiftPM's report also contains module names.
     @Test func modules() {
         let results = TestResults(
             attempts: [Sample.attempt("a", .failed, "x")],

@@ -6,7 +6,7 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct HelpTests {
-    /// What they print has a form of its own.
+    /// Commands without `--json`, because their output has its own format.
     private static let withoutJSON: Set = ["open", "run", "report", "completions", "manual"]
 
     @Test(arguments: [

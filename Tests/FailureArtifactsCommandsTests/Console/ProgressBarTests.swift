@@ -8,7 +8,7 @@ import Testing
         let memory = Memory()
         let bar = ProgressBar(output: memory.output(terminal: Terminal(width: 60, hasColour: false)))
         bar.show("Merging", done: 5, total: 10)
-        // Too soon to be seen.
+        // This update is within the minimum interval, so it isn't shown.
         bar.show("Merging", done: 6, total: 10)
         #expect(memory.text == "\r\u{1B}[KMerging [" + bars(filled: 20, of: 40) + "] 5 of 10")
         bar.clear()

@@ -5,7 +5,7 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct StoreCacheTests {
-    /// A bundle whose store is large enough to be kept, with one row in `fruit`.
+    /// Writes a bundle whose store is large enough to be cached, with one row in `fruit`.
     @discardableResult
     private func bundle(_ fixture: borrowing Fixture, fruit: String = "apple") throws -> String {
         try fixture.zip(
@@ -47,7 +47,7 @@ import Testing
         try FileSystem.contents(ofDirectory: fixture.path("cache"))
     }
 
-    /// Damages the packed store in a way that only a look at it can tell.
+    /// Damages the packed store without changing the bundle's size or modification time.
     private func damage(_ fixture: borrowing Fixture) throws {
         let program = """
             import os, sys, zipfile
@@ -88,7 +88,7 @@ import Testing
             #expect(try kept(fixture) == [])
             #expect(query(fixture).output == "name\r\napple\r\n")
         }
-        // Nor is it without a query before.
+        // A changed file isn't cached without an earlier query either.
         try FileSystem.remove(fixture.path("cache"))
         _ = try open(fixture, "DELETE FROM fruit")
         #expect(try kept(fixture) == [])
@@ -121,7 +121,7 @@ import Testing
             directory: fixture.directory)
         try #require(done.status == 0, "\(done.output)")
         try damage(fixture)
-        // It is taken out of the bundle, which now is damaged too.
+        // The store is extracted from the bundle again, which is now damaged.
         #expect(query(fixture).status == 65)
     }
 
@@ -168,7 +168,7 @@ import Testing
             cache.mark(file)
             cache.keep(file, as: name + ".sqlite", size: 100)
             lease.end()
-            // Seconds apart, without waiting for them.
+            // The access times are seconds apart, without waiting.
             if index < 3 {
                 try FileSystem.setTimes(
                     of: fixture.path("cache/\(name).sqlite"),

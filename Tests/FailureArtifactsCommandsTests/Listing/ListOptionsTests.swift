@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// The numbers of the bundles that are listed, in their order, by both forms.
+    /// Returns the numbers of the listed bundles in order, and checks that the text and JSON formats agree.
     private func listed(_ options: [String], _ fixture: borrowing Fixture) throws -> [String] {
         let text = run(["list", fixture.path("b")] + options)
         #expect(text.status == 0)

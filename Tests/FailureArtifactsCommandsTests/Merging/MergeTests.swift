@@ -6,7 +6,7 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite("merge") struct MergeTests {
-    /// The bytes of all bundles in a directory, in no order of interest.
+    /// Returns the bytes of all bundles in a directory, sorted by content.
     private func bundles(in directory: String) throws -> [[UInt8]] {
         try names(in: directory).map { try FileSystem.contents(ofFile: Path.join(directory, $0)) }
             .sorted { $0.lexicographicallyPrecedes($1) }
@@ -21,7 +21,9 @@ import Testing
         return String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
     }
 
-    /// A bundle of a store; `run` is the CI's attempt.
+    /// Writes a bundle of a store.
+    ///
+    /// `run` is the CI's attempt.
     private func attempt(
         _ path: String, in fixture: borrowing Fixture, run: Int = 1, inProcess: Int = 1,
         fingerprint: String = "a", message: String = "m", rows: String
@@ -40,7 +42,7 @@ import Testing
 
     @Test func `Nothing is lost, and nothing is there twice`() throws {
         let fixture = try Fixture()
-        // One name and three contents; one content and three names.
+        // There are three contents with one name, and one content with three names.
         for (shard, test) in [("1", "testA"), ("2", "testB"), ("3/deep", "testC")] {
             try fixture.plain("src/\(shard)/T.t-1a2b3c4d.zip", test: test)
             try fixture.plain("src/\(shard)/T.same-0000000\(shard.prefix(1)).zip", test: "testSame")
@@ -69,7 +71,7 @@ import Testing
         #expect(
             try FileSystem.contents(ofDirectory: output).filter { $0.hasPrefix(".") } == [".gitignore"])
 
-        // Again, and with one more: the others stay what they are.
+        // Merging again, also with another bundle, leaves the existing bundles unchanged.
         try fixture.plain("more/T.t-1a2b3c4d.zip", test: "testD")
         let before = try bundles(in: output)
         let log = try FileSystem.contents(ofFile: Path.join(output, "merged.jsonl"))
@@ -86,7 +88,7 @@ import Testing
         #expect(run("verify", output).status == 0)
     }
 
-    /// One hash may stand for two contents, however seldom.
+    /// Different contents can have the same hash, although rarely.
     @Test func `Bundles are the same only byte for byte`() throws {
         let fixture = try Fixture()
         try fixture.write([1, 2, 3], to: "a")

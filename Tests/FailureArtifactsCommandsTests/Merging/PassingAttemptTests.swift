@@ -5,9 +5,11 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// Bundles of tests that passed: no failures, but what failures are compared with.
+/// Bundles of passed tests, which are only compared with failures.
 @Suite struct PassingAttemptTests {
-    /// A bundle of a store; `at` is the second of its capture.
+    /// Writes a bundle of a store.
+    ///
+    /// `at` is the second of its capture.
     private func bundle(
         _ path: String, in fixture: borrowing Fixture, passed: Bool = false, runAttempt: Int? = nil,
         inProcess: Int = 1, at: Int, fingerprint: String = "a", test: String? = nil, kilos: Int
@@ -48,7 +50,7 @@ import Testing
         String(decoding: try FileSystem.contents(ofFile: path), as: UTF8.self)
     }
 
-    /// Run again in one directory, where nothing but the time tells the attempts apart.
+    /// Writes two attempts in one directory, which only their times distinguish.
     private func retried(_ fixture: borrowing Fixture) throws {
         try bundle("b/T.t-00000002.zip", in: fixture, at: 1, kilos: 3)
         try bundle("b/T.t-passed-00000001.zip", in: fixture, passed: true, at: 2, kilos: 4)
@@ -100,7 +102,7 @@ import Testing
             #expect(page.contains(text), "\(text)")
         }
         #expect(!page.contains("testOther"))
-        // Those that passed in several shards are one attempt.
+        // Attempts that passed in several shards count as one.
         try bundle(
             "four/T.t-passed-00000001.zip", in: fixture, passed: true, runAttempt: 3, at: 4, kilos: 5)
         #expect(run("merge", fixture.path("four"), "-o", output).status == 0)
@@ -197,7 +199,7 @@ import Testing
         }
         #expect(try run("b/T.t-0* b/T.u-*").contains("<title>2 failed tests</title>"))
         let now = try run("b/*passed*")
-        // Of the other one this run knows nothing.
+        // The first run's other test isn't in this run.
         #expect(now.contains("<title>1 failed test</title>"))
         #expect(now.contains("<p>Failed on attempt 1, passed on attempt 2.</p>"))
         #expect(!now.contains("testOther"))

@@ -8,7 +8,9 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite("prune: what stays and what goes") struct PruneTests {
-    /// Bundles of so many hours ago, 0.zip the newest; the files' times say the opposite.
+    /// Writes bundles with the given ages, in hours.
+    ///
+    /// The newest bundle is 0.zip, but the files' times say the opposite.
     private func bundles(
         _ ages: [Double] = [1, 2, 30, 49, 100], sizes: [Int] = [], in fixture: borrowing Fixture
     ) throws {
@@ -35,7 +37,7 @@ import Testing
         return path
     }
 
-    /// The names that are left, without their ends.
+    /// Returns the names of the remaining files, without the extension.
     private func left(_ fixture: borrowing Fixture) throws -> [String] {
         try FileSystem.contents(ofDirectory: fixture.path("b"))
             .map { $0.hasSuffix(".zip") ? String($0.dropLast(4)) : $0 }
@@ -57,14 +59,14 @@ import Testing
     ])
     func `The newest stay that are within all limits`(options: [String], expected: String) throws {
         let fixture = try Fixture()
-        // The newest is large: an older one that would fit does not come before it.
+        // The newest bundle is large. An older bundle that would fit isn't kept instead.
         try bundles(sizes: [10_000, 8000, 2000, 100, 100], in: fixture)
         let dry = run(["prune", fixture.path("b"), "--dry-run"] + options)
         #expect(try left(fixture).joined() == "01234")
         let outcome = run(["prune", fixture.path("b")] + options)
         #expect(outcome.status == 0 && outcome.error.isEmpty)
         #expect(try left(fixture).joined() == expected)
-        // The same is said, in other words at the end; the oldest is the first.
+        // The dry run prints the same lines except the last. The oldest bundle comes first.
         #expect(
             dry.output.split(separator: "\n").dropLast()
                 == outcome.output.split(separator: "\n").dropLast())
@@ -73,7 +75,7 @@ import Testing
         }
         #expect(
             names == "01234".filter { !expected.contains($0) }.reversed().map { Substring("\($0).zip") })
-        // Doing it again removes nothing.
+        // A second run removes nothing.
         #expect(
             run(["prune", fixture.path("b")] + options).output.hasPrefix(
                 "Removed 0 of \(expected.count)"))
@@ -120,7 +122,7 @@ import Testing
     @Test func `Without a date of its own the file's time counts`() throws {
         let fixture = try Fixture()
         for (name, hours) in [("a", 5.0), ("b", 50), ("c", 500)] {
-            // By the file it is 1000 hours less that.
+            // The file's time is 1000 hours minus this age.
             try bundle("\(name).zip", hours: hours, at: "soon", in: fixture)
         }
         try bundle("d.zip", hours: 700, in: fixture)
@@ -182,7 +184,7 @@ import Testing
         outcome.output.split(separator: "bundles, ").last?.split(separator: ";").first
     }
 
-    /// All paths in a directory.
+    /// Returns all paths in a directory.
     private func everything(in directory: String) throws -> Set<String> {
         Set(try FileManager.default.subpathsOfDirectory(atPath: directory))
     }

@@ -3,11 +3,11 @@ import FailureArtifactsTestFixtures
 import Foundation
 import Testing
 
-/// Runs the tool under Python, which can do with signals, terminals and pipes what a shell does.
+/// Runs the tool under Python, which controls signals, terminals and pipes as a shell does.
 enum Driver {
-    /// What programs start with.
+    /// The code that precedes each program.
     ///
-    /// Nothing takes for ever: after two minutes the alarm ends all.
+    /// After two minutes, an alarm ends everything.
     private static let prelude = """
         import fcntl, os, pty, select, signal, struct, subprocess, sys, termios, time
         signal.alarm(120)
@@ -91,13 +91,13 @@ enum Driver {
 
         """
 
-    /// Runs a program that has the functions above.
+    /// Runs a program that uses the functions above.
     ///
-    /// - Returns: What it printed.
+    /// - Returns: The program's output.
     static func run(
         _ program: String, in directory: String, location: SourceLocation = #_sourceLocation
     ) throws -> String {
-        // A file: what the program leaves behind keeps no pipe open.
+        // The program is in a file, so that processes it leaves behind don't keep a pipe open.
         let script = directory + "/driver.py"
         try FileSystem.write(Array((prelude + program + "\n").utf8), toNewFile: script)
         let outcome = try Program.run(
@@ -107,6 +107,6 @@ enum Driver {
         return outcome.output
     }
 
-    /// The same without the variables that have the tool behave in another way.
+    /// Clears variables that would change the tool's behaviour.
     private static let environment = ["FAILURE_ARTIFACTS_DIR": "", "PYTHONUTF8": "1"]
 }

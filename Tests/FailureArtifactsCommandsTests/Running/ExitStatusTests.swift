@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// As a shell, and `execvp`, have it.
+    /// Shells and `execvp` do the same.
     @Test func aScriptWithoutAnInterpreterIsOneForTheShell() throws {
         let fixture = try Fixture()
         try fixture.write(Array("echo \"$0 $1\"\nexit 3\n".utf8), to: "script")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// `run --junit`, `--report` and what it does on GitHub.
+/// `run --junit`, `run --report` and `run` on GitHub.
 @Suite struct RecorderTests {
     private static let log = """
         print("Test Case 'A.a' started at now")
@@ -19,7 +19,7 @@ import Testing
               <failure message="XCTAssertTrue failed - &lt;why&gt;" type="XCTAssertTrue">
         """
 
-    /// The log of both outputs is read on the way, and goes on as it is.
+    /// The tool reads the log from both outputs and passes it on unchanged.
     @Test func aLogAtPipes() throws {
         let fixture = try Fixture()
         try fixture.write(Array(("import sys\n" + Self.log).utf8), to: "log.py")
@@ -36,7 +36,7 @@ import Testing
         #expect(text.contains("<testsuites tests=\"2\" failures=\"1\" errors=\"0\" time=\"0.750\">"))
     }
 
-    /// What a program can ask of a terminal is the same with and without `--junit`, and so is what comes out.
+    /// With `--junit`, the command sees the same terminal properties and produces the same output.
     @Test func aLogAtATerminal() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -213,7 +213,7 @@ import Testing
             text.contains(
                 "failure-artifacts show failure-artifacts/LedgerTests.testTransfer-1a2b3c4d.zip"))
 
-        // With the option all that the command prints is between the two lines as well.
+        // With the option, all output of the command is between the two lines too.
         try FileSystem.remove(fixture.path("failure-artifacts"))
         let stopped = try Program.run(
             "/bin/sh", ["-c", "\"$0\" run --stop-commands -- sh -c \"$1\" 2>&1", Program.tool, script],
@@ -226,7 +226,7 @@ import Testing
         #expect(lines[6] == annotation)
     }
 
-    /// A command at a line's start is one: what the tests printed last may have no end of line.
+    /// GitHub recognises a command only at the start of a line, but the tests' last output may lack a line ending.
     @Test(arguments: [false, true]) func anOpenLineOnGitHub(_ stops: Bool) throws {
         let fixture = try Fixture()
         try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
@@ -249,7 +249,7 @@ import Testing
         #expect(lines[5] == "::" + lines[start].dropFirst("::stop-commands::".count) + "::")
     }
 
-    /// The runner obeys again what comes after, also where there was nothing to run.
+    /// Commands are enabled again afterwards, even if the program couldn't be started.
     @Test func aCommandThatIsNotThereOnGitHub() throws {
         let outcome = try Program.tool(
             "run", "--stop-commands", "--", "/no/such/program", environment: ["GITHUB_ACTIONS": "true"])

@@ -5,7 +5,7 @@ import Testing
 @testable import FailureArtifactsCommands
 
 @Suite struct SignalTests {
-    /// The command gets what the tool is sent, and the tool lives as long as the command does.
+    /// The tool forwards its signals to the command and lives as long as the command does.
     @Test(arguments: ["HUP", "INT", "QUIT", "TERM", "USR1"])
     func signalsArePassedOn(_ signal: String) throws {
         let fixture = try Fixture()
@@ -37,7 +37,7 @@ import Testing
     }
 
     #if os(Linux)
-    /// One that does not end is ended after the time of grace, with all it has started but for daemons.
+    /// After the grace period, the tool ends a stubborn command and its descendants, except daemons.
     @Test func aStubbornCommand() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -61,7 +61,7 @@ import Testing
         #expect(output == "137 False True\n")
     }
 
-    /// What a cancelled command leaves behind would run on.
+    /// Processes of a cancelled command would otherwise keep running.
     @Test func whatACancelledCommandLeavesBehind() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -75,7 +75,7 @@ import Testing
         #expect(output == "143 False\n")
     }
 
-    /// A command that ends by itself may leave what it likes.
+    /// A command that ends by itself may leave processes behind.
     @Test func whatACommandLeavesBehindIsLeftAlone() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -89,7 +89,7 @@ import Testing
         #expect(output == "0 True\n0 True\n")
     }
 
-    /// Ignored and blocked signals, as the kernel tells them, with and without the tool.
+    /// The kernel reports the same ignored and blocked signals with and without the tool.
     @Test(arguments: [
         "pass", "signal.signal(signal.SIGHUP, signal.SIG_IGN)",
         "[signal.signal(number, signal.SIG_IGN) for number in (1, 2, 3, 10, 12, 15)]",
@@ -113,7 +113,7 @@ import Testing
         #expect(output == "6 True\n")
     }
 
-    /// Some that start jobs ignore it, and the kernel then tells nobody how a child ends.
+    /// Some job runners ignore SIGCHLD, and the kernel then discards the exit status of children.
     @Test func whoeverIgnoresItsChildrensEnds() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -125,7 +125,7 @@ import Testing
         #expect(output == "7\n")
     }
 
-    /// As under `nohup`: neither the command nor the tool minds.
+    /// Under `nohup`, for example, neither the command nor the tool reacts to the signal.
     @Test func anIgnoredSignalStaysIgnored() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -156,7 +156,7 @@ import Testing
         #expect(output == "None\n7\n")
     }
 
-    /// It would never learn that it is to end.
+    /// A stopped command wouldn't receive the signal that ends it.
     @Test func aCommandThatIsStoppedCanBeEnded() throws {
         let fixture = try Fixture()
         let output = try Driver.run(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// What the command reads and writes is the same as without the tool.
+/// The command's input and output are the same as without the tool.
 @Suite struct StreamTests {
     @Test func tenMegabytesOfAnythingOnBothStreams() throws {
         let fixture = try Fixture()
@@ -37,7 +37,7 @@ import Testing
         #expect(output == "files True\npipes True 0\n")
     }
 
-    /// One place for both streams, as in `2>&1`: the order among them is kept.
+    /// If both streams go to one place, as with `2>&1`, their order is kept.
     @Test func theOrderAmongTwoStreamsToOnePlace() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -80,11 +80,11 @@ import Testing
     }
 
     #if os(Linux)
-    /// Which descriptors the command has, with and without the tool, also where some are closed.
+    /// The command has the same descriptors with and without the tool, even if some are closed.
     @Test(arguments: ["", "<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-", "5</dev/null"])
     func descriptors(_ redirection: String) throws {
         let fixture = try Fixture()
-        // Sees what it was given, but for the one that lists it.
+        // `ls` lists its own descriptors, including the one that it opens to read the directory.
         let list = "ls /proc/self/fd | tr '\\n' ' ' > \"$0\""
         let program = """
             sh -c \(ShellWord.quoted(list)) direct \(redirection)
@@ -99,7 +99,7 @@ import Testing
     }
     #endif
 
-    /// Who keeps the pipe after the command's end neither holds the tool up nor is ended by it.
+    /// A process that keeps the pipe after the command's end neither delays the tool nor is ended by it.
     @Test func aProcessThatKeepsThePipe() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -116,7 +116,7 @@ import Testing
         #expect(output == "(b'started\\n', b'') 4\nalive\n")
     }
 
-    /// One that writes for ever does not hold it up either.
+    /// A process that writes forever doesn't delay the tool either.
     @Test func aProcessThatKeepsWriting() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -138,7 +138,7 @@ import Testing
     }
 
     #if os(Linux)
-    /// A full disk does not end the command, which may not care for its log.
+    /// A full disk doesn't end the command, which may not depend on its log.
     @Test func aFullDisk() throws {
         let fixture = try Fixture()
         let program = "\"\(Program.tool)\" run -- sh -c 'yes | head -c 1000000; exit 6' > /dev/full"
@@ -150,7 +150,7 @@ import Testing
                 + "what it wrote is lost.\n")
     }
 
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8 stay unchanged.
     @Test func argumentsAndVariablesStayAsTheyAre() throws {
         let fixture = try Fixture()
         let output = try Driver.run(

@@ -41,7 +41,7 @@ import Testing
     @Test func manyBundlesTakeTenLinesAtMost() throws {
         let fixture = try Fixture()
         let before = NewBundles(in: fixture.path("new"))
-        // In another order than by their names.
+        // The order of the failures differs from the order of the names.
         for number in 0..<12 {
             try fixture.zip(
                 "new/\(20 - number).zip",
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    /// What is printed can be given to a shell.
+    /// The printed command works in a shell.
     @Test func theCommandThatIsPrintedWorks() throws {
         let fixture = try Fixture()
         let folder = "it's $HOME; \"a\" *"

@@ -4,9 +4,9 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// At a real terminal.
+/// Tests on a real terminal.
 @Suite struct TerminalTests {
-    /// Which of its streams are a terminal the command sees as without the tool.
+    /// The command sees the same streams as terminals as without the tool.
     @Test func theCommandSeesTheTerminal() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -42,7 +42,7 @@ import Testing
         #expect(output == "3\n")
     }
 
-    /// Once, not a second time from the tool; and the tool leaves it to the command what to do.
+    /// The tool doesn't send the signal a second time, and leaves the reaction to the command.
     @Test(arguments: [("\\x03", "INT"), ("\\x1c", "QUIT")])
     func aKeyReachesTheCommandOnce(_ key: String, _ signal: String) throws {
         let fixture = try Fixture()
@@ -76,7 +76,7 @@ import Testing
     }
 
     #if os(Linux)
-    /// Ctrl-Z and `fg` in a shell.
+    /// Ctrl-Z and `fg` in a shell stop and continue the command.
     @Test func theCommandIsStoppedAndGoesOn() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -114,7 +114,7 @@ import Testing
         #expect(output == "9\n")
     }
 
-    /// A closed window.
+    /// Closing a terminal window has this effect.
     @Test func aHangUpEndsTheCommand() throws {
         let fixture = try Fixture()
         let output = try Driver.run(

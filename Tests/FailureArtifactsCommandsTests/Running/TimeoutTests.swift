@@ -23,7 +23,7 @@ import Testing
     }
 
     #if os(Linux)
-    /// How long a command takes to get ready is not known: the limit grows until it was.
+    /// The time that a command needs to get ready is unknown, so the limit grows until the command was ready.
     private static let growing = """
         def limited(command, ready, **options):
             limit = 0.5
@@ -37,7 +37,7 @@ import Testing
 
         """
 
-    /// All that descends from the command, wherever it has gone to, whatever it ignores or is stopped by.
+    /// Descendants in other groups and sessions are ended too, even if they ignore signals or are stopped.
     @Test func everyDescendantIsEnded() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -73,7 +73,7 @@ import Testing
         #expect(output == "124\nplain False\nstopped False\ndaemon False\ngroup False\n")
     }
 
-    /// Those of the same group and session, those that were there before, and the tool's own siblings.
+    /// Processes of the same group and session, earlier children and the tool's siblings keep running.
     @Test func nobodyElseIsEnded() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -92,7 +92,7 @@ import Testing
         #expect(output == "124\nTrue True\n")
     }
 
-    /// SIGTERM comes first, and what is written then is passed on.
+    /// SIGTERM comes first, and output written after it is passed on.
     @Test func aCommandCanStillSaySomething() throws {
         let fixture = try Fixture()
         let output = try Driver.run(
@@ -109,7 +109,7 @@ import Testing
         #expect(output == "124\nlast words\n")
     }
 
-    /// The limit holds where nobody reads what the command writes.
+    /// The limit holds even if the command's output isn't read.
     @Test func aCommandWhoseOutputNobodyReads() throws {
         let fixture = try Fixture()
         let output = try Driver.run(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// What the shells and `man` make of it is tried in `Tests/Integration/checks/test_terminal.py`.
+/// `Tests/Integration/checks/test_terminal.py` tests the results in the shells and in `man`.
 @Suite("Completions and manual") struct ShellTests {
     @Test(arguments: Shell.allCases)
     func `Each command and option is completed`(shell: Shell) {

@@ -4,13 +4,13 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// What users point the tool at by mistake: a sentence and the right status for each, never a trap.
+/// Invalid paths, each of which produces a sentence and the right status, and never a trap.
 @Suite struct BadInputTests {
     static let commands: [[String]] = [
         ["list"], ["show"], ["open"], ["query", "SELECT 1"], ["extract"], ["verify"],
     ]
 
-    /// The command on `path`, by the built tool so that a trap is seen.
+    /// Runs the command on `path` with the built tool, so that a trap is visible.
     private func run(_ command: [String], _ path: String) throws -> Outcome {
         var arguments = command
         arguments.insert(path, at: 1)
@@ -40,7 +40,7 @@ import Testing
         try check(command, fixture.path("empty"), 66, "holds no bundles")
         try check(command, try fixture.zip("foreign.zip", [("a.txt", [1])]), 65, "has no metadata.json")
         try check(command, try fixture.zip("bare.zip", []), 65, "has no metadata.json")
-        // A bundle is no directory to look into.
+        // A path inside a bundle doesn't exist.
         try check(command, try fixture.plain("plain.zip") + "/inner.zip", 66, "There is nothing at")
     }
 
@@ -125,7 +125,7 @@ import Testing
 }
 
 extension Fixture {
-    /// A zip of files of this directory, under their own names.
+    /// Writes a zip of files in this directory, under their own names.
     func pythonZip(_ name: String, stored: Bool, files: [String]) throws -> String {
         try FileSystem.createDirectory(Path.directory(of: path(name)))
         return try pythonZip(name, stored: stored, files.map { ($0, $0) })

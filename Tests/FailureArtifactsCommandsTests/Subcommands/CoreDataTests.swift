@@ -132,7 +132,7 @@ import Testing
         let json = run("diff", a, b, "--json").output
         #expect(json.contains("\"entity\":\"Fruit\",\"key\":[\"_id\"]"))
         #expect(json.contains("\"basket\":{\"old\":\"Basket/p1\",\"new\":\"Basket/p2\"}"))
-        // What only Core Data uses is told where nothing else has changed.
+        // Columns that only Core Data uses are shown if no other column changed.
         let other = fixture.path("other.sqlite")
         try FileSystem.copy(a, toNewFile: other)
         try Connection(path: other, mode: .readWrite).execute(
@@ -179,7 +179,7 @@ import Testing
         #expect(page.contains("SELECT * FROM &quot;Basket&quot;") || page.contains("--entities"))
     }
 
-    /// Stores come from anywhere.
+    /// Stores may be untrusted.
     @Test(arguments: [
         "UPDATE Z_METADATA SET Z_PLIST = X'62706C697374303001'", "UPDATE Z_METADATA SET Z_PLIST = 7",
         "UPDATE Z_METADATA SET Z_PLIST = zeroblob(3000000)", "DELETE FROM Z_METADATA",

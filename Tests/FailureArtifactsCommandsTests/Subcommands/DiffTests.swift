@@ -178,7 +178,7 @@ import Testing
         let output = run("diff", a, b, width: width).output
         let lines = output.split(separator: "\n").dropFirst(2)
         #expect(lines.allSatisfy { TextWidth.columns(of: String($0)) <= width })
-        // The difference is far from the start of both texts.
+        // The first difference is far from the start of both texts.
         #expect(output.contains("old' → …") || output.contains("old' ("))
         #expect(output.contains("new'"))
         #expect(output.contains("(8.8 KB)"))

@@ -58,7 +58,7 @@ import Testing
         try fixture.write([1], to: "x")
         let bundle = try fixture.pythonZip(
             "a.zip", stored: false, [("metadata.json", "m"), ("placeholder", "x")])
-        // zipfile's write() would tidy the name up.
+        // zipfile's write() would normalise the name.
         let made = try Program.run(
             "/usr/bin/env",
             [
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// What a bundle says of its test stays in comments and names.
+    /// Names from a bundle stay inside comments and identifiers.
     @Test(arguments: ["*/ import Evil", "a\nimport Evil", "1\"; \\(evil)", "", "…"])
     func hostileNames(_ name: String) {
         for framework in FixtureTest.Framework.allCases {

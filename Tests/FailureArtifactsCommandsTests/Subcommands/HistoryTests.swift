@@ -165,7 +165,9 @@ import Testing
         #expect(run("query", incomplete, "SELECT 1").status == 0)
     }
 
-    /// The archive is sound and what is in it is not: what is read is read within bounds.
+    /// The archive is valid but its content is damaged.
+    ///
+    /// All reads stay within bounds.
     @Test func damagedContentIsNoTrap() throws {
         let fixture = try Fixture()
         let directory = fixture.path("out")
@@ -175,7 +177,7 @@ import Testing
         var statuses: Set<Int32> = []
         for seed in 0..<300 {
             var damaged = files
-            // Every page starts with what SQLite, and the search for changed rows, go by.
+            // Pages start with the data that SQLite and the search for changed rows rely on.
             let (file, page, place) = (1 + seed % 2, seed / 2 % 3, seed / 6)
             let start = file == 1 ? page * 4096 : damaged[2].1.count - (page + 1) * 4096
             damaged[file].1[start + place] = UInt8(truncatingIfNeeded: seed &* 37 &+ 0xFF)

@@ -42,7 +42,7 @@ import Testing
         #expect(
             text.contains(
                 "<error message=\"The process ended in the middle of the test.\" type=\"crashed\">"))
-        // GitLab looks from the project's directory, wherever the tool was run.
+        // GitLab resolves paths from the project's directory, independent of the tool's working directory.
         let elsewhere = try Program.tool(
             "junit", fixture.path("failure-artifacts"),
             environment: ["CI_PROJECT_DIR": fixture.directory], directory: "/")
@@ -61,7 +61,9 @@ import Testing
         #expect(run("junit", "--log", "/dev/null").status == 66)
     }
 
-    /// A file takes the place of a file only, and of the one that a link leads to.
+    /// Output replaces only regular files.
+    ///
+    /// A link is followed to its file.
     @Test func whereFilesAreWritten() throws {
         let fixture = try Fixture()
         let bundle = try fixture.ledger()

@@ -43,7 +43,7 @@ import Testing
         if width >= 80 {
             #expect(lines.allSatisfy { TextWidth.columns(of: String($0)) <= width })
         }
-        // What names a bundle is never cut.
+        // The identifying part of a bundle's name is never truncated.
         #expect(lines[0].hasSuffix(width < 300 ? "1a2b3c4d" : "-1a2b3c4d.zip"))
         #expect(lines[1].hasSuffix(width < 300 ? "00000001" : "-00000001.zip"))
     }
@@ -97,7 +97,7 @@ import Testing
         #expect(outcome.error.contains("There is nothing at '/nowhere/at/all'."))
     }
 
-    /// More than are read at a time, with what is wrong where it is.
+    /// Bundles of several batches stay in order, and warnings appear in their place.
     @Test func manyKeepTheirOrder() throws {
         let fixture = try Fixture()
         let names = (1000..<1600).map { "\($0).zip" }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// `--redactions`.
+/// Tests of `--redactions`.
 @Suite struct RedactionTests {
     private static let secret = "S3CRET-token-value"
     private static let metadata = Metadata.store("ledger").replacing(
@@ -111,7 +111,7 @@ import Testing
         #expect(one.status == 65)
     }
 
-    /// Before anything is run or written.
+    /// The command ends before it runs or writes anything.
     @Test(arguments: [("missing.json", 66), ("bad.json", 65)])
     func rulesThatCannotBeReadEndEveryCommand(_ name: String, _ status: Int32) throws {
         let fixture = try Fixture()
@@ -148,9 +148,9 @@ import Testing
 }
 
 extension RedactionTests {
-    /// Values that a rule has changed need not pass a `CHECK`.
+    /// Redacted values may violate a `CHECK` constraint.
     ///
-    /// (SQLite 3.40 passes over all of them where a store is opened for reading only.)
+    /// (SQLite 3.40 skips all `CHECK` constraints if a store is opened read-only.)
     @Test func aRedactedStoreIsVerifiedAndShown() throws {
         let fixture = try Fixture()
         let store = try fixture.store(

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("report")
 struct ReportTests {
-    /// Bundles of a few causes; `cause` is the fingerprint of each.
+    /// Writes bundles of several causes.
+    ///
+    /// Each element of `causes` is a fingerprint.
     private func plain(_ causes: [String], in fixture: borrowing Fixture, folder: String = "bundles")
         throws
     {
@@ -51,7 +53,7 @@ struct ReportTests {
         #expect(page.ranges(of: "<details class=\"failure\"").count == 3)
         #expect(page.contains("5 failed tests with 3 causes"))
         #expect(page.contains("<h2>PlainTests.testb</h2><span class=\"count\">3 occurrences</span>"))
-        // The most frequent one is the first.
+        // The most frequent cause comes first.
         let first = try #require(page.firstRange(of: "<h2>PlainTests."))
         #expect(page[first.upperBound...].hasPrefix("testb"))
     }

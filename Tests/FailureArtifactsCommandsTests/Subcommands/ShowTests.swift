@@ -56,7 +56,7 @@ import Testing
                 """)
     }
 
-    /// Only a test's own store is what the test's connection saw.
+    /// Only for a test's own store is the connection certainly the test's.
     @Test(arguments: [
         (
             #""shared": true, "openedBy": {"suite": "A", "name": "first"}"#, "its connection",
@@ -115,7 +115,7 @@ import Testing
         #expect(run("show", path, width: 80, hasColour: true).output.hasPrefix("\u{1B}[1mLedgerTests"))
     }
 
-    /// The store's entry is not even there: with the schema in the metadata nobody looks for it.
+    /// The store's entry is missing, but the schema is in the metadata, so the store isn't read.
     @Test func aSchemaInTheMetadataIsEnough() throws {
         let fixture = try Fixture()
         let metadata = Metadata.store("s").replacing(

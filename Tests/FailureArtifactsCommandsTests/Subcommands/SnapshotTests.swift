@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// Copies that were made at a later failure than the first.
+/// Copies made at later failures of the same test.
 @Suite struct SnapshotTests {
     private static let metadata = Metadata.store("ledger").replacing(
         "\"attachments\": []",

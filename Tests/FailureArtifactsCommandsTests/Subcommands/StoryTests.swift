@@ -5,9 +5,9 @@ import Testing
 
 @testable import FailureArtifactsCommands
 
-/// What `show`, `history` and `diff` tell of the transactions before the failure.
+/// The transactions before the failure in `show`, `history` and `diff`.
 @Suite struct StoryTests {
-    /// What ``Fixture/transactions`` are in a log.
+    /// The statement log of ``Fixture/transactions``.
     private static let log: [(sql: String, changes: Int?)] = [
         ("PRAGMA journal_mode = wal", 0), ("BEGIN", 0),
         ("UPDATE account SET balance = 5 WHERE id = 1", 1),

@@ -15,7 +15,7 @@ import Testing
 
     @Test func everyDamageIsFound() throws {
         let fixture = try Fixture()
-        // A page of the store is wrong, but the zip is right.
+        // A page of the store is damaged, but the zip is valid.
         var store = try fixture.store(
             "CREATE TABLE t(a); INSERT INTO t VALUES (1); CREATE INDEX i ON t(a)")
         store.replaceSubrange(4096..<4196, with: repeatElement(0xFF, count: 100))

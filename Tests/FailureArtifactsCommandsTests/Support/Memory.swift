@@ -4,7 +4,7 @@ import FailureArtifactsTestFixtures
 
 @testable import FailureArtifactsCommands
 
-/// An output that keeps what is written.
+/// An output that keeps the written bytes.
 final class Memory {
     var bytes: [UInt8] = []
     var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -16,7 +16,9 @@ final class Memory {
     }
 }
 
-/// Runs one of the tool's commands inside the test process; `width` is that of a terminal, if there is one.
+/// Runs a command of the tool in the test process.
+///
+/// `width` is the width of the terminal; nil without a terminal.
 func run(
     _ arguments: String..., width: Int? = nil, hasColour: Bool = false,
     environment: [String: String] = ["PATH": "/usr/bin:/bin"]
@@ -24,7 +26,7 @@ func run(
     run(arguments, width: width, hasColour: hasColour, environment: environment)
 }
 
-/// The same for arguments that are made elsewhere.
+/// Runs a command of the tool in the test process, with the arguments in an array.
 func run(
     _ arguments: [String], width: Int? = nil, hasColour: Bool = false,
     environment: [String: String] = ["PATH": "/usr/bin:/bin"]

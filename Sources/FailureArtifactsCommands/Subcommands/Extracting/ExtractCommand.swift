@@ -5,7 +5,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// `extract`: the files of a bundle.
+/// `extract`: writes the files of a bundle.
 struct ExtractCommand: Command {
     static let syntax = Syntax(
         command: "extract", summary: "Write a bundle's files into a directory", positionals: [.bundle],
@@ -106,7 +106,8 @@ struct ExtractCommand: Command {
                 try bundle.archive.extract(entry, toNewFile: file)
                 try report(file, size: entry.size, console)
             }
-            // The rest is written all the same. Other missing entries are for `verify` to report.
+            // Missing shared entries are reported after the other files are written. `verify` reports other missing
+            // entries.
             for entry in bundle.metadata.entries where bundle.metadata.sharedEntry(named: entry) != nil {
                 _ = try bundle.entry(named: entry)
             }
@@ -114,7 +115,7 @@ struct ExtractCommand: Command {
         }
     }
 
-    /// Writes one store as it was.
+    /// Writes one state of a store's history.
     private func write(
         _ choice: StoreChoice, at commit: CommitReference, of bundle: BundleReader, to directory: String,
         _ rules: RedactionRules, scratch: String, _ console: Console
@@ -131,7 +132,7 @@ struct ExtractCommand: Command {
         try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
     }
 
-    /// Writes a store, and a test that starts with it.
+    /// Writes a store and the source of a test that starts with it.
     private func writeFixture(
         _ choice: StoreChoice, of bundle: BundleReader, to directory: String, _ rules: RedactionRules,
         scratch: String, _ console: Console
@@ -159,7 +160,7 @@ struct ExtractCommand: Command {
         try report(source, size: UInt64(bytes.count), console)
     }
 
-    /// Writes what may be kept of a store.
+    /// Writes a redacted copy of a store.
     private func redact(
         _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
     ) throws {
@@ -188,7 +189,7 @@ struct ExtractCommand: Command {
         var bytes: UInt64
     }
 
-    /// Makes sure that there is an empty directory.
+    /// Creates the directory, or checks that it is empty.
     private func prepare(_ directory: String) throws {
         if let status = try FileSystem.status(of: directory) {
             guard status.kind == .directory else {
@@ -207,7 +208,9 @@ struct ExtractCommand: Command {
         try FileSystem.createDirectory(directory, permissions: 0o777)
     }
 
-    /// The archive's reader refuses such names already; here is where they would do harm.
+    /// Rejects unsafe names that the archive reader should already have rejected.
+    ///
+    /// The second check is here because the names become paths of written files.
     private static func check(_ entry: ZipEntry, of bundle: BundleLocation) throws {
         let parts = withoutSlash(entry.name).split(separator: "/", omittingEmptySubsequences: false)
         guard !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {

@@ -10,21 +10,21 @@ struct FixtureTest {
     }
 
     let framework: Framework
-    /// The name of the database file, in the directory of the source.
+    /// The name of the database file, which is in the same directory as the source.
     let storeFile: String
-    /// The test whose store it is.
+    /// The test that used the store.
     let test: BundleMetadata.Test
-    /// The first failure, if any is known.
+    /// The first failure, if one is known.
     let failure: BundleMetadata.Failure?
-    /// Which state of the store it is, as a clause.
+    /// The state of the store, as a clause.
     let state: String
-    /// How the test ended.
+    /// The outcome of the test.
     var outcome = BundleMetadata.Outcome.failed
 
-    /// The class or suite, such as `LedgerTestsFixture`.
+    /// The name of the class or suite, such as `LedgerTestsFixture`.
     var typeName: String { Self.identifier(test.suite, isType: true) + "Fixture" }
 
-    /// The source's file name.
+    /// The file name of the source.
     var fileName: String { typeName + ".swift" }
 
     private var methodName: String {
@@ -32,7 +32,9 @@ struct FixtureTest {
         return framework == .testing || name.hasPrefix("test") ? name : "test_" + name
     }
 
-    /// The source, which compiles as it is in a target with the product `FailureArtifactsTestKit`.
+    /// The Swift source of the test.
+    ///
+    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit`.
     var source: String {
         let title = Self.comment("\(test.suite).\(test.name)")
         let message = failure.map { ": " + Self.comment($0.message) } ?? "."
@@ -95,7 +97,9 @@ struct FixtureTest {
             .joined(separator: "\n")
     }
 
-    /// Letters and digits of a name, of whatever script; what a bundle says may be anything.
+    /// Returns the letters and digits of a name in any script.
+    ///
+    /// A bundle's names may contain anything.
     private static func identifier(_ name: some StringProtocol, isType: Bool) -> String {
         var result = ""
         for scalar in name.unicodeScalars {
@@ -108,7 +112,7 @@ struct FixtureTest {
         return ("0"..."9").contains(first) ? "_" + result : result
     }
 
-    /// One line of a comment.
+    /// Returns the first line of `text`, for a comment.
     private static func comment(_ text: String) -> String {
         let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
         return SafeText.line(String(line.prefix(300)))

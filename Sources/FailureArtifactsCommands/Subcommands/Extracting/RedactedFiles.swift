@@ -4,9 +4,9 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// Writes the files of a bundle without what must not be in them.
+/// Writes redacted copies of a bundle's files.
 struct RedactedFiles {
-    /// Seconds for one store.
+    /// The time limit for redacting one store, in seconds.
     static let timeLimit = 60.0
 
     private let bundle: BundleReader
@@ -14,10 +14,12 @@ struct RedactedFiles {
     private let directory: String
     private let scratch: String
 
+    /// Creates a writer of redacted files.
+    ///
     /// - Parameters:
     ///   - bundle: The bundle.
-    ///   - rules: What must not be in the files.
-    ///   - directory: Where they go, an empty directory.
+    ///   - rules: The redaction rules.
+    ///   - directory: An empty directory for the files.
     ///   - scratch: A private directory.
     init(of bundle: BundleReader, _ rules: RedactionRules, in directory: String, scratch: String) {
         self.bundle = bundle
@@ -29,9 +31,9 @@ struct RedactedFiles {
     /// Writes the files.
     ///
     /// - Parameters:
-    ///   - warn: Gets full sentences on what is left out.
-    ///   - report: Gets each file with its size in bytes.
-    /// - Throws: What cannot be read or written.
+    ///   - warn: Receives full sentences about omitted content.
+    ///   - report: Receives the path of each file and its size in bytes.
+    /// - Throws: An error if a file can't be read or written.
     func write(warn: (String) throws -> Void, report: (String, UInt64) throws -> Void) throws {
         var metadata = bundle.metadata
         var work = Work()
@@ -66,9 +68,11 @@ struct RedactedFiles {
         }
     }
 
-    /// What was done so far.
+    /// The state of the work so far.
     private struct Work {
-        /// Entries that were redacted: several stores may have one in common.
+        /// The redacted entries.
+        ///
+        /// Several stores may share an entry.
         var redacted: [String: StoreRedactor.Result] = [:]
         /// The names of all files, in order.
         var files: [String] = []
@@ -76,7 +80,7 @@ struct RedactedFiles {
 
     /// Writes the files of one store.
     ///
-    /// - Returns: What the metadata says of it then.
+    /// - Returns: The store's metadata after redaction.
     private func write(
         _ store: BundleMetadata.Store, _ work: inout Work, _ warn: (String) throws -> Void
     ) throws -> BundleMetadata.Store {
@@ -133,9 +137,9 @@ struct RedactedFiles {
         try bundle.extract(entryNamed: entry, toNewFile: file(entry))
     }
 
-    /// The path of an entry's file, in a directory that exists.
+    /// Returns the path of an entry's file and creates its directory.
     private func file(_ entry: String) throws -> String {
-        // The metadata may name anything. The archive's reader refuses names that lead elsewhere.
+        // The metadata may name anything. The archive reader rejects names that lead out of the directory.
         _ = try bundle.entry(named: entry)
         let path = Path.join(directory, entry)
         try FileSystem.createDirectory(Path.directory(of: path), permissions: 0o777)
@@ -165,7 +169,7 @@ struct RedactedFiles {
 }
 
 extension BundleMetadata.Store {
-    /// Replaces what SQLite said of another copy.
+    /// Replaces SQLite's description of the original copy with a description of the redacted one.
     fileprivate mutating func inspect(copyAt path: String) {
         bytes.copy = FileSystem.regularFile(path)?.size
         (pageSize, pageCount, freePageCount, userVersion, applicationID) = (nil, nil, nil, nil, nil)

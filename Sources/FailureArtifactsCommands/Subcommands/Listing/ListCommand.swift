@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// `list`: a line for each bundle.
+/// `list`: prints one line for each bundle.
 struct ListCommand: Command {
     static let syntax = Syntax(
         command: "list", summary: "List bundles, one a line", positionals: [.paths],
@@ -106,14 +106,14 @@ struct ListCommand: Command {
         }
     }
 
-    /// What is kept of a bundle until its turn comes.
+    /// A bundle's data, kept until its line is printed.
     private struct Item: Sendable {
         enum Content: Sendable {
             case line(BundleLine)
             case json(String)
         }
 
-        /// Nil where they are listed as they come.
+        /// The sort key; nil if bundles are listed in the order they are read.
         let rank: ListOrder.Rank?
         let content: Content
     }
@@ -126,15 +126,19 @@ struct ListCommand: Command {
     }
 }
 
-/// Lines that wait on disk for their turn: memory has to hold their places only.
+/// Lines buffered on disk until they are printed.
+///
+/// Only their positions are in memory.
 struct DiskLineBuffer: ~Copyable {
     private let file: File
     private var places: [(offset: UInt64, count: Int)] = []
     private var end: UInt64 = 0
     private var buffer: [UInt8] = []
 
+    /// Creates an empty buffer.
+    ///
     /// - Parameter directory: A scratch directory.
-    /// - Throws: The failure to create a file.
+    /// - Throws: An error if the file can't be created.
     init(in directory: String) throws(SystemError) {
         file = try File(creating: Path.join(directory, "lines"))
     }
@@ -152,7 +156,7 @@ struct DiskLineBuffer: ~Copyable {
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// The lines by their numbers, in an order that is given.
+    /// Passes the lines to `body` in the order of the given indices.
     mutating func forEach(in order: [Int], _ body: (String) throws -> Void) throws {
         try flush()
         for index in order {

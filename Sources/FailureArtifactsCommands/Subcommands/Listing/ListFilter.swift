@@ -3,16 +3,22 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// Which bundles `list` lists.
+/// The conditions for bundles that `list` prints.
 struct ListFilter: Sendable {
-    /// Names of suites, in which `*` stands for any characters; with none any suite will do.
+    /// The accepted names of suites, in which `*` matches any characters.
+    ///
+    /// An empty list matches all suites.
     private let suites: [String]
-    /// With none any outcome will do.
+    /// The accepted outcomes.
+    ///
+    /// An empty list matches all outcomes.
     private let outcomes: [BundleMetadata.Outcome]
-    /// Milliseconds since 1970.
+    /// The earliest time of capture, in milliseconds since 1970; nil for any time.
     private let since: Int64?
 
-    /// - Throws: A usage error for a value that makes no sense.
+    /// Creates a filter from a command's options.
+    ///
+    /// - Throws: A usage error for an invalid value.
     init(_ arguments: ParsedArguments, _ syntax: Syntax, now: Timestamp = .now) throws(CommandError) {
         suites = arguments.values(of: "--suite")
         var outcomes: [BundleMetadata.Outcome] = []
@@ -37,10 +43,10 @@ struct ListFilter: Sendable {
         self.since = since
     }
 
-    /// Whether all bundles pass.
+    /// True if the filter accepts all bundles.
     var isEmpty: Bool { suites.isEmpty && outcomes.isEmpty && since == nil }
 
-    /// Whether time matters.
+    /// True if the filter has a time condition.
     var hasTime: Bool { since != nil }
 
     func contains(_ metadata: BundleMetadata) -> Bool {
@@ -50,12 +56,12 @@ struct ListFilter: Sendable {
         {
             return false
         }
-        // A bundle that says no time is rather shown than hidden.
+        // Bundles without a valid time are shown rather than hidden.
         guard let since, let at = MetadataTime.milliseconds(of: metadata.capture.at) else { return true }
         return at >= since
     }
 
-    /// Whether a name is what a pattern says, in which `*` stands for any characters.
+    /// True if a name matches a pattern, in which `*` matches any characters.
     static func matches(_ name: String, pattern: String) -> Bool {
         let parts = pattern.split(separator: "*", omittingEmptySubsequences: false)
         guard let first = parts.first, let last = parts.last, parts.count > 1 else {
@@ -70,9 +76,11 @@ struct ListFilter: Sendable {
         return rest.hasSuffix(last)
     }
 
-    /// A date, a date and a time, or how long ago; in milliseconds since 1970.
+    /// Parses a date, a date and a time, or an age.
+    ///
+    /// The result is in milliseconds since 1970.
     static func pointInTime(_ text: String, now: Timestamp) -> Int64? {
-        // A number alone would rather be a year.
+        // A number without a unit isn't an age, because it could be a year.
         if let ago = DurationText.age(text) { return now.nanoseconds / 1_000_000 - Int64(ago * 1000) }
         var full = text.replacing(" ", with: "T")
         if full.hasSuffix("Z") { full.removeLast() }
@@ -85,14 +93,16 @@ struct ListFilter: Sendable {
     }
 }
 
-/// In which order `list` lists bundles.
+/// The order in which `list` prints bundles.
 struct ListOrder: Sendable {
-    /// By what.
+    /// The property to sort by.
     enum Key: String, CaseIterable, Sendable {
         case time, suite, test, outcome, size, name
     }
 
-    /// What a bundle is sorted by; of two that are the same in it the first stays the first.
+    /// A bundle's sort key.
+    ///
+    /// Bundles with equal keys keep their order.
     struct Rank: Sendable {
         fileprivate let text: String
         fileprivate let number: UInt64
@@ -101,14 +111,14 @@ struct ListOrder: Sendable {
     let key: Key
     let isReversed: Bool
 
-    /// Reads `time`, or `-time` for the other way round.
+    /// Parses a key such as `time`, or `-time` for the reverse order.
     init?(_ text: String) {
         isReversed = text.hasPrefix("-")
         guard let key = Key(rawValue: isReversed ? String(text.dropFirst()) : text) else { return nil }
         self.key = key
     }
 
-    /// All that can be given.
+    /// All accepted values.
     static var words: [String] { Key.allCases.flatMap { [$0.rawValue, "-" + $0.rawValue] } }
 
     func rank(_ metadata: BundleMetadata, location: BundleLocation, bytes: UInt64) -> Rank {
@@ -123,7 +133,7 @@ struct ListOrder: Sendable {
         }
     }
 
-    /// The places of the ranks in their order.
+    /// Returns the indices of the ranks in sorted order.
     func sorted(_ ranks: [Rank]) -> [Int] {
         ranks.indices.sorted { left, right in
             let (a, b) = isReversed ? (ranks[right], ranks[left]) : (ranks[left], ranks[right])

@@ -6,7 +6,7 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// `merge`: the shards of a run in one directory, with one report.
+/// `merge`: copies the bundles of a run's shards into one directory, with one report.
 struct MergeCommand: Command {
     static let syntax = Syntax(
         command: "merge",
@@ -75,7 +75,7 @@ struct MergeCommand: Command {
         }
     }
 
-    /// Refuses to merge a directory into itself, or a part of it: all in that would be there twice.
+    /// Rejects paths inside the target directory, whose bundles would be copied twice.
     private func checkPaths() throws {
         guard let target = FileSystem.realPath(of: directory) else { return }
         for path in paths {
@@ -89,7 +89,7 @@ struct MergeCommand: Command {
         }
     }
 
-    /// The bundles that the directory has from before.
+    /// Reads the bundles that are already in the directory.
     private func readExisting(
         into merge: inout Merge, _ scratch: String, _ console: Console
     ) throws -> ExitCode {
@@ -113,7 +113,7 @@ struct MergeCommand: Command {
             })
     }
 
-    /// Puts the bundles that the arguments name into the directory.
+    /// Adds the bundles that the arguments name to the directory.
     private func add(
         to merge: inout Merge, _ scratch: String, _ console: Console
     ) throws -> ExitCode {
@@ -121,7 +121,7 @@ struct MergeCommand: Command {
         let code = try console.readSources(
             at: paths, task: "Merging",
             { source, location -> Incoming? in
-                // A directory may hold the one that is merged into.
+                // A source directory may contain the target directory.
                 let folder = Path.directory(of: location.path)
                 if let target, FileSystem.realPath(of: folder) == target { return nil }
                 let archive = try source.open(location, scratchDirectory: scratch)
@@ -138,7 +138,7 @@ struct MergeCommand: Command {
                 do {
                     try merge.place(incoming)
                 } catch {
-                    // The next one would not fare better.
+                    // Stops here, because the next bundle would fail too.
                     throw UnusableOutput(reason: error)
                 }
             })
@@ -146,7 +146,7 @@ struct MergeCommand: Command {
         return code
     }
 
-    /// A merge under way.
+    /// A merge in progress.
     private struct Merge: ~Copyable {
         var directory: MergedDirectory
         var reportedBundles: [ReportedBundle] = []
@@ -159,7 +159,7 @@ struct MergeCommand: Command {
             log = try MergeLog.Writer(directory: directory.path)
         }
 
-        /// Gives a bundle its name in the directory.
+        /// Moves a bundle to its final name in the directory.
         mutating func place(_ incoming: Incoming) throws {
             let placement = try directory.place(
                 incoming.file, named: incoming.location.name, incoming.identity)
@@ -185,14 +185,14 @@ struct MergeCommand: Command {
         }
     }
 
-    /// A bundle that is in the directory.
+    /// A bundle that is already in the directory.
     private struct Existing: Sendable {
         let name: String?
         let identity: BundleIdentity
         let reportedBundle: ReportedBundle
     }
 
-    /// A bundle that is to be put there.
+    /// A bundle to be added.
     private struct Incoming: Sendable {
         let file: String
         let location: BundleLocation
@@ -201,10 +201,10 @@ struct MergeCommand: Command {
         let bytes: UInt64
     }
 
-    /// What was done.
+    /// The numbers of bundles that were processed.
     private struct Counts: Encodable {
         let directory: String
-        /// All in the directory.
+        /// The number of all bundles in the directory.
         var bundles = 0
         var added = 0
         var renamed = 0

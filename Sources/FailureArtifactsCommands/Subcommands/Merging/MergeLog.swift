@@ -9,27 +9,27 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Where the bundles of a merged directory come from, beside them: a line of JSON each.
+/// A file beside merged bundles that lists their origins, with one line of JSON for each bundle.
 ///
-/// A report that is made later tells the shards apart by it.
+/// Later reports use it to tell the shards apart.
 enum MergeLog {
     static let name = "merged.jsonl"
-    /// More of it is not read, in bytes.
+    /// The maximum number of bytes that are read.
     private static let limit = 64 << 20
 
-    /// A bundle that was put into the directory, or was there already.
+    /// A bundle that was added to the directory or was already there.
     struct Line: Codable, Sendable {
         /// The file name in the directory.
         var bundle: String
-        /// The path that it had.
+        /// The original path.
         var from: String
-        /// What it was in: the name of a directory, or of a zip.
+        /// The name of the directory or zip that contained the bundle.
         var container: String
-        /// Whether it was the same, byte for byte, as one that was there.
+        /// True if an identical bundle, byte for byte, was already in the directory.
         var identical: Bool?
     }
 
-    /// The containers of the bundles of a directory, by their names.
+    /// Returns the containers of the bundles in a directory, by bundle name.
     static func containers(in directory: String) -> [String: String] {
         Dictionary(
             lines(in: directory).filter { $0.identical != true }.map { ($0.bundle, $0.container) },
@@ -40,7 +40,7 @@ enum MergeLog {
         let path = Path.join(directory, name)
         guard let bytes = try? FileSystem.contents(ofFile: path, limit: limit) else { return [] }
         let decoder = JSONDecoder()
-        // What somebody else wrote there is of no interest.
+        // Lines that can't be decoded are ignored.
         return bytes.split(separator: UInt8(ascii: "\n")).compactMap {
             try? decoder.decode(Line.self, from: Data($0))
         }
@@ -48,12 +48,14 @@ enum MergeLog {
 }
 
 extension MergeLog {
-    /// Writes at the end of a directory's log.
+    /// Appends lines to a directory's log.
     struct Writer: ~Copyable {
         private let file: File
         private var offset: UInt64
         private var buffer: [UInt8] = []
-        /// What is there, so that merging again adds nothing.
+        /// The logged bundles.
+        ///
+        /// Merging the same bundles again adds no lines.
         private var known: Set<[String]>
 
         init(directory: String) throws(SystemError) {
@@ -62,7 +64,7 @@ extension MergeLog {
             offset = try file.size()
             self.file = file
             known = Set(MergeLog.lines(in: directory).map { [$0.bundle, $0.from] })
-            // Whoever wrote last may have been ended in the middle of a line.
+            // The last writer may have been ended in the middle of a line.
             if offset > 0 { buffer = [UInt8(ascii: "\n")] }
         }
 
@@ -83,18 +85,20 @@ extension MergeLog {
             buffer.removeAll(keepingCapacity: true)
         }
 
-        /// Writes what is held back.
+        /// Writes the buffered lines.
         mutating func finish() throws(SystemError) {
             if buffer.count > 1 { try flush() }
         }
     }
 }
 
-/// The containers of bundles that were merged, by the logs of their directories, each of which is read once.
+/// The containers of merged bundles.
+///
+/// Each directory's log is read once.
 final class MergedContainers: Sendable {
     private let logs = Lock<[String: [String: String]]>([:])
 
-    /// What the bundle came from; nil where no log says.
+    /// Returns the container that a bundle was merged from; nil if no log names it.
     func container(of location: BundleLocation) -> String? {
         guard location.inner == nil else { return nil }
         let directory = Path.directory(of: location.path)

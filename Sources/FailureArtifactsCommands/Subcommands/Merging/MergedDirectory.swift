@@ -3,14 +3,16 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// The directory that bundles of several places are put into: nothing in it is ever overwritten.
+/// The target directory of a merge.
+///
+/// Existing files are never overwritten.
 struct MergedDirectory {
-    /// What became of a bundle.
+    /// The result of adding a bundle.
     enum Placement: Equatable {
         case added(name: String)
-        /// Another bundle had its name.
+        /// The bundle's name was taken or unsafe, so the bundle has another name.
         case renamed(name: String)
-        /// The same bundle, byte for byte, was there already.
+        /// An identical bundle, byte for byte, was already there.
         case identical(name: String)
 
         var name: String {
@@ -21,32 +23,32 @@ struct MergedDirectory {
     }
 
     let path: String
-    /// A hidden directory for what has no name yet.
+    /// A hidden directory for bundles that don't have a final name yet.
     let workspace: String
-    /// The names of the bundles that are there.
+    /// The names of the bundles in the directory.
     private var names: [BundleIdentity: [String]] = [:]
 
-    /// Creates the directory where it is missing.
+    /// Creates the directory if it is missing.
     ///
-    /// One that is new has git ignore what is in it.
+    /// A new directory contains a file that makes git ignore the bundles.
     init(path: String) throws {
         self.path = path
         if try FileSystem.status(of: path) == nil { try ArtifactsDirectory(path: path).prepare() }
         workspace = try FileSystem.createUniqueDirectory(in: path, prefix: ".merging-")
     }
 
-    /// Tells of a bundle that is in the directory already.
+    /// Records a bundle that is already in the directory.
     mutating func note(_ name: String, _ identity: BundleIdentity) {
         names[identity, default: []].append(name)
     }
 
-    /// Gives a bundle its name.
+    /// Moves a bundle to its final name.
     ///
     /// - Parameters:
-    ///   - file: A copy of it in ``workspace``, which is gone afterwards.
-    ///   - name: The file name that it has where it comes from.
-    ///   - identity: What the bundle holds.
-    /// - Returns: What became of it.
+    ///   - file: A copy of the bundle in ``workspace``. The method moves or removes it.
+    ///   - name: The original file name.
+    ///   - identity: The identity of the bundle's content.
+    /// - Returns: The placement of the bundle.
     /// - Throws: The failure of a system call.
     mutating func place(
         _ file: String, named name: String, _ identity: BundleIdentity
@@ -79,13 +81,15 @@ struct MergedDirectory {
         try? FileSystem.remove(workspace)
     }
 
-    /// A name that every file system takes; what another zip says may be anything.
+    /// Returns a name that is valid on every file system.
+    ///
+    /// Names inside other zips may contain anything.
     private static func safeName(_ name: String) -> String {
         let stem = BundleLocator.isZipName(name) ? String(name.dropLast(4)) : name
         return SafeName.make(from: stem, maximumBytes: 196) + ".zip"
     }
 
-    /// `Suite.test-0000002a.zip` for `Suite.test-1a2b3c4d.zip` and 42.
+    /// Returns `Suite.test-0000002a.zip` for `Suite.test-1a2b3c4d.zip` and 42.
     static func name(_ name: String, with number: UInt32) -> String {
         var stem = Path.stem(of: name)
         let random = stem.suffix(9)
@@ -96,10 +100,10 @@ struct MergedDirectory {
     }
 }
 
-/// What bundles of the same bytes have in common, and other bundles hardly ever.
+/// A hash key that is the same for identical bundles and almost always differs between others.
 ///
-/// It comes from the archive's list of entries, which has sizes and checksums already: nothing has to be read
-/// for it. Where it is the same, the bytes are compared.
+/// It is made from the archive's list of entries, which includes sizes and checksums, so no content is read. If two
+/// keys are the same, the bytes are compared.
 struct BundleIdentity: Hashable, Sendable {
     /// The bundle's size in bytes.
     private let bytes: UInt64
@@ -118,8 +122,9 @@ struct BundleIdentity: Hashable, Sendable {
         entries = hash.value
     }
 
-    /// What the random part of a bundle's name is replaced with where another bundle has that name: the same
-    /// whenever the bundles are merged.
+    /// The number that replaces the random part of a bundle's name if another bundle has that name.
+    ///
+    /// It is the same whenever the same bundles are merged.
     var number: UInt32 {
         UInt32(truncatingIfNeeded: entries ^ (entries >> 32) ^ bytes)
     }

@@ -3,14 +3,16 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// A bundle that may stay or go.
+/// A bundle that `prune` either keeps or removes.
 struct PruneCandidate: Sendable {
     let path: String
     let file: ArtifactsDirectory.BundleFile
     let bytes: UInt64
-    /// When it was captured, in milliseconds since 1970; where it does not say, when its file was written.
+    /// The time of capture, in milliseconds since 1970.
+    ///
+    /// Without one, the file's modification time.
     let date: Int64
-    /// Its line in the output.
+    /// The bundle's line in the output.
     let line: BundleLine
 
     var directory: String { Path.directory(of: path) }
@@ -24,7 +26,7 @@ struct PruneCandidate: Sendable {
         line = BundleLine(metadata, location: BundleLocation(path: path), bytes: status.size)
     }
 
-    /// The date as metadata has it.
+    /// The date in the format of the metadata.
     var dateText: String {
         let milliseconds = (date % 1000 + 1000) % 1000
         return Timestamp(seconds: (date - milliseconds) / 1000, milliseconds: Int32(milliseconds))

@@ -4,7 +4,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
-/// `prune`: old bundles make way.
+/// `prune`: removes old bundles.
 struct PruneCommand: Command {
     static let syntax = Syntax(
         command: "prune", summary: "Remove old bundles: keep a count, an age, a size",
@@ -60,7 +60,7 @@ struct PruneCommand: Command {
         return code
     }
 
-    /// All bundles there are; what else is called like one is told of.
+    /// Returns all bundles, and warns about other files whose names look like a bundle's.
     private func bundles(_ console: Console, _ code: inout ExitCode) throws -> [PruneCandidate] {
         let files = try PruneScan.files(in: directory)
         let step = 64 * Threads.cores
@@ -101,7 +101,7 @@ struct PruneCommand: Command {
         )
     }
 
-    /// How much it is.
+    /// A number of bundles and their total size.
     private struct Amount: Encodable {
         var bundles = 0
         var bytes: UInt64 = 0
@@ -125,7 +125,7 @@ struct PruneCommand: Command {
         var bundles: [Entry]
     }
 
-    /// A bundle that is removed.
+    /// A removed bundle.
     private struct Entry: Encodable {
         var bundle: String
         var bytes: UInt64

@@ -1,9 +1,11 @@
 internal import FailureArtifactsAnalysis
 
-/// What `prune` leaves: all limits that are given hold.
+/// The limits on bundles that `prune` keeps.
+///
+/// A kept bundle satisfies all of them.
 struct PruneLimits: Sendable {
     var bundles: Int?
-    /// Seconds.
+    /// The maximum age, in seconds.
     var age: Double?
     var totalBytes: UInt64?
 
@@ -25,7 +27,9 @@ struct PruneLimits: Sendable {
         self.totalBytes = totalBytes
     }
 
-    /// - Throws: A usage error for a value that makes no sense, or where there is none at all.
+    /// Creates limits from a command's options.
+    ///
+    /// - Throws: A usage error for an invalid value, or if no limit is given.
     init(_ arguments: ParsedArguments, _ syntax: Syntax) throws(CommandError) {
         if let text = arguments.value(of: "--max-bundles") {
             guard let number = Int(text), number >= 0, text.first != "+" else {
@@ -55,11 +59,11 @@ struct PruneLimits: Sendable {
         }
     }
 
-    /// Whether so many bundles of so many bytes may stay.
+    /// True if this number of bundles with this total size is within the limits.
     func allow(bundles count: Int, bytes: UInt64) -> Bool {
         count <= bundles ?? .max && bytes <= totalBytes ?? .max
     }
 
-    /// The date, in milliseconds since 1970, before which bundles are too old.
+    /// Returns the earliest date of bundles that may be kept, in milliseconds since 1970.
     func start(at now: Int64) -> Int64 { age.map { now - Int64($0 * 1000) } ?? .min }
 }

@@ -1,19 +1,22 @@
 internal import FailureArtifactsSystem
 
-/// Divides bundles into those that stay and those that go.
+/// Divides bundles into those to keep and those to remove.
 ///
-/// The newest stay, as many as are within the limits.
+/// Keeps as many of the newest bundles as the limits allow.
 struct PrunePlan {
     private(set) var kept: [PruneCandidate] = []
-    /// The oldest first.
+    /// The bundles to remove, oldest first.
     private(set) var removed: [PruneCandidate] = []
 
+    /// Creates a plan.
+    ///
     /// - Parameters:
-    ///   - candidates: All bundles there are.
-    ///   - limits: What may stay.
-    ///   - now: In milliseconds since 1970.
+    ///   - candidates: All bundles in the directory.
+    ///   - limits: The limits on kept bundles.
+    ///   - now: The current time, in milliseconds since 1970.
     init(_ candidates: [PruneCandidate], within limits: PruneLimits, now: Int64) {
-        // Of one date the last by name counts as the newest, whatever the order of the directory.
+        // Sorting by path too makes the result independent of the directory's order. The last path counts as the
+        // newest.
         let bundles = candidates.sorted { ($0.date, $0.path) < ($1.date, $1.path) }
         let start = limits.start(at: now)
         var (count, bytes) = (0, UInt64(0))

@@ -4,22 +4,22 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// What `prune` finds in a directory.
+/// The search for bundles in a directory.
 struct PruneScan {
-    /// What a file is that is called like a bundle.
+    /// The result of reading a file whose name looks like a bundle's.
     enum Finding: Sendable {
         case bundle(PruneCandidate)
-        /// Something else; why, as a full sentence.
+        /// Another kind of file, with the reason as a full sentence.
         case other(String)
         case unreadable(CommandError)
-        /// A link or the like, or it has gone.
+        /// A link, a special file, or a file that no longer exists.
         case nothing
     }
 
-    /// How deep directories are searched, as for `list`.
+    /// The maximum depth of the search, the same as for `list`.
     private static let depthLimit = 8
 
-    /// The zips in a directory and its folders, hidden ones and links aside.
+    /// Returns the zips in a directory and its subdirectories, without hidden files and links.
     static func files(in directory: String, depth: Int = 0) throws(SystemError) -> [String] {
         guard depth < depthLimit else { return [] }
         var files: [String] = []
@@ -34,7 +34,7 @@ struct PruneScan {
         return files
     }
 
-    /// Looks at a file.
+    /// Reads one file.
     static func finding(at path: String, limits: ZipLimits) -> Finding {
         do {
             guard let status = try FileSystem.statusWithoutFollowing(path), status.kind == .regular

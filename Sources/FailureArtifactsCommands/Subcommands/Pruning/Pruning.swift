@@ -1,18 +1,18 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Removes the bundles that a plan has no place for.
+/// Removes the bundles that a plan doesn't keep.
 struct Pruning {
-    /// The number of bundles that are removed while other processes wait.
+    /// The maximum number of bundles that are removed while other processes wait.
     private static let step = 64
 
-    /// The paths of the bundles that were removed.
+    /// The paths of the removed bundles.
     private(set) var removed: Set<String> = []
-    /// The paths of the bundles that another process has removed or replaced.
+    /// The paths of bundles that another process removed or replaced.
     private(set) var gone: Set<String> = []
-    /// Full sentences on bundles that stay for now.
+    /// Full sentences about bundles that are kept for now.
     private(set) var warnings: [String] = []
-    /// Full sentences on bundles that could not be removed.
+    /// Full sentences about bundles that couldn't be removed.
     private(set) var errors: [String] = []
 
     init(_ plan: PrunePlan) {

@@ -5,7 +5,7 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// `run`: the tests, and what they could not leave themselves.
+/// `run`: runs tests, and recovers the bundles of tests that crashed or hung.
 struct RunCommand: Command {
     static let syntax = Syntax(
         command: "run", summary: "Run tests, and make bundles for what crashed or hung",
@@ -90,7 +90,7 @@ struct RunCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        // Whatever becomes of this run: what is there afterwards is not of another one.
+        // Removes the old file first, so that a file that exists afterwards always belongs to this run.
         if let junit { WholeFile.removeOld(junit) }
         let readsEvents =
             !isOff(console) && (!events.isEmpty || RunRecorder.placeOfTest(in: words) != nil)
@@ -104,12 +104,12 @@ struct RunCommand: Command {
                     RunRecorder(words, events: events, scratch: scratch, hasXCTest: junit != nil))
             }
         } catch  where junit == nil && !hasScratch {
-            // Tests without the trait can't be named then, and that is no reason not to run them.
+            // Only the names of failed tests without the trait are lost, so the tests still run.
             return try run(console, nil)
         }
     }
 
-    /// Whether nothing is captured, so that no bundle is missing.
+    /// True if capturing is off, so that no bundle can be missing.
     private func isOff(_ console: Console) -> Bool { console.environment["FAILURE_ARTIFACTS"] == "off" }
 
     private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
@@ -148,7 +148,7 @@ struct RunCommand: Command {
             interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
         )
         if let brackets { console.say(brackets.start) }
-        // Also where the command could not be started.
+        // Also runs if the command couldn't be started.
         defer { if let brackets { console.say(brackets.end) } }
         let report = try supervisor.run()
         let result = recovery.afterwards(report)
@@ -169,7 +169,7 @@ struct RunCommand: Command {
             outputs.bundles, recovered: recovered.count, leftOut: leftOut, hint: hint,
             directory: directory,
             workingDirectory: workingDirectory, report: page, for: console.error)
-        // What stands behind something on a line is no command.
+        // GitHub recognises a command only at the start of a line.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
         if let end = brackets?.end {
             for line in lines + [end] { console.say(line) }

@@ -5,20 +5,21 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// What `run` leaves besides the bundles: the report, the results, and on GitHub the summary and annotations.
+/// The outputs of `run` besides the bundles: the report, the results, and on GitHub the summary and annotations.
 struct RunOutputs {
     let console: Console
     let bundles: [(path: String, metadata: BundleMetadata?)]
-    /// Bundles of earlier runs, of tests that have passed now.
+    /// The bundles of earlier runs whose tests passed in this run.
     var earlier: [String] = []
-    /// Where the bundles are, absolute.
+    /// The absolute path of the bundles' directory.
     let directory: String
-    /// That of whoever reads what is written.
+    /// The directory that displayed paths are relative to.
     let workingDirectory: String
 
-    /// Writes the page about all bundles.
+    /// Writes the report on all bundles.
     ///
-    /// - Returns: Its path for people; nil where there are none of failures, or where it could not be written, which is said.
+    /// - Returns: The displayed path of the report. Nil if there are no failures or the report couldn't be written,
+    ///   which is reported with a warning.
     func writeReport() throws -> String? {
         guard hasFailures || !earlier.isEmpty else { return nil }
         let path = Path.join(directory, Report.fileName)
@@ -50,15 +51,15 @@ struct RunOutputs {
         }
     }
 
-    /// All tests that the recorder heard of.
+    /// Returns the results of all tests that the recorder saw.
     func results(of recorder: RunRecorder) -> TestResults { recorder.results(bundles: resultBundles) }
 
-    /// The failed tests of Swift Testing that left no bundle because they lack the trait.
+    /// Returns the failed tests of Swift Testing that left no bundle because they lack the trait.
     ///
     /// - Parameters:
     ///   - results: All tests.
-    ///   - leftOut: The number of failures that left no bundle because there was no room.
-    /// - Returns: Nil without such tests, and where a bundle may be missing for another reason.
+    ///   - leftOut: The number of failures without a bundle because of a size or count limit.
+    /// - Returns: The hint. Nil if there are no such tests or a bundle may be missing for another reason.
     func hint(_ results: TestResults, leftOut: Int) -> TraitHint? {
         guard leftOut == 0, !bundles.contains(where: { $0.metadata == nil }),
             FileSystem.obstacle(toWritingInto: directory) == nil
@@ -66,7 +67,7 @@ struct RunOutputs {
         return TraitHint(results.failedWithoutBundle)
     }
 
-    /// Writes the results of all tests, failed or not.
+    /// Writes the results of all tests, passed and failed.
     func writeResults(_ results: TestResults, to path: String) throws {
         do {
             let text = JUnitText(
@@ -78,7 +79,7 @@ struct RunOutputs {
         }
     }
 
-    /// Adds to the page of the step, on GitHub.
+    /// Appends the failures to the summary page of a GitHub step.
     func writeStepSummary(report: String?, hint: TraitHint?) throws {
         let path = console.environment["GITHUB_STEP_SUMMARY", default: ""]
         guard hasFailures || hint != nil, !path.isEmpty else { return }
@@ -93,14 +94,14 @@ struct RunOutputs {
         }
     }
 
-    /// The lines that have GitHub mark the failures in the source; none elsewhere.
+    /// The lines that make GitHub annotate the failures in the source; empty outside GitHub.
     var annotations: [String] {
         guard HostLog.isGitHub(console.environment) else { return [] }
         return WorkflowCommand.annotations(
             for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
     }
 
-    /// Whether there is any other bundle than those of tests that passed.
+    /// True if any bundle is not from a passed test.
     private var hasFailures: Bool { bundles.contains { $0.metadata?.outcome != .passed } }
 
     private var resultBundles: [ResultBundle] {

@@ -3,25 +3,25 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
-/// What `run` says at its end: ten lines at most.
+/// The final message of `run`: ten lines at most.
 enum RunSummary {
-    /// How many failures are named.
+    /// The maximum number of failures listed.
     private static let failures = 3
-    /// The columns of a line that does not go to a terminal.
+    /// The width of a line that isn't written to a terminal, in columns.
     private static let width = 200
 
-    /// Makes the lines.
+    /// Returns the lines.
     ///
     /// - Parameters:
-    ///   - bundles: What has come, in the order it is named in.
-    ///   - recovered: How many of them were made after the command's end.
-    ///   - leftOut: How many failures have left no bundle, for want of room.
+    ///   - bundles: The new bundles, in display order.
+    ///   - recovered: The number of bundles that were made after the command ended.
+    ///   - leftOut: The number of failures without a bundle because of a size or count limit.
     ///   - hint: The failed tests without a bundle; nil if there are none.
-    ///   - directory: Where they are, absolute.
-    ///   - workingDirectory: That of whoever reads this.
-    ///   - report: The page that was made of them; nil where there is none.
-    ///   - output: Where the lines go.
-    /// - Returns: None where there are no bundles and nothing was left out.
+    ///   - directory: The absolute path of the bundles' directory.
+    ///   - workingDirectory: The directory that displayed paths are relative to.
+    ///   - report: The path of the report; nil without a report.
+    ///   - output: The output for the lines.
+    /// - Returns: The lines. Empty if there are no bundles, no omissions and no hint.
     static func lines(
         _ bundles: [(path: String, metadata: BundleMetadata?)], recovered: Int, leftOut: Int = 0,
         hint: TraitHint? = nil,
@@ -64,7 +64,7 @@ enum RunSummary {
         return lines
     }
 
-    /// What limits have kept out, in a line where there is something.
+    /// Returns one line about content that limits excluded, or no line.
     private static func omissions(_ bundles: [BundleMetadata], leftOut: Int) -> [String] {
         var parts: [String] = []
         if leftOut > 0 {
@@ -83,7 +83,7 @@ enum RunSummary {
         return parts.isEmpty ? [] : [parts.joined(separator: "; ")]
     }
 
-    /// A line of its own for a bundle: what happened to which test, and the first line of why.
+    /// Returns one line for a bundle: the outcome, the test, and the first line of the failure message.
     private static func line(
         _ bundle: (path: String, metadata: BundleMetadata?), for output: TextOutput
     ) -> String {
