@@ -7,8 +7,8 @@
 
 // A buffer of lines for a process's journal. JournalRecord, in Swift, defines their meaning and reads them.
 //
-// This is C because some lines are written for each test. A debug build, which is what `swift test` makes of a
-// dependency, would spend more time on Swift strings than on all other work for a test.
+// This is C because some lines are written for each test. `swift test` makes a debug build of a dependency. With Swift
+// strings, that would spend more time on these lines than on all other work for a test.
 typedef struct failure_artifacts_lines {
     // Complete lines, and perhaps an unfinished one.
     char *bytes;

@@ -113,7 +113,7 @@ package enum RunEnvironment {
 extension BundleMetadata {
     /// The machine and the run.
     ///
-    /// Of the process's environment variables, it has only those on the run identity's allow-list.
+    /// It contains only the environment variables on the allow-list of run identities.
     package struct Environment: Codable, Equatable, Sendable {
         package var operatingSystem: String
         package var architecture: String

@@ -63,7 +63,7 @@ package enum SafeName {
     }
 }
 
-/// Makes names unique: `a`, `a-2`, `a-3`.
+/// A generator of unique names: `a`, `a-2`, `a-3`.
 ///
 /// Names that differ only in case or in Unicode normalization count as equal, because some file systems treat them so.
 package struct UniqueNames {

@@ -59,7 +59,7 @@ extension BundleMetadata.Store {
     }
 }
 
-/// Gives each store of a bundle a name such that no two entries collide.
+/// A generator of unique store names: no two entries of a bundle collide.
 package struct StoreNames {
     private var names = UniqueNames()
 

@@ -103,7 +103,7 @@ package struct CrashRecovery: Sendable {
     ///
     /// - Parameters:
     ///   - held: The copies that were made while a process was still alive.
-    ///   - cause: Returns the reason why the tests of a process have not ended.
+    ///   - cause: A closure that returns the reason why the tests of a process have not ended.
     /// - Returns: The new bundles and the problems.
     package func sweep(
         holding held: [Held] = [], cause: (ProcessIdentity) -> Cause = { _ in .unknown }

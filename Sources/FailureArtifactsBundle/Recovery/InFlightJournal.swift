@@ -70,7 +70,7 @@ package final class InFlightJournal: Sendable {
     ///
     /// - Parameters:
     ///   - directory: The artifacts directory. The journal is in its hidden directory.
-    ///   - environment: Returns a description of this process.
+    ///   - environment: A closure that returns a description of this process.
     package init(
         in directory: OutputDirectory,
         environment: @escaping @Sendable () -> BundleMetadata.Environment

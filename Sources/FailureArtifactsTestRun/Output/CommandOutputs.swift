@@ -64,7 +64,7 @@ struct CommandOutputs {
         for (_, tee) in tees { tee.commandHasEnded() }
     }
 
-    /// The error that made some of the output get lost; nil if all was passed on.
+    /// The error because of which some output was lost; nil if there was no error.
     var failure: SystemError? { tees.lazy.compactMap(\.tee.failure).first }
 
     /// The identity of a descriptor's file; nil if it is closed, or a terminal that is not read.

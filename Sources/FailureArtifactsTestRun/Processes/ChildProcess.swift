@@ -22,7 +22,7 @@ package enum ChildProcess {
     ///   - environment: The whole environment of the program.
     ///   - interruption: Handles signals; it leaves them to the program meanwhile.
     /// - Returns: The exit status. For a program that a signal ended, 128 plus the signal's number, as in shells.
-    /// - Throws: The failure of `posix_spawn`.
+    /// - Throws: An error if `posix_spawn` or `waitpid` fails.
     package static func run(
         _ executable: String, arguments: [String], environment: [String: String],
         interruption: Interruption
@@ -54,7 +54,7 @@ package enum ChildProcess {
     ///   - outputs: Descriptors of this process, keyed by their numbers in the program. The program inherits other
     ///     descriptors that are not closed on exec.
     /// - Returns: The process number. The caller must wait for the process.
-    /// - Throws: The failure of `posix_spawn`.
+    /// - Throws: An error if `posix_spawn` fails.
     static func spawn(
         _ executable: String, arguments: [String], environment: [String: String],
         signals: InheritedSignals, outputs: [CInt: CInt] = [:]

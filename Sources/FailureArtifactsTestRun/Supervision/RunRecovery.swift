@@ -171,7 +171,7 @@ package struct RunReport: Sendable {
     ///
     /// On Linux only, this includes descendants that outlived their parents.
     package let ended: [EndedProcess]
-    /// The end of standard output; empty if it went to a terminal.
+    /// The end of standard output; empty if it went to a terminal that was not read.
     package let standardOutput: LogTail
     /// The end of standard error; the same log as ``standardOutput`` if both go to the same place.
     package let standardError: LogTail

@@ -58,7 +58,7 @@ package struct Supervisor {
     ///   - command: The command to run.
     ///   - interruption: The source of the signals that this process receives.
     ///   - messages: The output for the tool's own messages.
-    ///   - recovery: Makes the bundles of hanging tests before they are ended.
+    ///   - recovery: Copies the stores of hanging tests before they are ended.
     ///   - recorder: The reader of the command's output; nil if it is not read.
     /// - Throws: An error if the system provides no pipe.
     package init(

@@ -20,7 +20,7 @@ struct Place: ~Copyable {
     /// The path of the usage file.
     var usageFile: String { Path.join(root, UsageFile.name) }
 
-    /// The usage according to the file; nil if there is none.
+    /// The usage according to the file; nil if it has no valid usage.
     var usage: DirectoryUsage? {
         (try? FileSystem.contents(ofFile: usageFile)).flatMap {
             DirectoryUsage(text: String(decoding: $0, as: UTF8.self))
