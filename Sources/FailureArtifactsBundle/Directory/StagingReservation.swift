@@ -47,7 +47,7 @@ package final class StagingReservation: Sendable {
         state = Lock(State(used: FileSystem.size(ofAllBelow: staging.path)))
     }
 
-    /// The limit that determined the last result of ``available(for:)``.
+    /// The limit that determined the last result of ``available(for:)`` or ``take(_:)``.
     package var limit: DirectoryLimits.Limit { state.withLock(\.limit) }
 
     /// The number of staged bytes.

@@ -6,8 +6,8 @@ package import FailureArtifactsSystem
 /// small file in the hidden directory, `journal-<process>-<its start>`. Each line is appended by one `pwrite`, so it
 /// survives the death of the process at any point in time.
 ///
-/// The file is created when a test opens its first store. Its records of tests are dropped when no test is running, and
-/// the process removes the file at its end.
+/// The file is created for the first test that opens, uses or may use a store. Its records of tests are dropped when no
+/// test is running, and the process removes the file at its end.
 ///
 /// Errors are ignored: no test fails and no message is printed if the journal can't be written. May be used from any
 /// thread.

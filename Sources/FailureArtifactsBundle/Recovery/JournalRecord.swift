@@ -12,7 +12,7 @@ package enum JournalRecord: Equatable, Sendable {
     case process(BundleMetadata.Environment)
     /// `R`: redaction rules for copies of the process's stores, as a line of JSON.
     case redactions(String)
-    /// `T`: a test has opened its first store.
+    /// `T`: a test is in flight: it has opened or used its first store, or may use a shared one.
     case began(TestID, BundleMetadata.Test, at: Timestamp)
     /// `S`: a store was opened by a test, or can be used by any test (0). A store in memory has no path.
     case opened(path: String?, by: TestID)
