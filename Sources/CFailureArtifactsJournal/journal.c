@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Most tests need no more.
+// Enough for most tests.
 enum { initial_capacity = 1 << 10 };
 
 failure_artifacts_lines *failure_artifacts_lines_create(void) {
@@ -21,7 +21,7 @@ void failure_artifacts_lines_clear(failure_artifacts_lines *lines) {
     lines->is_incomplete = false;
 }
 
-// Where so many more bytes may be written; NULL where there is no memory.
+// Returns the place for this many more bytes; NULL if there is no memory.
 static char *room(failure_artifacts_lines *lines, size_t more) {
     if (lines->capacity - lines->length >= more) return lines->bytes + lines->length;
     size_t capacity = lines->capacity ? lines->capacity : initial_capacity;
@@ -43,7 +43,7 @@ static void add_byte(failure_artifacts_lines *lines, char byte) {
     lines->length++;
 }
 
-// What stands for a byte behind a backslash; 0 where the byte stands for itself.
+// Returns the character that follows the backslash for an escaped byte; 0 if the byte is not escaped.
 static char escape(char byte) {
     switch (byte) {
     case '\\': return '\\';
@@ -62,7 +62,7 @@ void failure_artifacts_line_begins(failure_artifacts_lines *lines, char letter) 
 void failure_artifacts_line_ends(failure_artifacts_lines *lines) { add_byte(lines, '\n'); }
 
 void failure_artifacts_line_add(failure_artifacts_lines *lines, const void *text, size_t length) {
-    // A backslash for each byte at most.
+    // A backslash before each byte at most, and a tab.
     char *place = length < SIZE_MAX / 2 ? room(lines, 2 * length + 1) : NULL;
     if (!place) {
         lines->is_incomplete = true;
@@ -94,7 +94,7 @@ static void add_digits(failure_artifacts_lines *lines, uint64_t number, bool is_
 }
 
 void failure_artifacts_line_add_number(failure_artifacts_lines *lines, int64_t number) {
-    // Negated as an unsigned number: the smallest one has no counterpart.
+    // Negate it as an unsigned number: the smallest number has no positive counterpart.
     add_digits(lines, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, number < 0);
 }
 

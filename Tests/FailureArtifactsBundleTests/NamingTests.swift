@@ -73,7 +73,7 @@ import Testing
         #expect(names.claim("log", suffix: ".txt") == "log-2.txt")
     }
 
-    /// As APFS and NTFS compare names.
+    /// APFS and NTFS compare names in this way.
     @Test(arguments: [
         ("caf\u{e9}", "cafe\u{301}"), ("CAF\u{c9}", "cafe\u{301}"), ("σ", "ς"), ("s", "ſ"),
         ("k", "\u{212A}"), ("straße", "STRASSE"), ("ÅSA", "a\u{30a}sa"),
@@ -134,7 +134,7 @@ import Testing
     ])
     func oneFailureIsRecognised(first: String, second: String) {
         if second.hasSuffix("z z'") {
-            // A path with a space ends at the space: two failures then, which is the safe side.
+            // A path with a space ends at the space. The failures then differ, which is the safe result.
             #expect(fingerprint(first) != fingerprint(second))
         } else {
             #expect(fingerprint(first) == fingerprint(second))
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test func theHashIsStable() {
-        // Would this change, no failure of an earlier run could be recognised.
+        // If this value changed, failures of earlier runs could no longer be recognised.
         #expect(fingerprint("total is 3") == "f253b7a829ff5bdc")
     }
 }

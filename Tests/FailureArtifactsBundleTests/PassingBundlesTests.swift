@@ -55,7 +55,7 @@ import Testing
         #expect(room(1000, 3) == 200 && room(1000, 2) == nil && room(800, 9) == nil)
     }
 
-    /// Its process died between the test's end and the bundle.
+    /// The process died between the end of the test and the bundle.
     @Test(arguments: [true, false]) func whatATestThatPassedHasLeftIsItsBundle(hasEnded: Bool) throws {
         let root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "passing-")
         defer { try? FileSystem.remove(root) }

@@ -40,7 +40,7 @@ import Testing
             parsed(#"{"homePaths": "absolute", "content": "keep", "tables": []}"#)?.isEmpty == true)
     }
 
-    /// What is not understood must not be taken for no rule.
+    /// Rules that can't be parsed must not be treated as no rules.
     @Test(arguments: [
         "", "[]", "{", #"{"table": ["a"]}"#, #"{"tables": "a"}"#, #"{"tables": [1]}"#,
         #"{"columns": [{"column": "a"}]}"#, #"{"columns": [{"column": "a", "method": "drop"}]}"#,

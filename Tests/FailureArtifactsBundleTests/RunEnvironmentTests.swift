@@ -16,7 +16,7 @@ import Testing
             "PATH": "/bin",
         ]).ci
         #expect(ci?.service == service)
-        // Where what tells the service identifies the run too, it is kept.
+        // Ignore the marker: it is kept if it also identifies the run.
         let kept = ci?.variables.filter { $0.key != marker }
         #expect(kept == [commit: "0123abc"])
     }

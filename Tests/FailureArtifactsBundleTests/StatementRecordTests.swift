@@ -38,7 +38,7 @@ import Testing
         #expect(lines.filter { $0 == UInt8(ascii: "\n") }.count == 2)
     }
 
-    /// Another reader's view: JSON lines with sorted keys.
+    /// Python's parser must read the same JSON lines, with sorted keys.
     @Test func pythonReadsTheSame() throws {
         let lines = StatementRecord.lines(of: [try record { $0.sql = Self.odd }, try record()])
         try requirePrograms(of: ["python3"])

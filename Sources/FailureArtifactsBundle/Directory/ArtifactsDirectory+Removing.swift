@@ -1,7 +1,7 @@
 package import FailureArtifactsSystem
 
 extension ArtifactsDirectory {
-    /// A bundle's file, as it was when it was looked at.
+    /// A bundle's file and its identity when it was listed.
     package struct BundleFile: Sendable {
         package let name: String
         package let identity: FileStatus.Identity
@@ -14,28 +14,28 @@ extension ArtifactsDirectory {
 
     /// The result of removing a bundle.
     package enum Removal: Equatable, Sendable {
-        /// The bundle was removed. It had this size in bytes.
+        /// The bundle was removed; the value is its size in bytes.
         case removed(UInt64)
-        /// Another process has removed it, or put another file in its place.
+        /// Another process has removed the bundle, or put another file in its place.
         case gone
-        /// The process that made it is not done with it.
+        /// The process that made the bundle still needs it.
         case inUse
         case failed(SystemError)
     }
 
-    /// Removes bundles, and takes them off the directory's usage.
+    /// Removes bundles, and subtracts them from the directory's usage.
     ///
     /// - Parameter files: The bundles.
     /// - Returns: The result for each bundle.
-    /// - Throws: The failure to look into the directory; then all bundles are still there.
+    /// - Throws: An error if the directory can't be read; then no bundle is removed.
     package func removeBundles(_ files: [BundleFile]) throws(SystemError) -> [Removal] {
-        // If the bundle of a staging directory were gone, crash recovery would make another one.
+        // If such a bundle were removed, crash recovery would make it again from its staging directory.
         let unfinished = Set(try allStagingDirectories().compactMap(\.bundleName))
         var removals: [Removal] = []
         try withRemovals {
             removals = files.map { unfinished.contains($0.name) ? .inUse : remove($0) }
             return zip(files, removals).compactMap { file, removal in
-                // Others, such as A.ZIP, do not count.
+                // Files with other names, such as A.ZIP, are not part of the usage.
                 guard case .removed(let size) = removal, file.name.hasSuffix(".zip") else { return nil }
                 return size
             }

@@ -1,14 +1,14 @@
 internal import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// The directory that bundles go to, shared by all processes of a run.
+/// The directory for bundles, shared by all processes of a run.
 ///
-/// Nothing is created before the first failure. Bundles in the making are in a hidden sub-directory, so that
-/// uploads and readers see whole bundles only.
+/// It is not created before the first failure. Unfinished bundles are in a hidden sub-directory, so that uploads and
+/// readers see only complete bundles.
 package struct ArtifactsDirectory: Sendable {
-    /// Absolute.
+    /// The absolute path.
     package let path: String
-    /// The users who may read its bundles.
+    /// The users who may read the bundles.
     package let readers: BundleReaders
 
     package init(path: String, readers: BundleReaders = .owner) {
@@ -32,25 +32,25 @@ package struct ArtifactsDirectory: Sendable {
         do throws(SystemError) {
             try FileSystem.write(Array("*\n".utf8), toNewFile: ignoreFile)
         } catch {
-            // One without content would be in the way of the next attempt.
+            // An empty file would prevent the next attempt.
             if !error.isAlreadyExists { try? FileSystem.remove(ignoreFile) }
         }
     }
 
-    /// True if a process is at work, or has left something behind.
+    /// True if a process is capturing, or has left files behind.
     package var hasHiddenFiles: Bool { (try? FileSystem.status(of: inFlight)) != nil }
 
     /// The captures of all processes that are not packed yet; none if they can't be listed.
     package var stagingDirectories: [StagingDirectory] { (try? allStagingDirectories()) ?? [] }
 
-    /// The captures of all processes that are not packed yet.
+    /// Lists the captures of all processes that are not packed yet.
     ///
-    /// - Throws: The failure to list them.
+    /// - Throws: An error if they can't be listed.
     func allStagingDirectories() throws(SystemError) -> [StagingDirectory] {
         try hiddenNames().compactMap { StagingDirectory(at: Path.join(inFlight, $0)) }
     }
 
-    /// The names of what is in the hidden directory; none if there is no such directory.
+    /// Lists the names in the hidden directory; none if the directory doesn't exist.
     func hiddenNames() throws(SystemError) -> [String] {
         do throws(SystemError) {
             return try FileSystem.contents(ofDirectory: inFlight)
@@ -64,21 +64,21 @@ package struct ArtifactsDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - process: The process of the test.
-    ///   - limits: What the artifacts directory may hold.
+    ///   - limits: The limits of the artifacts directory.
     /// - Returns: The directory.
-    /// - Throws: A `SystemError`, the failure to create it, or ``LimitReached``.
+    /// - Throws: A `SystemError` if it can't be created, or ``LimitReached``.
     func makeStagingDirectory(of process: ProcessIdentity, within limits: DirectoryLimits) throws
         -> StagingDirectory
     {
         var file = try UsageFile(in: path)
-        // A byte is less than any bundle.
+        // No bundle is smaller than one byte.
         try file.checkRoom(forBundleOf: 1, upTo: limits.totalBytes, limits)
         return try inHiddenDirectory { () throws(SystemError) in
             try StagingDirectory(in: inFlight, of: process)
         }
     }
 
-    /// Runs `body` after creating the hidden directory.
+    /// Creates the hidden directory, then runs `body`.
     func inHiddenDirectory<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
@@ -94,9 +94,9 @@ package struct ArtifactsDirectory: Sendable {
         return try body()
     }
 
-    /// Removes the hidden directory if it is empty, and then the artifacts directory if that is empty, too.
+    /// Removes the hidden directory if it is empty, and then the artifacts directory if that is empty too.
     ///
-    /// An artifacts directory that the user has created has other permissions, and stays.
+    /// An artifacts directory that the user has created stays: it has other permissions.
     package func removeIfEmpty() {
         do throws(SystemError) {
             // Fails while there are other captures.
@@ -114,20 +114,20 @@ package struct ArtifactsDirectory: Sendable {
         } catch {}
     }
 
-    /// The names of the files that are removed with the last capture.
+    /// The names of the files to be removed with the last capture.
     private var ours: [String] { [Path.name(of: ignoreFile), UsageFile.name] }
 
     // MARK: Bundles
 
-    /// Packs a staging directory, and gives the bundle its name.
+    /// Packs a staging directory, and renames the bundle to its final name.
     ///
     /// - Parameters:
     ///   - metadata: The bundle's metadata. The inspection of the copies is added.
-    ///   - staging: The files of its entries.
-    ///   - limits: What the directory may hold.
+    ///   - staging: The staging directory with the files of its entries.
+    ///   - limits: The limits of the artifacts directory.
     ///   - date: The time of the zip's entries.
-    ///   - warn: Receives a full sentence for each copy that can't be inspected, and for each failure after which there
-    ///     is a bundle all the same.
+    ///   - warn: Receives a full sentence for each copy that can't be inspected. It also receives failures after which
+    ///     there is a bundle all the same.
     /// - Returns: The bundle's path.
     /// - Throws: A `ZipError` or a `SystemError` if it can't be written, or ``LimitReached``.
     package func publish(
@@ -147,10 +147,11 @@ package struct ArtifactsDirectory: Sendable {
             warn("The bundle is its owner's alone: \(error).")
         }
         var usageFile = try UsageFile(in: path)
-        // A part of the directory is kept for bundles that have no copies.
+        // A part of the limit is reserved for bundles without copies.
         let maximum = metadata.entries.isEmpty ? limits.totalBytes : limits.totalContentBytes
         try usageFile.checkRoom(forBundleOf: size, upTo: maximum, limits)
-        // Counted first: if this process dies, the number is too high, which is noticed before anything is refused.
+        // Count the bundle first. If this process dies, the number is too high; that is noticed before a limit refuses
+        // a bundle.
         usageFile.usage.add(bundle: size)
         usageFile.save()
         let bundle: String
@@ -162,11 +163,11 @@ package struct ArtifactsDirectory: Sendable {
             throw error
         }
         usageFile.close()
-        // From here on there is a bundle: an error would lead to a second one of the same test.
+        // From here on the bundle exists: an error would lead to a second one of the same test.
         do throws(SystemError) {
             try FileSystem.synchronizeDirectory(path)
         } catch  where error.code == EINVAL || error.code == ENOTSUP {
-            // Some file systems can't do that.
+            // Some file systems can't sync directories.
         } catch {
             warn("The bundle's name may not survive a loss of power: \(error).")
         }
@@ -174,14 +175,15 @@ package struct ArtifactsDirectory: Sendable {
         return bundle
     }
 
-    /// Gives a packed bundle its name, in one step.
+    /// Renames a packed bundle to its final name, atomically.
     private func rename(
         _ file: String, of staging: StagingDirectory, test: BundleMetadata.Test,
         _ outcome: BundleMetadata.Outcome
     ) throws(SystemError) -> String {
         while true {
             let name = BundleName(test: test, suffix: outcome.nameSuffix).description
-            // If this process dies before the staging directory is removed, crash recovery finds the bundle by this name.
+            // If this process dies before it removes the staging directory, crash recovery finds the bundle by this
+            // name.
             try staging.recordBundleName(name)
             let target = Path.join(path, name)
             do {
@@ -193,7 +195,7 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Lets other users read a bundle and list its directory, if the configuration says so.
+    /// Lets other users read a bundle and list the directory, if the configuration allows it.
     private func openToReaders(_ file: String) throws(SystemError) {
         guard readers != .owner else { return }
         try FileSystem.setPermissions(readers.filePermissions, of: file)
@@ -206,15 +208,15 @@ package struct ArtifactsDirectory: Sendable {
 
     /// Finds the bundle that a staging directory was packed into before its process died.
     ///
-    /// - Returns: The bundle's path; nil if there is none.
-    /// - Throws: The failure to look for it.
+    /// - Returns: The bundle's path; nil if the bundle doesn't exist.
+    /// - Throws: An error if the file can't be examined.
     func bundle(of staging: StagingDirectory.Content) throws(SystemError) -> String? {
         guard let name = staging.bundleName else { return nil }
         let bundle = Path.join(path, name)
         return try FileSystem.status(of: bundle) == nil ? nil : bundle
     }
 
-    /// Removes a staging directory, and the hidden directory with the last of them.
+    /// Removes a staging directory, and the hidden directory if this was the last one.
     package func discard(_ staging: StagingDirectory) {
         staging.remove()
         removeIfEmpty()

@@ -6,11 +6,11 @@ package enum BundlePacker {
     /// Writes a bundle.
     ///
     /// - Parameters:
-    ///   - metadata: Becomes the first entry.
-    ///   - staging: A file for each entry that the metadata names.
+    ///   - metadata: The content of the first entry.
+    ///   - staging: The staging directory, with a file for each entry that the metadata names.
     ///   - date: The time of the zip's entries.
     /// - Returns: The path of the complete and synced bundle, inside the staging directory.
-    /// - Throws: The failure to write it; then the file is removed.
+    /// - Throws: An error if the bundle can't be written; then the file is removed.
     package static func pack(
         _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now
     ) throws(ZipError) -> String {

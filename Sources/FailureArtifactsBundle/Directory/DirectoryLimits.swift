@@ -2,15 +2,15 @@ package import FailureArtifactsSystem
 
 /// The limits of an artifacts directory.
 package struct DirectoryLimits: Equatable, Sendable {
-    /// The greatest size of a store that is copied, in bytes.
+    /// The maximum size of a store that is copied, in bytes.
     package var storeBytes: UInt64
-    /// The greatest size of one bundle's file, and of its content before it is compressed, in bytes.
+    /// The maximum size of one bundle's file, and of its content before compression, in bytes.
     package var bundleBytes: UInt64
-    /// The greatest size of all bundles together, in bytes.
+    /// The maximum size of all bundles together, in bytes.
     package var totalBytes: UInt64
-    /// The greatest number of bundles.
+    /// The maximum number of bundles.
     package var bundles: Int
-    /// The bytes that are left free on the volume.
+    /// The number of bytes to leave free on the volume.
     package var freeBytes: UInt64
 
     package init(
@@ -24,7 +24,7 @@ package struct DirectoryLimits: Equatable, Sendable {
         self.freeBytes = freeBytes
     }
 
-    /// The values of environment variables, or the defaults.
+    /// Reads the limits from environment variables; missing ones have defaults.
     package init(_ reader: inout EnvironmentReader) {
         func bytes(_ limit: Limit, _ fallback: UInt64) -> UInt64 {
             reader.number(of: limit.rawValue, default: fallback, or: "a number of bytes")
@@ -41,7 +41,7 @@ package struct DirectoryLimits: Equatable, Sendable {
         max(3 << 30, storeBytes.saturatingAdd(storeBytes).saturatingAdd(storeBytes))
     }
 
-    /// One of the limits, by the variable that sets it.
+    /// One of the limits, identified by its environment variable.
     package enum Limit: String, Sendable {
         case storeBytes = "FAILURE_ARTIFACTS_MAX_STORE_BYTES"
         case bundleBytes = "FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES"
@@ -49,21 +49,21 @@ package struct DirectoryLimits: Equatable, Sendable {
         case bundles = "FAILURE_ARTIFACTS_MAX_BUNDLES"
         case freeBytes = "FAILURE_ARTIFACTS_MIN_FREE_BYTES"
 
-        /// The limits that depend on what else there is.
+        /// The limits on available space.
         package static let ofRoom: [Limit] = [.bundleBytes, .totalBytes, .freeBytes]
     }
 
     // MARK: The reserve for descriptions
 
-    // A bundle without copies still says what is missing and why. It takes some kilobytes.
+    // A bundle without copies still describes what is missing and why. It takes some kilobytes.
 
-    /// The greatest size of all bundles with copies, statements or attachments, in bytes.
+    /// The maximum size of all bundles with copies, statements or attachments, in bytes.
     var totalContentBytes: UInt64 { Self.withoutReserve(totalBytes, atMost: 16 << 20) }
 
-    /// The greatest size of the copies, statements and attachments of one bundle, in bytes.
+    /// The maximum size of the copies, statements and attachments of one bundle, in bytes.
     var bundleContentBytes: UInt64 { Self.withoutReserve(bundleBytes, atMost: 1 << 20) }
 
-    /// The bytes that copies, statements and attachments leave free on the volume.
+    /// The number of bytes to leave free on the volume when storing copies, statements and attachments.
     var contentFreeBytes: UInt64 { freeBytes.saturatingAdd(min(freeBytes / 4, 16 << 20)) }
 
     private static func withoutReserve(_ bytes: UInt64, atMost reserve: UInt64) -> UInt64 {
@@ -71,7 +71,7 @@ package struct DirectoryLimits: Equatable, Sendable {
     }
 }
 
-/// The error for a bundle that a limit leaves no room for.
+/// The error for a bundle that would exceed a limit.
 package struct LimitReached: Error, CustomStringConvertible {
     package let limit: DirectoryLimits.Limit
     /// The path of the artifacts directory.

@@ -1,14 +1,15 @@
 internal import FailureArtifactsSystem
 
-/// The name of a staging directory or a journal in the hidden directory, with its process and the one that finishes it.
+/// The name of a staging directory or a journal in the hidden directory.
 ///
-/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` once another process has taken it over. The names of staging directories
-/// end in `-<random>`.
+/// It names the process of the tests and, if that has died, the process that took over. Its form is
+/// `<kind>-<process>-<its start>`, then `-<taker>-<its start>` after a takeover. The names of staging directories end
+/// in `-<random>`.
 struct HiddenName {
     let kind: String
     /// The process of the tests.
     let process: ProcessIdentity
-    /// The process that finishes it, because the first one has died.
+    /// The process that took over because the first one has died; nil before a takeover.
     var taker: ProcessIdentity?
     /// Six letters and digits; nil for a journal.
     var random: String?
@@ -39,10 +40,10 @@ struct HiddenName {
         self.init(kind, of: process, taker: taker, random: random)
     }
 
-    /// True if the process that works on it has died.
+    /// True if the process that owns the file or directory has died.
     var isAbandoned: Bool { !(taker ?? process).isAlive }
 
-    /// The name once this process has taken it over.
+    /// The name after this process has taken over.
     var takenByThisProcess: HiddenName {
         HiddenName(kind, of: process, taker: .current, random: random)
     }

@@ -1,16 +1,16 @@
 internal import FailureArtifactsSystem
 
-/// The directory that bundles go to: the configured one, or `failure-artifacts` below the temporary directory where
-/// that can't be created or written.
+/// The directory for bundles: the configured one, or a fallback if that can't be created or written.
 ///
-/// Once bundles go elsewhere, they do so until the process ends. May be used from any thread.
+/// The fallback is `failure-artifacts` below the temporary directory. Once bundles go there, they do so until the
+/// process ends. May be used from any thread.
 package final class OutputDirectory: Sendable {
     private struct State {
         var path: String
         var warning: String?
     }
 
-    /// Absolute.
+    /// The absolute path of the configured directory.
     private let configured: String
     private let state: Lock<State>
 
@@ -20,17 +20,18 @@ package final class OutputDirectory: Sendable {
         state = Lock(State(path: path))
     }
 
-    /// The directory of bundles, as far as it is known.
+    /// The path of the directory in use.
     package var path: String { state.withLock(\.path) }
 
-    /// A full sentence about the directory that is used instead of the configured one; nil where that is used.
+    /// A full sentence about the use of the fallback; nil while the configured directory is used.
     package var warning: String? { state.withLock(\.warning) }
 
-    /// Runs `body` in the directory, and once more in the temporary directory if this one refuses.
+    /// Runs `body` with the directory, and once more with the fallback if the directory refuses access.
     ///
-    /// - Parameter body: Gets the directory. It creates it.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws; the first time, if nothing can be written in the temporary directory either.
+    /// - Parameter body: A closure that receives the directory's path, and creates the directory.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws. If the fallback can't be written either, this is the error of the first
+    ///   attempt.
     package func use<Result>(_ body: (String) throws -> Result) throws -> Result {
         let path = path
         do {
@@ -47,7 +48,7 @@ package final class OutputDirectory: Sendable {
         }
     }
 
-    /// Chooses the directory before anything is written, as far as permissions tell.
+    /// Chooses the directory before anything is written, as far as permissions allow a prediction.
     package func choose() {
         guard path == configured, let obstacle = FileSystem.obstacle(toWritingInto: configured),
             let fallback = Self.fallback, FileSystem.obstacle(toWritingInto: fallback) == nil
@@ -66,8 +67,9 @@ package final class OutputDirectory: Sendable {
 
     // MARK: The temporary directory
 
-    /// The directory below the temporary one; nil without a temporary directory, and if another user owns what has
-    /// that name: stores may hold secrets.
+    /// The fallback directory; nil if there is no temporary directory or another user owns that path.
+    ///
+    /// Another user's directory is not used because stores may contain secrets.
     private static var fallback: String? {
         let parent = Path.absolute(FileSystem.temporaryDirectory)
         guard (try? FileSystem.status(of: parent))?.kind == .directory else { return nil }
@@ -80,7 +82,7 @@ package final class OutputDirectory: Sendable {
         }
     }
 
-    /// Creates it, and checks that no other user was faster.
+    /// Creates the fallback, and checks that another user has not created it first.
     private static func create(_ path: String) throws(SystemError) {
         try FileSystem.createDirectory(path)
         guard fallback == path else { throw SystemError("use", path, code: EPERM) }
@@ -88,8 +90,9 @@ package final class OutputDirectory: Sendable {
 }
 
 extension SystemError {
-    /// Whether a directory can't be created or written for a reason that lasts: it isn't the lack of room or of
-    /// descriptors.
+    /// True if a directory can't be created or written for a lasting reason.
+    ///
+    /// A lack of space or of descriptors is not lasting.
     fileprivate var isRefusal: Bool {
         [EACCES, EPERM, EROFS, EEXIST, ENOTDIR, ENOENT, ELOOP, ENAMETOOLONG].contains(code)
     }

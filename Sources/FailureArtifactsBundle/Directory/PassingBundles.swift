@@ -3,17 +3,17 @@ internal import FailureArtifactsSystem
 // Bundles of tests that passed, in the same directory as those of failures.
 
 extension BundleMetadata.Outcome {
-    /// The suffix in the names of its bundles; nil if they have none.
+    /// The suffix in the names of bundles with this outcome; nil for no suffix.
     var nameSuffix: String? { self == .passed ? Self.passed.rawValue : nil }
 }
 
 extension ArtifactsDirectory {
-    /// Computes the greatest size of a passing test's bundle.
+    /// Computes the maximum size of a passing test's bundle.
     ///
-    /// All bundles of such tests together take half of the directory at most, so that there is room for failures.
+    /// All bundles of passing tests together take at most half of the directory, so that space is left for failures.
     ///
-    /// - Parameter limits: What the directory may hold.
-    /// - Returns: The size in bytes; nil if there is no room.
+    /// - Parameter limits: The limits of the artifacts directory.
+    /// - Returns: The size in bytes; nil if there is no space left.
     package func roomForPassingTest(within limits: DirectoryLimits) -> UInt64? {
         var (all, passing) = (DirectoryUsage(), DirectoryUsage())
         for name in bundleNames {
@@ -29,9 +29,11 @@ extension ArtifactsDirectory {
         return room > 0 ? room : nil
     }
 
-    /// The bundles that may be of a test, by their names: those of its other arguments are among them.
+    /// Finds the bundles that may belong to a test, by their names.
     ///
-    /// - Parameter test: The test, of whatever attempt.
+    /// Bundles of the same test with other arguments are included.
+    ///
+    /// - Parameter test: The test; its attempt is ignored.
     /// - Returns: The paths.
     package func bundlePaths(of test: BundleMetadata.Test) -> [String] {
         let stems = [nil, BundleMetadata.Outcome.passed.rawValue].map {

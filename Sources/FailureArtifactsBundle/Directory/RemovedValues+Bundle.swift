@@ -2,15 +2,15 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension RemovedValues {
-    /// Seconds for the search.
+    /// The time limit of the search, in seconds.
     private static let timeLimit = 1.0
 
-    /// Looks for the values in what a bundle is about to be made of.
+    /// Searches the future content of a bundle for the removed values.
     ///
     /// - Parameters:
-    ///   - metadata: What the bundle says.
-    ///   - staging: Holds its entries.
-    /// - Returns: A warning for each entry that has such a value, without the value.
+    ///   - metadata: The bundle's metadata.
+    ///   - staging: The staging directory with the bundle's entries.
+    /// - Returns: A warning for each entry that contains such a value. The warning doesn't contain the value.
     package func warnings(about metadata: BundleMetadata, in staging: StagingDirectory)
         -> [CaptureWarning]
     {

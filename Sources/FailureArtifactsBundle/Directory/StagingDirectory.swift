@@ -2,8 +2,8 @@ package import FailureArtifactsSystem
 
 /// The directory with the files of one capture, before they are packed.
 ///
-/// Each file has the path that its entry will have, and `metadata.json` describes them. The directory's name has the
-/// process of the test, see ``HiddenName``. If that process dies, another one can pack the files.
+/// Each file has the path of its entry, and `metadata.json` describes the files. The directory's name includes the
+/// process of the test; see ``HiddenName``. If that process dies, another process can pack the files.
 package struct StagingDirectory: Sendable {
     package let path: String
     private let name: HiddenName
@@ -13,7 +13,7 @@ package struct StagingDirectory: Sendable {
     /// - Parameters:
     ///   - directory: The hidden directory.
     ///   - process: The process of the test. If it is another process, this one finishes the capture.
-    /// - Throws: The failure to create its directory.
+    /// - Throws: An error if the directory can't be created.
     init(in directory: String, of process: ProcessIdentity) throws(SystemError) {
         let name = HiddenName(Self.kind, of: process, taker: process == .current ? nil : .current)
         try self.init(
@@ -36,15 +36,15 @@ package struct StagingDirectory: Sendable {
     /// The process of the test.
     package var process: ProcessIdentity { name.process }
 
-    /// True if the process that works on it has died.
+    /// True if the process that owns the directory has died.
     var isAbandoned: Bool { name.isAbandoned }
 
     // MARK: Content
 
-    /// The file with the content of an entry.
+    /// Returns the path of the file for an entry.
     package func file(ofEntry entry: String) -> String { Path.join(path, entry) }
 
-    /// The file for the content of an entry, in a directory that this creates.
+    /// Returns the path of the file for an entry, after creating its directory.
     package func path(ofEntry entry: String) throws(SystemError) -> String {
         let path = file(ofEntry: entry)
         try FileSystem.createDirectory(Path.directory(of: path))
@@ -53,7 +53,7 @@ package struct StagingDirectory: Sendable {
 
     private var metadataPath: String { file(ofEntry: "metadata.json") }
 
-    /// Records the metadata, in one step.
+    /// Records the metadata, atomically.
     package func record(_ metadata: BundleMetadata) throws(SystemError) {
         let partial = metadataPath + ".partial"
         try? FileSystem.remove(partial)
@@ -61,22 +61,24 @@ package struct StagingDirectory: Sendable {
         try FileSystem.rename(partial, to: metadataPath)
     }
 
-    /// The metadata that was recorded last; nil if there is none, or it can't be read.
+    /// The metadata that was recorded last; nil if it is missing or can't be read.
     package var metadata: BundleMetadata? { (try? read())?.metadata }
 
     /// The recorded facts of a staging directory.
     struct Content {
-        /// The metadata that was recorded last; nil if there is none.
+        /// The metadata that was recorded last; nil if it is missing or invalid.
         var metadata: BundleMetadata?
-        /// True if the test has ended, so that nothing is to be added.
+        /// True if the test has ended, so that nothing will be added.
         let isEnded: Bool
-        /// The name that the bundle has or would have had; nil if it was not packed.
+        /// The final name of the bundle; nil if packing didn't get that far.
+        ///
+        /// The bundle itself may not exist.
         let bundleName: String?
     }
 
     /// Reads the recorded facts.
     ///
-    /// - Throws: The failure to read them.
+    /// - Throws: An error if they can't be read.
     func read() throws(SystemError) -> Content {
         let names = try FileSystem.contents(ofDirectory: path)
         var metadata: BundleMetadata?
@@ -99,14 +101,18 @@ package struct StagingDirectory: Sendable {
         try FileSystem.write([], toNewFile: endMark)
     }
 
-    /// The start of an empty file's name that ends in the bundle's name: a full disk still takes such a file.
+    /// The prefix of an empty file's name that records the bundle's name.
+    ///
+    /// Even a full disk takes an empty file.
     private static let bundleMark = "bundle="
 
     private static func bundleName(in names: [String]) -> String? {
         names.first { $0.hasPrefix(bundleMark) }.map { String($0.dropFirst(bundleMark.count)) }
     }
 
-    /// The name that the bundle has or would have had; nil if it was not packed.
+    /// The final name of the bundle; nil if packing didn't get that far.
+    ///
+    /// The bundle itself may not exist.
     var bundleName: String? {
         Self.bundleName(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
     }
@@ -118,7 +124,9 @@ package struct StagingDirectory: Sendable {
         if old != name { try FileSystem.rename(file(ofEntry: Self.bundleMark + old), to: new) }
     }
 
-    /// Takes over the staging directory of a dead process; only one of several processes that try succeeds.
+    /// Takes over the staging directory of a dead process.
+    ///
+    /// If several processes try, only one succeeds.
     func taken() throws(SystemError) -> StagingDirectory {
         let name = name.takenByThisProcess
         let target = Path.join(Path.directory(of: path), name.description)
@@ -128,8 +136,8 @@ package struct StagingDirectory: Sendable {
 
     /// Removes the staging directory, as far as that is possible.
     ///
-    /// No bundle is made of a rest, if this process dies meanwhile or a file can't be removed: the rest lacks the
-    /// metadata, or has the name of its bundle, or has ended without a failure.
+    /// This process may die meanwhile, or a file may not be removable. No bundle is made of the remaining files: they
+    /// lack the metadata, name an existing bundle, or belong to a test that ended without a failure.
     package func remove() {
         do throws(SystemError) {
             try FileSystem.remove(metadataPath)
@@ -145,7 +153,7 @@ package struct StagingDirectory: Sendable {
         }
     }
 
-    /// Removes the copies, and leaves the recorded facts.
+    /// Removes the copies, and keeps the metadata and the bundle's name.
     func removeCopies() {
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
         where file(ofEntry: name) != metadataPath && !name.hasPrefix(Self.bundleMark) {
@@ -153,9 +161,9 @@ package struct StagingDirectory: Sendable {
         }
     }
 
-    /// Removes all but the bundle's name.
+    /// Removes everything except the bundle's name.
     package func removeContent() {
-        // Without it crash recovery makes no bundle.
+        // Without the metadata, crash recovery makes no bundle.
         try? FileSystem.remove(metadataPath)
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
         where !name.hasPrefix(Self.bundleMark) {

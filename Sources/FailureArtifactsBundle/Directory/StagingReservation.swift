@@ -2,13 +2,14 @@ package import FailureArtifactsSystem
 
 /// The bytes that one capture may stage.
 ///
-/// Nothing is reserved: captures at the same time may exceed a limit together by what they stage. The bundle's size
-/// is checked once more before it gets its name. One thread at a time puts something into a staging directory.
+/// Nothing is reserved on the disk: concurrent captures may exceed a limit together while they stage files. The
+/// bundle's size is checked again before the bundle gets its name. Only one thread at a time may add files to a staging
+/// directory.
 package final class StagingReservation: Sendable {
     private struct State {
-        /// The bytes that are staged.
+        /// The number of staged bytes.
         var used: UInt64
-        /// The greatest value of `used` for the time being.
+        /// The current maximum of `used`.
         var maximum = UInt64.max
         var limit = DirectoryLimits.Limit.totalBytes
         var hasRecounted = false
@@ -19,13 +20,13 @@ package final class StagingReservation: Sendable {
     private let limits: DirectoryLimits
     private let state: Lock<State>
 
-    /// Begins a capture, if there may be one more bundle.
+    /// Starts a capture, if one more bundle is allowed.
     ///
     /// - Parameters:
     ///   - directory: The artifacts directory.
     ///   - process: The process of the test.
-    ///   - limits: What the directory may hold.
-    /// - Throws: A `SystemError`, the failure to create its files, or ``LimitReached``.
+    ///   - limits: The limits of the artifacts directory.
+    /// - Throws: A `SystemError` if its files can't be created, or ``LimitReached``.
     package init(
         in directory: ArtifactsDirectory, of process: ProcessIdentity = .current,
         within limits: DirectoryLimits
@@ -46,23 +47,24 @@ package final class StagingReservation: Sendable {
         state = Lock(State(used: FileSystem.size(ofAllBelow: staging.path)))
     }
 
-    /// The limit that decided when room was asked for last.
+    /// The limit that determined the last result of ``available(for:)`` or ``take(_:)``.
     package var limit: DirectoryLimits.Limit { state.withLock(\.limit) }
 
-    /// The bytes that are staged.
+    /// The number of staged bytes.
     package var used: UInt64 { state.withLock(\.used) }
 
-    /// Runs `body` with a maximum for all that is staged.
+    /// Runs `body` with a temporary maximum for all staged bytes.
     package func limited(to maximum: UInt64, _ body: () -> Void) {
         state.withLock { $0.maximum = maximum }
         body()
         state.withLock { $0.maximum = .max }
     }
 
-    /// Looks up how much may still be staged.
+    /// Computes how many bytes may still be staged.
     ///
-    /// - Parameter bytes: The bytes that are needed. If there seem to be fewer, the directory is listed first.
-    /// - Returns: The bytes that may still be staged, more or fewer than `bytes`.
+    /// - Parameter bytes: The number of bytes that are needed. If there seem to be fewer, the directory is listed
+    ///   first.
+    /// - Returns: The number of bytes that may still be staged, more or fewer than `bytes`.
     package func available(for bytes: UInt64) -> UInt64 {
         state.withLock { available(for: bytes, &$0) }
     }
@@ -81,7 +83,7 @@ package final class StagingReservation: Sendable {
 
     private func room(besides used: UInt64) -> (bytes: UInt64, limit: DirectoryLimits.Limit) {
         let bundles = UsageFile.lastUsage(in: directory.path)?.bytes ?? 0
-        // Staged bytes are on the disk twice while they are packed.
+        // While they are packed, staged bytes are on the disk twice.
         let spare = spareBytes.saturatingSubtract(used) / 2
         let rooms: [(bytes: UInt64, limit: DirectoryLimits.Limit)] = [
             (limits.totalContentBytes.saturatingSubtract(bundles.saturatingAdd(used)), .totalBytes),
@@ -97,7 +99,7 @@ package final class StagingReservation: Sendable {
         return free.saturatingSubtract(limits.contentFreeBytes)
     }
 
-    /// Counts bytes as staged, and returns true, if there is room for them.
+    /// Counts bytes as staged if there is space for them; returns true if it did.
     package func take(_ bytes: UInt64) -> Bool {
         state.withLock { state in
             guard available(for: bytes, &state) >= bytes else { return false }

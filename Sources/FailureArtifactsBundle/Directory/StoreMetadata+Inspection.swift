@@ -2,9 +2,9 @@ package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension BundleMetadata {
-    /// Adds what SQLite says of the copies in a staging directory that were not looked at yet.
+    /// Adds SQLite's information about the copies that were not inspected yet.
     ///
-    /// - Returns: A warning for each copy that it could not look at; they are in the metadata, too.
+    /// - Returns: A warning for each copy that could not be inspected. The metadata has these warnings too.
     @discardableResult
     package mutating func inspectCopies(in staging: StagingDirectory) -> [CaptureWarning] {
         var problems: [CaptureWarning?] = []
@@ -20,11 +20,11 @@ extension BundleMetadata {
 }
 
 extension BundleMetadata.Store {
-    /// Seconds for `quick_check`, and again for counting rows.
+    /// The time limit for `quick_check`, and again for counting rows, in seconds.
     private static let inspectionTimeLimit = 1.0
 
     fileprivate mutating func inspectCopy(in staging: StagingDirectory) -> CaptureWarning? {
-        // One that the test's bundle describes only, or that was inspected before the process died.
+        // Skip stores without a copy, and copies that were inspected before the process died.
         guard let entry, integrity == nil else { return nil }
         return inspectCopy(at: staging.file(ofEntry: entry))
     }
@@ -36,9 +36,9 @@ extension BundleMetadata.Store {
         }
     }
 
-    /// Adds what SQLite says of the copy.
+    /// Adds SQLite's information about the copy.
     ///
-    /// - Returns: A warning if it could not look at it.
+    /// - Returns: A warning if the copy could not be inspected.
     @discardableResult
     package mutating func inspectCopy(at path: String) -> CaptureWarning? {
         do throws(SQLiteError) {
@@ -48,7 +48,7 @@ extension BundleMetadata.Store {
             } catch  where error.isOfSystem {
                 inspection = try self.inspection(ofCopyAt: path)
             }
-            // A page that the system did not give is damage to SQLite: what is in the file is found again.
+            // SQLite may take a page that the system failed to read for damage. Real damage is found again.
             if !["ok", "notChecked"].contains(inspection.integrity) {
                 inspection = try self.inspection(ofCopyAt: path)
             }
@@ -62,7 +62,7 @@ extension BundleMetadata.Store {
                 BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
             }
             setSchema(inspection.schema)
-            // Free pages need not be packed. In a damaged file each byte may count.
+            // Free pages need not be packed. In a damaged file, every byte may matter.
             if inspection.integrity == "ok" {
                 _ = try? FreePages.clear(inCopyAt: path)
             }
@@ -74,13 +74,13 @@ extension BundleMetadata.Store {
                 "The copy of the store '\(name)' could not be checked: \(error.message).",
                 ["store": .text(name)])
         } catch {
-            // A file that is no database, or too broken for one: what SQLite says of it is its integrity.
+            // The file is not a database, or is too damaged to be read. SQLite's message becomes its integrity.
             integrity = error.message
             return nil
         }
     }
 
-    /// Takes over what was read of the copy's schema.
+    /// Stores the schema of the copy.
     package mutating func setSchema(_ schema: StoreSchema) {
         self.schema = schema.objects.map {
             SchemaObject(type: $0.type, name: $0.name, table: $0.table, sql: $0.sql)

@@ -3,14 +3,14 @@ package import FailureArtifactsSystem
 /// The number and the total size of the bundles in an artifacts directory.
 package struct DirectoryUsage: Equatable, Sendable {
     package var bundles: UInt64 = 0
-    /// The size of the bundles' files, in bytes.
+    /// The total size of the bundle files, in bytes.
     package var bytes: UInt64 = 0
-    /// The number of failures that a limit left without a bundle, since the file exists.
+    /// The number of failures that a limit left without a bundle, since the usage file was created.
     var failuresLeftOut: UInt64 = 0
 
     init() {}
 
-    /// Lists a directory; one that doesn't exist is empty.
+    /// Lists a directory; a missing directory is empty.
     init(listing directory: String) throws(SystemError) {
         do throws(SystemError) {
             for name in try FileSystem.contents(ofDirectory: directory) where name.hasSuffix(".zip") {
@@ -35,10 +35,10 @@ package struct DirectoryUsage: Equatable, Sendable {
 
     // MARK: The file's form
 
-    /// Three decimal numbers and a newline.
+    /// The file's content: three decimal numbers and a newline.
     var text: String { "\(bundles) \(bytes) \(failuresLeftOut)\n" }
 
-    /// Reads the first line of a file; nil if it has another form.
+    /// Parses the first line of a file; nil if it has another form.
     ///
     /// The rest of an earlier, longer line may follow.
     init?(text: String) {
@@ -51,26 +51,26 @@ package struct DirectoryUsage: Equatable, Sendable {
     }
 }
 
-/// The hidden file with the usage of an artifacts directory, locked as long as this value lives.
+/// The hidden file with the usage of an artifacts directory, locked as long as this value exists.
 ///
-/// The numbers are a cache of a listing: a file that is missing or can't be read is made anew, and before a limit
-/// refuses anything the directory is listed. A process holds the lock for microseconds, unless it was stopped. Then
-/// others go on without the lock, and without the file.
+/// The numbers are a cache of a directory listing. A missing or unreadable file is created again, and the directory is
+/// listed before a limit refuses anything. A process holds the lock for microseconds, unless it was stopped. Then other
+/// processes continue without the lock and without the file.
 struct UsageFile: ~Copyable {
     static let name = ".budget"
-    /// The longest time that a process waits for the lock, in seconds.
+    /// The maximum time to wait for the lock, in seconds.
     static let patience = 1.0
 
-    /// The usage, as the file or a listing has it.
+    /// The usage according to the file or a listing.
     var usage: DirectoryUsage
     private let directory: String
     /// The locked file; nil if it can't be created or locked.
     private let file: File?
 
-    /// Opens and locks the file, and creates it if it is missing.
+    /// Opens and locks the file; creates it if it is missing.
     ///
     /// - Parameter directory: The artifacts directory.
-    /// - Throws: The failure to list the directory.
+    /// - Throws: An error if the directory can't be listed.
     init(in directory: String) throws(SystemError) {
         let file = Self.lockedFile(at: Path.join(directory, Self.name))
         let known = Self.usage(in: file)
@@ -84,10 +84,10 @@ struct UsageFile: ~Copyable {
 
     deinit { file?.unlock() }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     consuming func close() {}
 
-    /// Counts the bundles that the directory has now.
+    /// Updates the usage from a new listing of the directory.
     mutating func recount() throws(SystemError) {
         var listed = try DirectoryUsage(listing: directory)
         listed.failuresLeftOut = usage.failuresLeftOut
@@ -96,15 +96,15 @@ struct UsageFile: ~Copyable {
         save()
     }
 
-    /// Checks that a directory has room for another bundle.
+    /// Checks that a directory has space for another bundle.
     ///
     /// Before it refuses a bundle, it lists the directory.
     ///
     /// - Parameters:
     ///   - size: The size of the bundle, in bytes.
-    ///   - maximum: The greatest size of all bundles, in bytes.
-    ///   - limits: What the directory may hold.
-    /// - Throws: A `SystemError`, the failure to list the directory, or ``LimitReached``.
+    ///   - maximum: The maximum size of all bundles, in bytes.
+    ///   - limits: The limits of the artifacts directory.
+    /// - Throws: A `SystemError` if the directory can't be listed, or ``LimitReached``.
     mutating func checkRoom(forBundleOf size: UInt64, upTo maximum: UInt64, _ limits: DirectoryLimits)
         throws
     {
@@ -122,9 +122,9 @@ struct UsageFile: ~Copyable {
         return usage.bytes.saturatingAdd(size) > maximum ? .totalBytes : nil
     }
 
-    /// Writes the usage.
+    /// Writes the usage, or invalidates the file if that fails.
     ///
-    /// No file is better than a wrong one: the next process lists the directory.
+    /// A missing file is better than a wrong one: the next process lists the directory.
     func save() {
         switch file {
         case .some(let file):
@@ -144,7 +144,7 @@ struct UsageFile: ~Copyable {
     /// Reads the usage without a lock.
     ///
     /// - Parameter directory: The artifacts directory.
-    /// - Returns: The usage when the file was written last; nil if it can't be read.
+    /// - Returns: The usage when the file was last written; nil if it can't be read.
     static func lastUsage(in directory: String) -> DirectoryUsage? {
         usage(in: try? File(reading: Path.join(directory, name)))
     }
@@ -163,7 +163,7 @@ struct UsageFile: ~Copyable {
             while true {
                 let file = try openFile(at: path, until: deadline)
                 guard try lock(file, until: deadline) else {
-                    // The next process doesn't wait for this lock again.
+                    // Remove the file, so that the next process doesn't wait for this lock again.
                     if try isCurrent(file) { try FileSystem.removeFile(path) }
                     return nil
                 }
@@ -200,7 +200,7 @@ struct UsageFile: ~Copyable {
                 pause = min(pause * 2, 6400)
             }
         } catch  where error.code == ENOTSUP || error.code == ENOLCK || error.code == ENOSYS {
-            // On a volume without such locks processes may exceed a limit together.
+            // On a volume without such locks, concurrent processes may exceed a limit.
         }
         return true
     }
@@ -220,7 +220,7 @@ extension ArtifactsDirectory {
         (try? FileSystem.status(of: Path.join(path, UsageFile.name))) != .some(nil)
     }
 
-    /// The number of failures that a limit left without a bundle so far; 0 if that is not known.
+    /// The number of failures that a limit left without a bundle so far; 0 if unknown.
     package var failuresLeftOut: UInt64 { UsageFile.lastUsage(in: path)?.failuresLeftOut ?? 0 }
 
     /// Counts a failure that a limit left without a bundle.
@@ -230,18 +230,18 @@ extension ArtifactsDirectory {
         file.save()
     }
 
-    /// Counts the bundles anew, for the case that a user has added or removed some.
+    /// Counts the bundles again, in case a user has added or removed some.
     package func recount() {
         guard hasUsageFile, var file = try? UsageFile(in: path) else { return }
         try? file.recount()
     }
 
-    /// Runs `body`, which removes bundles, and takes them off the usage.
+    /// Runs `body`, which removes bundles, and subtracts them from the usage.
     ///
-    /// - Parameter body: Returns the sizes of the bundles that it has removed.
-    /// - Throws: The failure to list the directory; then `body` is not run.
+    /// - Parameter body: A closure that returns the sizes of the bundles that it has removed.
+    /// - Throws: An error if the directory can't be listed; then `body` doesn't run.
     func withRemovals(_ body: () -> [UInt64]) throws(SystemError) {
-        // No files are left in a directory that no test has written to.
+        // Don't create files in a directory that no test has written to.
         guard hasUsageFile else {
             _ = body()
             return

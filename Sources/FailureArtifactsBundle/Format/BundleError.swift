@@ -2,37 +2,37 @@ package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// A bundle that cannot be found or read.
+/// The error for a bundle that can't be found or read.
 package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What went wrong.
+    /// The reason for the error.
     package enum Reason: Equatable, Sendable {
-        /// Nothing has that path.
+        /// There is no file at that path.
         case notFound
-        /// The directory, or the archive of bundles, holds none.
+        /// The directory, or the archive of bundles, has no bundles.
         case noBundles
-        /// There are several bundles, by these paths, where one is needed.
+        /// Several bundles, with these paths, were found where one is needed.
         case ambiguous([String])
         /// The archive has no `metadata.json`.
         case noMetadata
-        /// `metadata.json` is not what it should be; the text is a clause that says why.
+        /// `metadata.json` is invalid; the text is a clause that gives the reason.
         case badMetadata(String)
-        /// The bundle has a newer form.
+        /// The bundle has a newer format.
         case newerVersion(FormatVersion)
-        /// The bundle holds no store at all.
+        /// The bundle has no stores.
         case noStores
-        /// There is no store of that name; the second value names those there are.
+        /// There is no store with that name; the second value lists the existing names.
         case noSuchStore(String, [String])
         /// The store was described, not copied; the text is the reason, as a full sentence.
         case storeNotCaptured(String, String?)
         /// The store has no history; the second text is the reason, as a full sentence.
         case noHistory(String, String?)
-        /// A store's history, by the name of its entry, cannot be used.
+        /// The history of a store, identified by the name of its entry, can't be used.
         case history(String, HistoryError)
-        /// The metadata names an entry that the archive does not have.
+        /// The metadata names an entry that the archive lacks.
         case missingEntry(String)
-        /// The entry is in another bundle only, as an older version wrote it.
+        /// The entry is only in another bundle; an older version wrote it so.
         case sharedEntry(BundleMetadata.SharedEntry)
-        /// The entry is no log of statements.
+        /// The entry is not a valid log of statements.
         case statements(String)
         case archive(ZipError)
         case system(SystemError)
@@ -93,7 +93,7 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// `a, b or c`; a long list is cut.
+    /// Joins items as `a, b or c`; shortens a long list.
     private static func enumeration(_ items: [String], last: String) -> String {
         let limit = 12
         guard items.count > 1, let final = items.last else { return items.first ?? "" }
@@ -106,7 +106,7 @@ package struct BundleError: Error, Equatable, Sendable, CustomStringConvertible 
 }
 
 extension BundleError {
-    /// An archive's error, where a missing file and the system's failures are told apart.
+    /// Creates an error from an archive's error, and tells missing files and system errors apart.
     package init(_ path: String, zip error: ZipError) {
         switch error.reason {
         case .system(let failure) where failure.isNotFound && error.entry == nil:

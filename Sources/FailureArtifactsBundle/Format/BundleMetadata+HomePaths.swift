@@ -1,12 +1,12 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Writes the home directory as `~`.
+/// The home directory's paths, to be replaced with `~`.
 package struct HomePaths: Sendable {
-    /// Its names, without a slash at the end.
+    /// The resolved path and the given one, without a trailing slash.
     private let homes: [String]
 
-    /// - Parameter home: The home directory's path; nil, empty or the root is none.
+    /// - Parameter home: The home directory's path. With nil, an empty path or the root, no paths are shortened.
     package init(home: String?) {
         let given = (home ?? "").hasSuffix("/") ? String((home ?? "").dropLast()) : home ?? ""
         guard given.hasPrefix("/") else {
@@ -17,10 +17,10 @@ package struct HomePaths: Sendable {
         homes = real == given || real == nil || real == "/" ? [given] : [real ?? given, given]
     }
 
-    /// Those of the process's environment.
+    /// The home directory of the process's environment.
     package static var current: HomePaths { HomePaths(home: ProcessEnvironment.variables["HOME"]) }
 
-    /// The text with every path below the home directory shortened.
+    /// Shortens every path below the home directory.
     package func shortened(_ text: String) -> String {
         homes.reduce(text) { Self.shortened($0, $1) }
     }
@@ -29,7 +29,7 @@ package struct HomePaths: Sendable {
         var result = ""
         var position = text.startIndex
         while let range = text[position...].firstRange(of: home) {
-            // /home/me, but neither /home/meg nor /mnt/home/me.
+            // Matches /home/me, but neither /home/meg nor /mnt/home/me.
             let isEnd = range.upperBound == text.endIndex || !isName(text[range.upperBound])
             let isStart =
                 range.lowerBound == text.startIndex

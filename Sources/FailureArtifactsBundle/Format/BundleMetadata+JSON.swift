@@ -7,27 +7,27 @@ internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
 extension BundleMetadata {
-    /// The content of `metadata.json`: UTF-8, sorted keys, indented.
+    /// Encodes the content of `metadata.json`: UTF-8, sorted keys, indented.
     package func json() -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        // JSONEncoder fails on numbers that JSON does not have, and the durations are finite.
+        // JSONEncoder fails only on numbers that JSON lacks; the durations are finite.
         guard let data = try? encoder.encode(self) else { return Array("{}".utf8) }
         return Array(data) + [UInt8(ascii: "\n")]
     }
 }
 
 extension BundleMetadata {
-    /// Reads the bytes of a `metadata.json`; keys it does not know are passed over.
+    /// Parses the bytes of a `metadata.json`; ignores unknown keys.
     ///
     /// - Parameters:
     ///   - json: The whole file.
     ///   - bundle: The bundle's path, for the error.
-    /// - Throws: That the form is newer than this code, or what is wrong with it and where.
+    /// - Throws: An error if the format is newer than this code, or if the content is invalid.
     package init(json: [UInt8], of bundle: String) throws(BundleError) {
         let data = Data(json)
         let decoder = JSONDecoder()
-        // The version first: of a newer form nothing else can be expected to fit.
+        // Check the version first: the rest of a newer format may not fit.
         let version = try Self.decode(VersionOnly.self, from: data, of: bundle, with: decoder)
             .formatVersion
         guard version.isReadable else { throw BundleError(bundle, .newerVersion(version)) }
@@ -54,10 +54,10 @@ extension BundleMetadata {
         }
     }
 
-    /// More stores, over all snapshots, are not read.
+    /// The maximum number of stores in a bundle, including those of snapshots.
     private static let maximumStores = 10_000
 
-    /// The one key that every version has.
+    /// The only key that every version has.
     private struct VersionOnly: Decodable {
         var formatVersion: FormatVersion
     }
@@ -74,7 +74,7 @@ extension BundleMetadata {
         }
     }
 
-    /// What is wrong, and where, without the names of Swift's types.
+    /// Describes a decoding error and its place as a clause, without the names of Swift types.
     private static func clause(for error: DecodingError) -> String {
         switch error {
         case .keyNotFound(let key, let context):
@@ -91,7 +91,7 @@ extension BundleMetadata {
         }
     }
 
-    /// `stores[0].capture`, or `it` for the whole.
+    /// Formats a path such as `stores[0].capture`; `it` stands for the whole file.
     private static func place(_ path: [any CodingKey]) -> String {
         var result = ""
         for key in path {
@@ -106,17 +106,17 @@ extension BundleMetadata {
 }
 
 extension BundleMetadata {
-    /// The name of the entry that describes a bundle.
+    /// The name of the entry with a bundle's metadata.
     package static let entryName = "metadata.json"
-    /// The largest description that is read, in bytes.
+    /// The maximum size of that entry, in bytes.
     package static let sizeLimit = 16 << 20
 
     /// Reads the metadata of a bundle.
     ///
     /// - Parameters:
-    ///   - archive: The bundle, open.
-    ///   - bundle: What the bundle is called in errors.
-    /// - Throws: That there is none, or what is wrong with it.
+    ///   - archive: The open bundle.
+    ///   - bundle: The bundle's path, for the error.
+    /// - Throws: An error if there is no metadata, or if it is invalid.
     package init(in archive: ZipArchive, of bundle: String) throws(BundleError) {
         guard let entry = archive.entry(named: Self.entryName) else {
             throw BundleError(bundle, .noMetadata)
@@ -130,10 +130,10 @@ extension BundleMetadata {
         try self.init(json: json, of: bundle)
     }
 
-    /// Reads the metadata of a bundle that is a file.
+    /// Reads the metadata of a bundle's file.
     ///
-    /// - Parameter path: Of the file.
-    /// - Throws: That it cannot be opened, is no bundle, or what is wrong with it.
+    /// - Parameter path: The path of the file.
+    /// - Throws: An error if the file can't be opened, is not a bundle, or has invalid metadata.
     package init(ofBundle path: String) throws(BundleError) {
         let archive: ZipArchive
         do {

@@ -1,25 +1,28 @@
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// What `metadata.json` holds: the JSON form of a bundle's description, described to the rest of the world
-/// by `metadata.schema.json`.
+/// The content of `metadata.json`; `metadata.schema.json` is its public schema.
 ///
-/// Sizes are in bytes, durations in seconds, times in UTC by ISO 8601. What is unknown is absent.
+/// Sizes are in bytes, durations in seconds, and times in UTC (ISO 8601). Unknown values are absent.
 package struct BundleMetadata: Codable, Equatable, Sendable {
     package var formatVersion: FormatVersion = .current
     /// The program that wrote the bundle; nil in a bundle of format 1.0.
     package var tool: Tool? = .current
     package var test: Test
     package var outcome: Outcome
-    /// One failure, recognised across retries, shards and runs; see ``Fingerprint``.
+    /// The fingerprint of the failure, for recognising it across retries, shards and runs; see ``Fingerprint``.
     package var fingerprint: String
-    /// In the order they happened; the stores are those of the first, or of the test's end where it passed.
+    /// The failures, in order of time.
+    ///
+    /// ``stores`` has the state at the first failure, or at the end of a test that passed.
     package var failures: [Failure]
     package var stores: [Store]
-    /// Further copies, by the moments they were made; absent where there are none.
+    /// Further copies, one snapshot for each point in time; absent if there are none.
     package var snapshots: [Snapshot]?
     package var attachments: [Attachment]
-    /// Entries that a bundle of format 1.0 left to other bundles; bundles of this version stand alone.
+    /// Entries that a bundle of format 1.0 left to other bundles.
+    ///
+    /// Bundles of this version stand alone.
     package var sharedEntries: [SharedEntry]?
     package var environment: Environment
     package var capture: Capture
@@ -60,9 +63,9 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         package var suite: String
         /// The method or function.
         package var name: String
-        /// The arguments of a parameterised test, each as its description.
+        /// The descriptions of a parameterised test's arguments.
         package var arguments: [String]?
-        /// Counts from 1 how often this test was started in its process.
+        /// The number of this start of the test in its process, counted from 1.
         package var attempt: Int
 
         package init(
@@ -76,29 +79,29 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         }
     }
 
-    /// How the test ended.
+    /// The way the test ended.
     package enum Outcome: String, Codable, Sendable, CaseIterable {
         case failed, crashed, timedOut, terminated
-        /// Captured because somebody asked for it; no failure.
+        /// The test passed; its stores were captured on request.
         case passed
     }
 
     /// One failure of the test.
     package struct Failure: Codable, Equatable, Sendable {
-        /// What kind of failure it was.
+        /// The kind of a failure.
         package enum Kind: String, Codable, Sendable {
-            /// An assertion that did not hold.
+            /// An assertion failed.
             case assertion
-            /// An error thrown out of the test, its set-up or its teardown.
+            /// The test, its set-up or its teardown threw an error.
             case error
-            /// The test's process died, or was ended, in the middle of it.
+            /// The test's process died, or was ended, during the test.
             case termination
         }
 
         package var message: String
-        /// The source file, as the framework gives it; absent where it does not know.
+        /// The source file, as reported by the framework; absent if unknown.
         package var file: String?
-        /// Counts from 1.
+        /// The line in that file, counted from 1.
         package var line: Int?
         package var kind: Kind
         package var at: String
@@ -112,7 +115,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         }
     }
 
-    /// The stores at another moment than the first failure.
+    /// The stores at a point in time other than the first failure.
     package struct Snapshot: Codable, Equatable, Sendable {
         /// The folder under `snapshots/`, such as `failure-2`.
         package var label: String
@@ -128,9 +131,9 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     /// A file or a piece of data that the test attached.
     package struct Attachment: Codable, Equatable, Sendable {
-        /// As the test named it.
+        /// The name that the test gave it.
         package var name: String
-        /// The entry of the bundle that holds it; absent where it could not be kept.
+        /// The entry with its content; absent if it could not be kept.
         package var entry: String?
         package var bytes: UInt64
 
@@ -141,12 +144,12 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         }
     }
 
-    /// When and under which limits the capture was made.
+    /// The time and the limits of the capture.
     package struct Capture: Codable, Equatable, Sendable {
         package var at: String
-        /// How long the test was held up, in seconds.
+        /// The time for which the capture delayed the test, in seconds.
         package var duration: Double
-        /// Which limits cut something, by the name of the variable that sets them.
+        /// The limits that cut something, each by the name of its environment variable.
         package var limitsHit: [String]
 
         package init(at: Timestamp, duration: Double, limitsHit: [String]) {
@@ -158,7 +161,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 }
 
 extension BundleMetadata {
-    /// An entry that a bundle of format 1.0 lacks, because another bundle held the same content.
+    /// An entry that a bundle of format 1.0 lacks because another bundle has the same content.
     package struct SharedEntry: Codable, Equatable, Sendable {
         /// The entry that the bundle would have.
         package var entry: String
@@ -185,7 +188,7 @@ extension BundleMetadata {
         static let maximumCount = 1000
     }
 
-    /// Returns the reference to another bundle for an entry that the archive lacks, if there is one.
+    /// Returns the reference to another bundle for an entry that the archive lacks; nil for other entries.
     package func sharedEntry(named name: String) -> SharedEntry? {
         sharedEntries?.first { $0.entry == name }
     }

@@ -4,17 +4,17 @@ package struct BundleName: Equatable, Sendable, CustomStringConvertible {
 
     package let description: String
 
-    /// Makes a name that is told apart from others of the same test by its random part.
+    /// Creates a name; its random part distinguishes it from other bundles of the same test.
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - suffix: What else to say, such as the case of a parameterised test.
+    ///   - suffix: Additional text, such as the outcome.
     ///   - random: The random part.
     package init(
         test: BundleMetadata.Test, suffix: String? = nil, random: UInt32 = .random(in: 0 ... .max)
     ) {
         let digits = String(random, radix: 16)
-        // It is never what a long name gives way in.
+        // A long name is never shortened at the ending.
         let ending =
             (suffix.map { "-" + SafeName.make(from: $0, maximumBytes: 60) } ?? "")
             + "-" + String(repeating: "0", count: 8 - digits.count) + digits + ".zip"
@@ -23,7 +23,7 @@ package struct BundleName: Equatable, Sendable, CustomStringConvertible {
             SafeName.make(from: stem, maximumBytes: Self.maximumBytes - ending.utf8.count - 1) + ending
     }
 
-    /// `total` of `total(of:in:)`: of the labels only underscores would be left.
+    /// Removes the parameter labels, as in `total(of:in:)`; their punctuation would become underscores.
     private static func withoutParameters(_ name: String) -> Substring {
         guard name.hasSuffix(":)"), let start = name.lastIndex(of: "("), start > name.startIndex
         else { return Substring(name) }
@@ -40,12 +40,14 @@ extension BundleName {
         String(BundleName(test: test, suffix: suffix).description.dropLast(randomCount))
     }
 
-    /// True if a bundle with this stem has such a name, which may be in other bytes on the disk.
+    /// True if a name consists of this stem and the end of a bundle's name.
+    ///
+    /// Strings are compared by canonical equivalence, because the name on the disk may have other bytes.
     static func isName(_ name: String, with stem: String) -> Bool {
         name.count == stem.count + randomCount && name.hasPrefix(stem + "-") && name.hasSuffix(".zip")
     }
 
-    /// True if a bundle's name says that the test passed.
+    /// True if the name belongs to the bundle of a test that passed.
     static func isOfPassingTest(_ name: String) -> Bool {
         name.hasSuffix(".zip")
             && name.dropLast(randomCount).hasSuffix("-\(BundleMetadata.Outcome.passed.rawValue)")

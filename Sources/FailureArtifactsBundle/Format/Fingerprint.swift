@@ -1,12 +1,12 @@
 internal import FailureArtifactsSystem
 
-/// Recognises one failure across retries, shards and runs.
+/// A hash that recognises the same failure across retries, shards and runs.
 ///
-/// It hashes suite, name, outcome, the file's name and the first message, in which what differs from run to
-/// run (numbers, hexadecimal numbers, UUIDs, paths) is replaced. The hash is ``FNV1a``, written
-/// as 16 hexadecimal digits.
+/// It covers suite, name, outcome, the name of the source file and the first message. The parts of a message that
+/// differ from run to run (numbers, hexadecimal numbers, UUIDs, paths) are replaced first. The hash is ``FNV1a``,
+/// written as 16 hexadecimal digits.
 package enum Fingerprint {
-    /// The fingerprint of a test's end.
+    /// Computes the fingerprint of a test's end.
     package static func make(
         test: BundleMetadata.Test, outcome: BundleMetadata.Outcome,
         first failure: BundleMetadata.Failure?
@@ -22,13 +22,13 @@ package enum Fingerprint {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// A message without what differs from run to run.
+    /// Replaces the parts of a message that differ from run to run.
     static func normalize(_ message: String) -> String {
         var result = ""
         var rest = Substring(message)
         while let character = rest.first {
             if character == "/", result.last.map({ !isWordCharacter($0) }) ?? true {
-                // A path ends where a message would end it.
+                // A path ends at whitespace, a quotation mark, a bracket, a comma or a semicolon.
                 rest = rest.drop { !$0.isWhitespace && !"\"'`()<>,;".contains($0) }
                 result += "<path>"
             } else if isWordCharacter(character) {

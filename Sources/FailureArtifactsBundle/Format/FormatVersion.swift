@@ -1,9 +1,11 @@
-/// The version of the bundle format: a new minor version adds, a new major version breaks.
+/// The version of the bundle format.
+///
+/// A minor version adds to the format; a major version breaks compatibility.
 package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
     package let major: Int
     package let minor: Int
 
-    /// What this code writes.
+    /// The version that this code writes.
     package static let current = FormatVersion(major: 1, minor: 1)
 
     package init(major: Int, minor: Int) {
@@ -11,7 +13,7 @@ package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
         self.minor = minor
     }
 
-    /// Reads `1.0`, and `1` as the same; nil for anything else.
+    /// Parses a version such as `1.0`, or `1` with the same meaning; nil for anything else.
     package init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), let major = Int(parts[0]), major >= 0,
@@ -20,14 +22,14 @@ package struct FormatVersion: Equatable, Sendable, CustomStringConvertible {
         self.init(major: major, minor: minor)
     }
 
-    /// Whether this code understands bundles of this version, new keys aside.
+    /// True if this code can read bundles of this version; unknown keys are ignored.
     package var isReadable: Bool { major <= Self.current.major }
 
     package var description: String { "\(major).\(minor)" }
 }
 
 extension FormatVersion: Codable {
-    /// Reads a string or a number: a reader has to understand the version even of formats it does not know.
+    /// Decodes a string or a number: the version must be readable even in an unknown format.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text: String
@@ -46,7 +48,7 @@ extension FormatVersion: Codable {
         self = version
     }
 
-    /// Writes a string.
+    /// Encodes a string.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

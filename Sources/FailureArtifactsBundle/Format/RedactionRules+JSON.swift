@@ -7,23 +7,23 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Why a file with the rules of redaction can't be used.
+/// The error for a file of redaction rules that can't be used.
 package struct RedactionFileError: Error, CustomStringConvertible {
     /// A full sentence.
     package let description: String
-    /// Why the file could not be read at all; nil where it could.
+    /// The error that occurred while reading the file; nil if the file could be read.
     package let systemError: SystemError?
 }
 
 extension RedactionRules {
-    /// The variable that names a file with rules.
+    /// The environment variable with the path of a file of rules.
     package static let variable = "FAILURE_ARTIFACTS_REDACTIONS"
 
-    /// Reads rules from a file of JSON.
+    /// Reads rules from a JSON file.
     ///
-    /// - Parameter path: The file.
-    /// - Throws: That it can't be read, or is not what it should be. A key that is not known is an error: what
-    ///   somebody wanted to be left out would be kept.
+    /// - Parameter path: The path of the file.
+    /// - Throws: An error if the file can't be read or is invalid. Unknown keys are errors too: otherwise a misspelt
+    ///   rule would keep content that was to be left out.
     package init(file path: String) throws(RedactionFileError) {
         let json: [UInt8]
         do {
@@ -44,7 +44,7 @@ extension RedactionRules {
         self = rules
     }
 
-    /// Reads rules; nil where the bytes are not what they should be.
+    /// Parses rules; nil if the bytes are invalid.
     package init?(json: [UInt8]) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)) else { return nil }
         self.init()
@@ -58,7 +58,7 @@ extension RedactionRules {
         salt = form.salt
     }
 
-    /// The rules in one line, without the salt.
+    /// The rules on one line, without the salt.
     package var journalText: String {
         let form = Form(
             tables: tables,
@@ -74,13 +74,13 @@ extension RedactionRules {
         return (try? encoder.encode(form)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// What the metadata says of statements where stores are redacted.
+    /// The metadata's summary for statements of redacted stores.
     package static let statementSummary = "statements: without values"
 
-    /// Why there is no copy of a store where nothing is to be kept.
+    /// The reason for a missing copy if the rules leave out all content.
     package static let reasonForNoContent = "Redactions leave out all content."
 
-    /// What is to be done where nobody knows the rules.
+    /// The strictest rules, for use if the actual rules are unknown.
     package static var safest: RedactionRules {
         var rules = RedactionRules()
         rules.leavesOutContent = true

@@ -1,9 +1,11 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Describes the machine and the run, from an allow-list of variables.
+/// A description of the machine and the run.
+///
+/// Environment variables come from an allow-list.
 package enum RunEnvironment {
-    /// A CI service: the variable that tells it, and those that identify a run.
+    /// A CI service, with the variable that marks it and the variables that identify a run.
     private struct Service {
         let name: String
         let marker: String
@@ -54,10 +56,10 @@ package enum RunEnvironment {
             identity: ["CI_BUILD_ID", "CI_BUILD_NUMBER", "CI_WORKFLOW", "CI_COMMIT"]),
     ]
 
-    /// The environment of this process.
+    /// Describes the environment of this process.
     ///
-    /// - Parameter variables: Its environment variables, of which only the run's identity is kept.
-    /// - Returns: What `metadata.json` says of it.
+    /// - Parameter variables: The environment variables. Only those that identify the run are kept.
+    /// - Returns: The description for `metadata.json`.
     package static func describe(variables: [String: String]) -> BundleMetadata.Environment {
         BundleMetadata.Environment(
             operatingSystem: ProcessEnvironment.operatingSystem,
@@ -66,7 +68,7 @@ package enum RunEnvironment {
             ci: run(variables: variables))
     }
 
-    /// The run of a CI service; nil outside CI.
+    /// Finds the run of a CI service; returns nil outside CI.
     static func run(variables: [String: String]) -> BundleMetadata.ContinuousIntegration? {
         let service = services.first { !(variables[$0.marker] ?? "").isEmpty }
         guard let service else { return nil }
@@ -77,12 +79,14 @@ package enum RunEnvironment {
         return BundleMetadata.ContinuousIntegration(service: service.name, variables: identity)
     }
 
-    /// A URL without user and password, query and fragment, where tokens may be; any other text as it is.
+    /// Removes user, password, query and fragment from a URL, since they may contain tokens.
+    ///
+    /// Other text is unchanged.
     static func withoutCredentials(_ text: String) -> String {
         guard let scheme = text.firstRange(of: "://") else { return text }
         let place = text[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }
         let authority = place.prefix { $0 != "/" }
-        // A password may hold these characters, though it shouldn't: then the place is its beginning.
+        // A password may contain these characters, although it shouldn't. Then only the scheme is kept.
         if authority.endIndex == place.endIndex, text[place.endIndex...].contains("@") {
             return String(text[..<scheme.upperBound])
         }
@@ -90,7 +94,9 @@ package enum RunEnvironment {
         return String(text[..<scheme.upperBound] + place[start...])
     }
 
-    /// The version of the compiler that made this, to the minor version: what the language lets one ask.
+    /// The version of the compiler that built this code, to the minor version.
+    ///
+    /// Conditional compilation provides no more.
     private static var swiftVersion: String {
         #if compiler(>=6.5)
         "6.5 or later"
@@ -107,16 +113,16 @@ package enum RunEnvironment {
 extension BundleMetadata {
     /// The machine and the run.
     ///
-    /// It never holds more of the process's environment than the run identity's allow-list.
+    /// It contains only the environment variables on the allow-list of run identities.
     package struct Environment: Codable, Equatable, Sendable {
         package var operatingSystem: String
         package var architecture: String
-        /// The version of Swift that the product was compiled with.
+        /// The version of Swift that compiled the product.
         package var swift: String
-        /// The version of the SQLite library in the process of the test.
+        /// The version of the SQLite library in the test's process.
         package var sqlite: String
         package var processID: Int
-        /// Absent outside CI.
+        /// The run of a CI service; absent outside CI.
         package var ci: ContinuousIntegration?
 
         package init(
@@ -134,7 +140,7 @@ extension BundleMetadata {
 
     /// A run of a CI service.
     package struct ContinuousIntegration: Codable, Equatable, Sendable {
-        /// Such as `GitHub Actions`.
+        /// The name of the service, such as `GitHub Actions`.
         package var service: String
         /// The variables that identify the run, with their values.
         package var variables: [String: String]

@@ -1,14 +1,14 @@
 /// Names that every file system, shell and artifact upload accepts.
 ///
-/// What NTFS forbids (`" * : < > ? | \ /`), what GitHub's upload-artifact refuses (the same, CR and LF) and
-/// what a shell would interpret is replaced; letters, marks and digits of every script stay.
+/// Replaced are the characters that NTFS forbids (`" * : < > ? | \ /`), that GitHub's upload-artifact refuses (the
+/// same, CR and LF), and that a shell would interpret. Letters, marks and digits of every script stay.
 package enum SafeName {
-    /// A name as a part of a file name.
+    /// Makes a name that is safe as part of a file name.
     ///
     /// - Parameters:
     ///   - text: Any text.
-    ///   - maximumBytes: How many bytes of UTF-8 the result may have; it is cut between characters.
-    /// - Returns: At least one character, the first of which is neither a dot nor a hyphen.
+    ///   - maximumBytes: The maximum size of the result, in bytes of UTF-8. It is cut between characters.
+    /// - Returns: At least one character. The first is neither a dot nor a hyphen.
     package static func make(from text: String, maximumBytes: Int) -> String {
         var result = ""
         var wasReplaced = false
@@ -17,7 +17,7 @@ package enum SafeName {
                 result.unicodeScalars.append(scalar)
                 wasReplaced = false
             } else if !wasReplaced {
-                // A run of what cannot stay leaves one mark.
+                // A run of replaced characters becomes one underscore.
                 result.unicodeScalars.append("_")
                 wasReplaced = true
             }
@@ -63,26 +63,26 @@ package enum SafeName {
     }
 }
 
-/// Gives each of several things a name of its own: `a`, `a-2`, `a-3`.
+/// A generator of unique names: `a`, `a-2`, `a-3`.
 ///
-/// Names that differ only in case, or in the form of Unicode, are the same file on some systems, and here.
+/// Names that differ only in case or in Unicode normalization count as equal, because some file systems treat them so.
 package struct UniqueNames {
     private var taken: Set<String> = []
 
     package init() {}
 
-    /// - Parameter names: Names that are taken.
+    /// - Parameter names: The names that are taken.
     package init(taken names: some Sequence<String>) {
         taken = Set(names.map(Self.key))
     }
 
-    /// The name, or the name with the next number that is free.
+    /// Returns the name if it is free, or else the name with the next free number.
     ///
     /// - Parameters:
-    ///   - stem: The name, or its part before the number.
-    ///   - suffix: Its part after the number, such as the extension.
-    ///   - variants: Endings of further names that come with it: those are taken too.
-    /// - Returns: A name that was not given before.
+    ///   - stem: The name, or the part before the number.
+    ///   - suffix: The part after the number, such as the extension.
+    ///   - variants: Endings of further names that are taken together with this one.
+    /// - Returns: A name that was not returned before.
     package mutating func claim(_ stem: String, suffix: String = "", variants: [String] = []) -> String {
         var candidate = stem + suffix
         var number = 2
@@ -97,9 +97,9 @@ package struct UniqueNames {
         }
     }
 
-    /// The same for all names that some file system takes for one.
+    /// Returns a key that is equal for all names that some file system treats as equal.
     ///
-    /// Equality of strings is by canonical equivalence already. Several small letters may have one capital, such as
-    /// `σ` and `ς`, and several capitals one small letter.
+    /// Strings are compared by canonical equivalence already. Several small letters may have one capital, such as `σ`
+    /// and `ς`. Several capitals may have one small letter.
     private static func key(_ name: String) -> String { name.lowercased().uppercased().lowercased() }
 }

@@ -9,15 +9,15 @@ internal import Foundation
 
 /// A line of `statements/<name>.jsonl`: a statement that was run on a store's connections.
 package struct StatementRecord: Codable, Equatable, Sendable {
-    /// Whether it belongs to the failing test.
+    /// The time of a statement relative to the failing test.
     package enum Phase: String, Codable, Sendable {
-        /// It was run before the test started.
+        /// It ran before the test started.
         case earlier
-        /// It was run while the test ran, its set-up included.
+        /// It ran during the test, including its set-up.
         case test
     }
 
-    /// Why a statement failed.
+    /// The error of a statement that failed.
     package struct Failure: Codable, Equatable, Sendable {
         /// SQLite's extended error code.
         package var code: Int32
@@ -29,23 +29,23 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         }
     }
 
-    /// When it started, by ISO 8601; precise to some milliseconds.
+    /// The time when the statement started, as ISO 8601; precise to some milliseconds.
     package var at: String
-    /// Rows inserted, updated and deleted; absent where that is not known.
+    /// The number of rows inserted, updated and deleted; absent if unknown.
     package var changes: Int?
-    /// Which connection ran it; counts the process's opens, from 1.
+    /// The connection that ran the statement: its number among the process's opens, from 1.
     package var connection: UInt64
-    /// Whether ``sql`` is only the start of it; absent where it is all.
+    /// True if ``sql`` is only the start of the statement; absent if it is complete.
     package var cut: Bool?
-    /// In seconds; absent where it was not recorded.
+    /// The duration in seconds; absent if it was not recorded.
     package var duration: Double?
-    /// Absent where it did not fail, as far as that is known.
+    /// The error; absent if the statement did not fail, or if its result is unknown.
     package var error: Failure?
-    /// Grows from statement to statement, over all connections of the process.
+    /// A number that grows from statement to statement, over all connections of the process.
     package var order: UInt64
     package var phase: Phase
     package var sql: String
-    /// The system's handle of the thread that ran it, in hexadecimal.
+    /// The system's handle of the thread that ran the statement, in hexadecimal.
     package var thread: String
 
     package init(
@@ -64,7 +64,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         self.thread = thread
     }
 
-    /// Takes the values out of the statement, and SQLite's own words out of its error.
+    /// Removes the values from the statement, and replaces SQLite's error message with the text of its code.
     package mutating func redact(by redaction: StatementRedaction) {
         sql = redaction.redacted(sql)
         if let error {
@@ -74,10 +74,10 @@ package struct StatementRecord: Codable, Equatable, Sendable {
 
     // MARK: Lines
 
-    /// The lines of some statements: JSON with sorted keys.
+    /// Encodes statements as lines of JSON with sorted keys.
     ///
-    /// By hand, because they are written while the test waits, and `JSONEncoder` takes milliseconds for what
-    /// takes microseconds here.
+    /// It doesn't use `JSONEncoder`, because the test waits for it: the encoder takes milliseconds, this code takes
+    /// microseconds.
     package static func lines(of records: [StatementRecord]) -> [UInt8] {
         var bytes: [UInt8] = []
         for record in records {
@@ -113,7 +113,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Reads the lines; nil where one of them is no statement.
+    /// Parses the lines; nil if one of them is not a statement.
     package static func records(in bytes: [UInt8]) -> [StatementRecord]? {
         let decoder = JSONDecoder()
         var records: [StatementRecord] = []

@@ -1,16 +1,16 @@
 internal import FailureArtifactsSystem
 
-/// A copy of a store that a bundle has: what the test saw, or what was committed, at one of its failures.
+/// A copy of a store in a bundle: the test's view or the committed state, at one of its failures.
 package struct StoreChoice: Equatable, Sendable {
-    /// `ledger`, `ledger.committed`, or `failure-2/ledger` for one of a snapshot.
+    /// The name: `ledger`, `ledger.committed`, or `failure-2/ledger` for a copy in a snapshot.
     package let name: String
     /// The entry that holds the copy.
     package let entry: String
-    /// Whether this is what everyone but the test's own connection saw.
+    /// True if the copy has the committed state, as all other connections saw it.
     package let isCommitted: Bool
     package let store: BundleMetadata.Store
 
-    /// The name of a file with the copy: that of the entry, where it has one.
+    /// The file name for the copy: the entry's own, or `store.sqlite` if that can't be used.
     package var fileName: String {
         let name = Path.name(of: entry)
         return name.isEmpty || name == "." || name == ".." ? "store.sqlite" : name
@@ -18,7 +18,7 @@ package struct StoreChoice: Equatable, Sendable {
 }
 
 extension BundleMetadata {
-    /// The copies there are, in the metadata's order.
+    /// The copies in the bundle, in the metadata's order.
     package var storeChoices: [StoreChoice] {
         stores.flatMap { $0.choices(prefix: "") }
             + (snapshots ?? []).flatMap { snapshot in
@@ -26,8 +26,7 @@ extension BundleMetadata {
             }
     }
 
-    /// The entries that the metadata names, in the order of the archive; one that several stores have in
-    /// common once.
+    /// The entries that the metadata names, in the archive's order, without duplicates.
     package var entries: [String] {
         let allStores = stores + (snapshots ?? []).flatMap(\.stores)
         let names =

@@ -1,17 +1,17 @@
 package import FailureArtifactsSQLite
 
 extension BundleMetadata.Store {
-    /// Describes what came of the copy of a store.
+    /// Describes a captured store.
     ///
     /// - Parameters:
-    ///   - snapshot: What was done.
+    ///   - snapshot: The result of the capture.
     ///   - name: The store's name, unique in the bundle.
-    ///   - originalPath: The path of its file; nil for a store without one.
-    ///   - isShared: Whether other tests may have used it too.
-    ///   - opener: The test that opened it; nil where it is the failing test, none, or not known.
-    ///   - duration: How long the copy took, in seconds.
-    ///   - entries: The entries that the copies would have; those that exist are named.
-    ///   - bytes: The size of the copy; nil where there is none.
+    ///   - originalPath: The path of the store's file; nil for a store without one.
+    ///   - isShared: True if other tests may have used the store too.
+    ///   - opener: The test that opened it; nil for the failing test, for none, and if unknown.
+    ///   - duration: The duration of the copy, in seconds.
+    ///   - entries: The names of the entries that the copies would have. The description names those that exist.
+    ///   - bytes: The size of the copy, in bytes; nil without a copy.
     package init(
         _ snapshot: Snapshot, named name: String, originalPath: String?, isShared: Bool,
         openedBy opener: Opener? = nil, duration: Double, entries: StoreEntries, bytes: UInt64?
@@ -38,12 +38,12 @@ extension BundleMetadata.Store {
         }
     }
 
-    /// The entries that its copies have.
+    /// The entries of the store's copies.
     package var stagedEntries: [String] {
         [entry, committedEntry, history?.entry].compactMap(\.self) + (rawEntries ?? [])
     }
 
-    /// The same store where the copy could not be kept, with what is known of it.
+    /// Returns the description of the store without its copy, for a copy that could not be kept.
     package func described(because reason: String) -> BundleMetadata.Store {
         var result = self
         result.entry = nil
@@ -59,16 +59,16 @@ extension BundleMetadata.Store {
     }
 }
 
-/// Gives each store of a bundle a name, so that no two entries collide.
+/// A generator of unique store names: no two entries of a bundle collide.
 package struct StoreNames {
     private var names = UniqueNames()
 
     package init() {}
 
-    /// The name of a store.
+    /// Returns a unique name for a store.
     ///
-    /// - Parameter name: The name that it has elsewhere, such as that of its file without the extension.
-    /// - Returns: A name that is fit for a file, and was not given before.
+    /// - Parameter name: The preferred name, such as the file's name without the extension.
+    /// - Returns: A name that is safe in a path and was not returned before.
     package mutating func claim(_ name: String) -> String {
         names.claim(
             SafeName.make(from: name, maximumBytes: 150), variants: [StoreEntries.committedSuffix])
@@ -77,7 +77,7 @@ package struct StoreNames {
 
 /// The names of a store's entries in a bundle.
 ///
-/// Those of stores with names from ``StoreNames`` differ.
+/// The entries of stores with different names from ``StoreNames`` have different names.
 package struct StoreEntries: Sendable {
     /// The end of the name of a committed copy.
     package static let committedSuffix = ".committed"
@@ -91,14 +91,14 @@ package struct StoreEntries: Sendable {
 
     /// - Parameters:
     ///   - name: The store's name, unique in the bundle.
-    ///   - folder: `stores`, or that of a snapshot.
+    ///   - folder: `stores`, or the folder of a snapshot.
     package init(of name: String, in folder: String) {
         copy = "\(folder)/\(name).sqlite"
         committed = "\(folder)/\(name)\(Self.committedSuffix).sqlite"
         let top = folder == "stores" ? "" : folder + "/"
         history = "\(top)history/\(name).wal-history"
         statements = "\(top)statements/\(name).jsonl"
-        // Beside the others it would be taken for the journal of the stand-alone copy.
+        // Beside the stand-alone copy, SQLite would take a raw journal for the copy's own.
         raw = "\(top)raw/\(name).sqlite"
     }
 }

@@ -1,60 +1,62 @@
 extension BundleMetadata {
     /// One SQLite store that the failing test used.
     package struct Store: Codable, Equatable, Sendable {
-        /// Where a store lives.
+        /// The location of a store.
         package enum Storage: String, Codable, Sendable {
             case file, memory, temporary
         }
 
-        /// Unique in the bundle.
+        /// The name, unique in the bundle.
         package var name: String
-        /// What the failing test's connection saw; absent where the store is described only.
+        /// The copy of the state that the failing test's connection saw; absent if there is only a description.
         package var entry: String?
-        /// What everyone else saw, only where a transaction was open.
+        /// The copy of the committed state, as all other connections saw it; present only if a transaction was open.
         package var committedEntry: String?
-        /// The files as they were, a database and its journal, where SQLite does not read all that is in
-        /// them; absent where it does.
+        /// The unchanged files, a database and its journal; absent if SQLite reads everything in them.
         package var rawEntries: [String]?
-        /// The path the test opened; absent for a store without a file.
+        /// The path that the test opened; absent for a store without a file.
         package var originalPath: String?
-        /// Whether that path had been deleted or given to another file by then; absent where it had not.
+        /// True if that path had been deleted, or given to another file, by the time of the capture; absent if not.
         package var deleted: Bool?
         package var storage: Storage
-        /// Whether other tests may have used it too; absent where it is the test's own.
+        /// True if other tests may have used the store too; absent if it is the test's own.
         package var shared: Bool?
-        /// The test that opened it; absent where it is the failing test, none, or not known.
+        /// The test that opened it; absent for the failing test, for none, and if unknown.
         package var openedBy: Opener?
-        /// By SQLite's names, of the original: `wal`, `delete`, `memory`, …; absent where unknown.
+        /// The original's journal mode, by SQLite's names: `wal`, `delete`, `memory`, …; absent if unknown.
         package var journalMode: String?
-        /// The name of the VFS it was read with; absent where that is the process's default one.
+        /// The name of the VFS that read the store; absent for the process's default VFS.
         package var vfs: String?
-        /// Whether the test's connection was inside a write transaction; absent where that is not known.
+        /// True if the test's connection was inside a write transaction; absent if unknown.
         package var transactionOpen: Bool?
-        /// Its last statements; absent where none are known.
+        /// The last statements; absent if none are known.
         package var statements: Statements?
         package var capture: Capture
-        /// Sizes of files.
+        /// The sizes of the files.
         package var bytes: Bytes
         /// The states after earlier transactions; absent for a store without a WAL.
         package var history: History?
-        /// What rules have changed in the copies, each as `table.column: hashed` or `table: dropped`; absent
-        /// where there were no rules for stores.
+        /// The changes that redaction rules made to the copies; absent if there were no rules for stores.
+        ///
+        /// Each is `table.column: hashed` or `table: dropped`.
         package var redactions: [String]?
 
-        // What SQLite says of the copy; absent where there is none that it can read.
+        // SQLite's information about the copy; absent if there is no copy that SQLite can read.
 
-        /// In bytes.
+        /// The page size, in bytes.
         package var pageSize: Int?
         package var pageCount: Int64?
         package var freePageCount: Int64?
         package var userVersion: Int64?
         package var applicationID: Int64?
-        /// `ok`, what `PRAGMA quick_check` found, or `notChecked` where its time was up or the system failed it.
+        /// The integrity of the copy: `ok`, the result of `PRAGMA quick_check`, or SQLite's error message.
+        ///
+        /// It is `notChecked` if the check ran out of time or a system error prevented it.
         package var integrity: String?
         package var tables: [Table]?
-        /// In the order of creation; absent also in bundles of earlier versions.
+        /// The schema, in the order of creation; also absent in bundles of earlier versions.
         package var schema: [SchemaObject]?
-        /// How many objects ``schema`` lacks, where it would have been too long.
+        /// The number of objects that ``schema`` lacks because it would have been too long.
         package var schemaOmitted: Int?
 
         package init(
@@ -80,7 +82,7 @@ extension BundleMetadata {
             self.bytes = bytes
         }
 
-        /// Another test than the one that failed.
+        /// A test other than the failing one.
         package struct Opener: Codable, Equatable, Sendable, CustomStringConvertible {
             /// The class or suite.
             package var suite: String
@@ -100,10 +102,10 @@ extension BundleMetadata {
 
         /// The last statements that were run on the store's connections, see ``StatementRecord``.
         package struct Statements: Codable, Equatable, Sendable {
-            /// The entry with a line for each.
+            /// The entry, with one line for each statement.
             package var entry: String
             package var count: Int
-            /// Why some are missing, as a full sentence; absent where that is not known.
+            /// The reason why some statements are missing, as a full sentence; absent if unknown.
             package var reason: String?
 
             package init(entry: String, count: Int, reason: String? = nil) {
@@ -113,18 +115,18 @@ extension BundleMetadata {
             }
         }
 
-        /// How the copy was made.
+        /// The way the copy was made.
         package struct Capture: Codable, Equatable, Sendable {
-            /// The way the bytes were read, or `described` where there is no copy.
+            /// The way the bytes were read, or `described` if there is no copy.
             package var method: String
-            /// Whether the copy is one state the store really had.
+            /// True if the copy is a state that the store really had.
             package var consistent: Bool
-            /// In seconds.
+            /// The duration of the copy, in seconds.
             package var duration: Double
             package var checkpoint: Checkpoint
-            /// What came of the checkpoint of the test's own store; absent where none was asked for.
+            /// The result of the checkpoint of the test's own store; absent if none was requested.
             package var originalCheckpoint: CheckpointResult?
-            /// Why there is no copy, as a full sentence; absent where there is one.
+            /// The reason why there is no copy, as a full sentence; absent if there is one.
             package var reason: String?
 
             package init(
@@ -139,14 +141,14 @@ extension BundleMetadata {
             }
         }
 
-        /// What SQLite says of a checkpoint
+        /// The result that SQLite reports for a checkpoint
         /// (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
         package struct CheckpointResult: Codable, Equatable, Sendable {
-            /// Whether somebody kept it from being completed.
+            /// True if another connection kept the checkpoint from completing.
             package var busy: Bool
-            /// Frames in the WAL, −1 where there is none.
+            /// The number of frames in the WAL; −1 if there is no WAL.
             package var log: Int64
-            /// How many of them are in the database file since.
+            /// The number of frames that are now in the database file.
             package var checkpointed: Int64
 
             package init(busy: Bool, log: Int64, checkpointed: Int64) {
@@ -156,11 +158,11 @@ extension BundleMetadata {
             }
         }
 
-        /// What was checkpointed to get one stand-alone file.
+        /// The checkpoint that produced one stand-alone file.
         package enum Checkpoint: String, Codable, Sendable {
-            /// Nothing: the copy was read through SQLite, which looks into the WAL itself.
+            /// No checkpoint: the copy was read through SQLite, which reads the WAL itself.
             case none
-            /// The copy, which had a WAL of its own.
+            /// A checkpoint of the copy, which had its own WAL.
             case copy
         }
 
@@ -168,7 +170,7 @@ extension BundleMetadata {
         package struct Table: Codable, Equatable, Sendable {
             package var name: String
             package var rows: Int64
-            /// Whether ``rows`` is the number of rows; where counting took too long it is a lower bound.
+            /// True if ``rows`` is exact; false if counting took too long and it is a lower bound.
             package var exact: Bool
 
             package init(name: String, rows: Int64, exact: Bool) {
@@ -178,15 +180,15 @@ extension BundleMetadata {
             }
         }
 
-        /// What can be rebuilt of the store's earlier states.
+        /// The earlier states of the store that can be rebuilt.
         package struct History: Codable, Equatable, Sendable {
-            /// The history file, to be used with the committed copy; absent where there is none.
+            /// The history file, for use with the committed copy; absent if no history was kept.
             package var entry: String?
-            /// How many transactions it has.
+            /// The number of transactions in the file.
             package var transactions: Int
-            /// Its size, not compressed.
+            /// The uncompressed size, in bytes.
             package var bytes: UInt64
-            /// Why it has fewer transactions than the WAL had, or is absent, as a full sentence.
+            /// The reason why it is absent or has fewer transactions than the WAL had, as a full sentence.
             package var reason: String?
 
             package init(
@@ -203,9 +205,9 @@ extension BundleMetadata {
         package struct SchemaObject: Codable, Equatable, Sendable {
             package var type: String
             package var name: String
-            /// The table or view it belongs to; for a table or view itself its own name.
+            /// The table or view that it belongs to; for a table or view, its own name.
             package var table: String
-            /// The statement that made it.
+            /// The SQL statement that created it.
             package var sql: String
 
             package init(type: String, name: String, table: String, sql: String) {
@@ -218,11 +220,11 @@ extension BundleMetadata {
 
         /// Sizes of files, in bytes.
         package struct Bytes: Codable, Equatable, Sendable {
-            /// The database file of the original; absent where it has none.
+            /// The database file of the original; absent if it has none.
             package var original: UInt64?
-            /// The WAL beside it.
+            /// The WAL of the original.
             package var wal: UInt64?
-            /// The entry in the bundle, not compressed.
+            /// The entry in the bundle, uncompressed.
             package var copy: UInt64?
 
             package init(original: UInt64? = nil, wal: UInt64? = nil, copy: UInt64? = nil) {

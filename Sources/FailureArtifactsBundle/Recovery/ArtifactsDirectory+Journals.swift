@@ -1,30 +1,28 @@
 internal import FailureArtifactsSystem
 
-// The journals of processes, which are in the hidden directory.
+// The journals of processes, in the hidden directory.
 extension ArtifactsDirectory {
     /// The journals of all processes; none if they can't be listed.
     var journals: [Journal] { (try? allJournals()) ?? [] }
 
-    /// The journals of all processes.
+    /// Lists the journals of all processes.
     ///
-    /// - Throws: The failure to list them.
+    /// - Throws: An error if they can't be listed.
     func allJournals() throws(SystemError) -> [Journal] {
         try hiddenNames().compactMap { Journal(at: Path.join(inFlight, $0)) }
     }
 
-    /// Creates the journal of a process.
-    ///
-    /// See ``InFlightJournal``.
+    /// Creates the journal of a process; see ``InFlightJournal``.
     func makeJournal(of process: ProcessIdentity) throws(SystemError) -> File {
         try inHiddenDirectory { () throws(SystemError) in
             let path = Path.join(inFlight, Journal.name(of: process))
-            // This process may have left one with an earlier configuration.
+            // This process may have left a journal with an earlier configuration.
             try FileSystem.remove(path)
             return try File(creating: path)
         }
     }
 
-    /// Removes the journal of a process, and what was created only for it.
+    /// Removes the journal of a process, and the directories that were created only for it.
     func removeJournal(of process: ProcessIdentity) {
         try? FileSystem.remove(Path.join(inFlight, Journal.name(of: process)))
         removeIfEmpty()

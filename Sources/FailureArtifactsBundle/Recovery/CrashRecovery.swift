@@ -1,21 +1,21 @@
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// Makes the bundles that processes could not make themselves: of tests that were running when their process
-/// died, and of failures whose bundle was not packed yet.
+/// Makes the bundles that processes could not make themselves.
 ///
-/// It works from outside, on what the processes have left in the hidden directory and on the files of their
-/// stores; the originals stay as they are, and a journal is recovered on the copy. Several may be at it at the
-/// same time, and each bundle is made once.
+/// These are bundles of tests that were running when their process died, and of failures that were not packed yet.
+/// Recovery works from outside, on the files in the hidden directory and on the store files. It doesn't change the
+/// original stores: it recovers a store's journal on the copy. Several processes may recover at the same time; each
+/// bundle is made once.
 package struct CrashRecovery: Sendable {
-    /// Why a test has not ended.
+    /// The reason why a test has not ended.
     package struct Cause: Sendable {
         package var outcome: BundleMetadata.Outcome
-        /// What is known of it, as sentences.
+        /// The known facts, as full sentences.
         package var message: String
-        /// The source file where it happened; nil where that is not known.
+        /// The source file where it happened; nil if unknown.
         package var file: String?
-        /// Counts from 1.
+        /// The line in that file, counted from 1; nil if unknown.
         package var line: Int?
 
         package init(outcome: BundleMetadata.Outcome, message: String) {
@@ -23,16 +23,16 @@ package struct CrashRecovery: Sendable {
             self.message = message
         }
 
-        /// All that is known where nobody has watched.
+        /// The cause if no process observed the end.
         package static let unknown = Cause(
             outcome: .crashed, message: "The process ended in the middle of the test.")
     }
 
-    /// What came of it.
+    /// The result of a recovery.
     package struct Result: Sendable {
-        /// The new bundles' paths.
+        /// The paths of the new bundles.
         package var bundles: [String] = []
-        /// Full sentences on what could not be made.
+        /// Problems, as full sentences.
         package var warnings: [String] = []
 
         package init() {}
@@ -40,7 +40,7 @@ package struct CrashRecovery: Sendable {
 
     let directory: ArtifactsDirectory
     let limits: DirectoryLimits
-    /// What must not get into the bundles, besides what the journals name.
+    /// Redaction rules, in addition to those in the journals.
     let redactions: RedactionRules
 
     package init(
@@ -67,13 +67,14 @@ package struct CrashRecovery: Sendable {
         let cause: Cause
     }
 
-    /// Copies the stores of tests that are still running, to become bundles with the next ``sweep(holding:cause:)``
-    /// when the processes have been ended.
+    /// Copies the stores of tests that are still running.
+    ///
+    /// After the processes have been ended, the next ``sweep(holding:cause:)`` makes bundles of the copies.
     ///
     /// - Parameters:
     ///   - processes: The processes.
-    ///   - cause: Why their tests will not end.
-    /// - Returns: The copies. They are lost if nobody sweeps before this process ends.
+    ///   - cause: The reason why their tests will not end.
+    /// - Returns: The copies. They are lost if this process ends before a sweep.
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             journal.tests.compactMap { test in
@@ -89,19 +90,21 @@ package struct CrashRecovery: Sendable {
 
     // MARK: Processes that have died
 
-    /// The processes that have died in the middle of a test, as long as no bundle is made of it.
+    /// The dead processes that left an unfinished test in a journal or in a staging directory.
     package var deadProcesses: Set<ProcessIdentity> {
         let journals = directory.journals.filter { !$0.tests.isEmpty }.map(\.process)
         let stagingDirectories = directory.stagingDirectories.filter { !$0.isEnded }.map(\.process)
         return Set(journals + stagingDirectories).filter { !$0.isAlive }
     }
 
-    /// Makes the bundles of all processes that have died; what living ones have in the making is left alone.
+    /// Makes the bundles of all processes that have died.
+    ///
+    /// The files of living processes are left alone.
     ///
     /// - Parameters:
-    ///   - held: What was copied while a process still lived.
-    ///   - cause: Why the tests of a process have not ended.
-    /// - Returns: What came of it.
+    ///   - held: The copies that were made while a process was still alive.
+    ///   - cause: A closure that returns the reason why the tests of a process have not ended.
+    /// - Returns: The new bundles and the problems.
     package func sweep(
         holding held: [Held] = [], cause: (ProcessIdentity) -> Cause = { _ in .unknown }
     ) -> Result {
@@ -114,9 +117,9 @@ package struct CrashRecovery: Sendable {
                 hasSwept = true
                 try finish(journal, &held, cause, &result)
             }
-            // Their processes have ended the tests after all, or live on.
+            // The processes of these copies ended their tests after all, or are still alive.
             for held in held { directory.discard(held.copies.staging) }
-            // Of those that have a journal, somebody else is making the bundles; or nobody could, this time.
+            // Skip processes that have a journal: another sweep is making their bundles, or this one failed to.
             let journaled = Set(try directory.allJournals().map(\.process))
             for staging in try directory.allStagingDirectories()
             where staging.isAbandoned && !journaled.contains(staging.process) {
@@ -128,16 +131,16 @@ package struct CrashRecovery: Sendable {
             result.warnings.append(
                 "'\(directory.path)' could not be swept: \(error). \(Self.leftAsItIs)")
         }
-        // What their processes did not come to count.
+        // The dead processes may not have counted their bundles.
         if hasSwept { directory.recount() }
         directory.removeIfEmpty()
         return result
     }
 
-    /// What is said where the next sweep can do what this one could not.
+    /// The sentence that ends a warning if a later sweep may succeed.
     private static let leftAsItIs = "What is there is left for another sweep."
 
-    /// A staging directory in the hands of this process; nil where somebody else has it.
+    /// Takes over a staging directory; returns nil if another process already has it.
     private func taken(_ staging: StagingDirectory) throws(SystemError) -> StagingDirectory? {
         do throws(SystemError) {
             return try staging.taken()
@@ -147,7 +150,7 @@ package struct CrashRecovery: Sendable {
         }
     }
 
-    /// Makes the bundles of the tests that a journal tells of.
+    /// Makes the bundles of the tests in a journal.
     private func finish(
         _ journal: Journal, _ held: inout [Held], _ cause: (ProcessIdentity) -> Cause,
         _ result: inout Result
@@ -172,19 +175,19 @@ package struct CrashRecovery: Sendable {
                         + Self.leftAsItIs)
             }
         }
-        // Where something failed, all is left as it is, in the hands of this process: when that has ended, it is
-        // for the next sweep.
+        // After a failure, all files stay, owned by this process. The next sweep takes them over after this process
+        // ends.
         guard isDone else { return }
-        // In this order: whoever finds the journal because this process has died sees by the staging directories which
-        // bundles are there.
+        // The journal goes first. If this process dies in between, the next sweep reads from the staging directories
+        // which bundles exist.
         try journal.remove()
         for staging in stagingDirectories { directory.discard(staging) }
     }
 
     /// Makes the bundle of a test that was in flight.
     ///
-    /// - Returns: What is left of it, to be discarded with the journal; nil where there is nothing to do.
-    /// - Throws: A `SystemError`, the failure to look, before anything was done; or ``LimitReached``.
+    /// - Returns: The test's staging directory, to be discarded with the journal; nil if there is nothing to do.
+    /// - Throws: A `SystemError` if the staging directories can't be read or written, or ``LimitReached``.
     private func make(
         _ test: InFlightTest, _ held: Held?, _ cause: Cause, _ isDone: inout Bool,
         _ result: inout Result
@@ -192,12 +195,12 @@ package struct CrashRecovery: Sendable {
         for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
             let content = try earlier.read()
             guard var metadata = content.metadata, metadata.test == test.identity else { continue }
-            // It has ended, and its process died before it said so in the journal.
+            // The test has ended; its process died before it recorded that in the journal.
             if content.isEnded { return nil }
             let staging = try earlier.taken()
             if try directory.bundle(of: content) == nil {
                 var removed: RemovedValues?
-                // It had failed before: the stores are there as they were at the failure.
+                // If the test had failed before, the copies at that failure exist already.
                 if metadata.failures.last?.kind != .termination {
                     var labels = UniqueNames(taken: (metadata.snapshots ?? []).map(\.label))
                     let label = labels.claim(cause.outcome.rawValue)
@@ -225,7 +228,7 @@ package struct CrashRecovery: Sendable {
                 below: "stores", limits: limits, obeying: rules)
         let staging = copies.staging
         let metadata = BundleMetadata(recovered: test, copies, cause)
-        // Without it nobody would know the staging directory again, and what bundle was made of it.
+        // Without metadata, a later sweep could not recognise the staging directory and its bundle.
         do throws(SystemError) {
             try staging.record(metadata)
         } catch {
@@ -236,11 +239,11 @@ package struct CrashRecovery: Sendable {
         return staging
     }
 
-    /// The stores of a test that had failed before, as they were when its process ended.
+    /// Copies the stores of a test that had failed before, as they were when its process ended.
     private func finalCopies(
         of test: InFlightTest, _ held: Held?, below folder: String, in staging: StagingDirectory
     ) -> RecoveredCopies {
-        // Where somebody before this process has died over it.
+        // An earlier sweep may have died while it made these copies.
         try? FileSystem.remove(staging.file(ofEntry: folder))
         let room = StagingReservation(of: staging, in: directory, within: limits)
         if let held {
@@ -252,15 +255,15 @@ package struct CrashRecovery: Sendable {
             of: test, in: room, below: folder, limits: limits, obeying: rules(of: test))
     }
 
-    /// Packs a staging directory that a process has left and no journal tells of.
+    /// Packs a staging directory that has no journal.
     private func finish(
         _ staging: StagingDirectory, _ cause: (ProcessIdentity) -> Cause, _ result: inout Result
     ) {
         do throws(SystemError) {
             let content = try staging.read()
-            // Its bundle was there already, or nothing of it is known but some copies.
+            // Discard it if its bundle exists already, or if there are only copies without metadata.
             guard try directory.bundle(of: content) == nil, var metadata = content.metadata,
-                // A test that has only asked for snapshots has not failed.
+                // A test that ended without a failure, and only asked for snapshots, gets no bundle.
                 metadata.outcome == .passed || !(metadata.failures.isEmpty && content.isEnded)
             else { return directory.discard(staging) }
             if !content.isEnded, metadata.failures.last?.kind != .termination {
@@ -274,7 +277,7 @@ package struct CrashRecovery: Sendable {
 
     /// Packs a staging directory.
     ///
-    /// - Returns: Whether the staging directory is of no more use; false where another sweep may do better.
+    /// - Returns: True if the staging directory is no longer needed; false if another sweep may succeed.
     private func pack(
         _ metadata: BundleMetadata, _ staging: StagingDirectory, _ removed: RemovedValues?,
         _ rules: RedactionRules,
@@ -302,7 +305,7 @@ package struct CrashRecovery: Sendable {
         }
     }
 
-    /// Packs a staging directory; where there is no room for its copies, without them.
+    /// Packs a staging directory; without its copies if there is no room for them.
     private func publish(
         _ metadata: BundleMetadata, _ staging: StagingDirectory, _ result: inout Result
     ) throws -> String {
@@ -334,9 +337,11 @@ package struct CrashRecovery: Sendable {
 }
 
 extension BundleMetadata {
-    /// Says of the entries that a staging directory lacks that they are gone; without them no sweep could make the bundle.
+    /// Leaves out the entries that a staging directory lacks, and adds a warning.
     ///
-    /// - Throws: The failure to look.
+    /// Without this, no sweep could make the bundle.
+    ///
+    /// - Throws: An error if the staging directory can't be examined.
     fileprivate mutating func leaveOutWhatIsMissing(in staging: StagingDirectory) throws(SystemError) {
         var missing: Set<String> = []
         for entry in entries where try FileSystem.status(of: staging.file(ofEntry: entry)) == nil {
@@ -367,7 +372,7 @@ extension BundleMetadata.Store {
 }
 
 extension BundleMetadata {
-    /// Describes a test of which nothing but its journal is left.
+    /// Creates the metadata of a test that left only its journal.
     fileprivate init(
         recovered test: InFlightTest, _ copies: RecoveredCopies, _ cause: CrashRecovery.Cause
     ) {
@@ -381,7 +386,7 @@ extension BundleMetadata {
         end(cause)
     }
 
-    /// Adds that the test did not end.
+    /// Records that the test did not end.
     fileprivate mutating func end(_ cause: CrashRecovery.Cause) {
         outcome = cause.outcome
         failures.append(
@@ -391,7 +396,7 @@ extension BundleMetadata {
         fingerprint = Fingerprint.make(test: self.test, outcome: outcome, first: failures.first)
     }
 
-    /// Adds that the test, which had failed, did not end, and its stores as they were then.
+    /// Records that a test that had failed before did not end, and adds the final copies of its stores.
     fileprivate mutating func end(
         _ cause: CrashRecovery.Cause, with copies: RecoveredCopies, label: String
     ) {

@@ -1,19 +1,20 @@
 package import FailureArtifactsSystem
 
-/// What a process writes down while its tests run, so that somebody else can tell, should it die, which test
-/// was running and which stores that test had open.
+/// The record that a process keeps of its running tests, for crash recovery.
 ///
-/// It is a small file in the hidden directory, `journal-<process>-<its start>`, of lines that are appended by
-/// one `pwrite` each: what the system has taken survives the death of the process, at whatever instant. There
-/// is no file before a test opens a store, what it says of tests is dropped when none runs, and the file goes
-/// with the process.
+/// If the process dies, another process can tell which test was running and which stores it had open. The journal is a
+/// small file in the hidden directory, `journal-<process>-<its start>`. Each line is appended by one `pwrite`, so it
+/// survives the death of the process at any point in time.
 ///
-/// Nothing here fails a test or is said: where the journal can't be written, there is none. May be used from
-/// any thread.
+/// The file is created for the first test that opens, uses or may use a store. Its records of tests are dropped when no
+/// test is running, and the process removes the file at its end.
+///
+/// Errors are ignored: no test fails and no message is printed if the journal can't be written. May be used from any
+/// thread.
 package final class InFlightJournal: Sendable {
-    /// A test, as the journal tells of it.
+    /// A test, as recorded in the journal.
     ///
-    /// A class, because it is handed on for each store that the test opens.
+    /// This is a class because it is passed along for each store that the test opens.
     package final class Test: Sendable {
         package let id: JournalRecord.TestID
         package let identity: BundleMetadata.Test
@@ -26,7 +27,7 @@ package final class InFlightJournal: Sendable {
         }
     }
 
-    /// How many stores that nobody in particular has opened are named: the last ones.
+    /// The maximum number of shared stores in the journal; it lists the most recent ones.
     private static let maximumShared = 32
 
     private final class OpenFile: Sendable {
@@ -41,23 +42,23 @@ package final class InFlightJournal: Sendable {
 
     private struct State {
         var isUsable = true
-        /// The process that writes, not one that it forks.
+        /// The process that writes, as opposed to a process that it forks.
         var owner: Int32 = 0
         var file: OpenFile?
         var end: UInt64 = 0
-        /// Where what is said of the process ends, and that of the stores that any test may use.
+        /// The offset after the records of the process and of the stores that any test may use.
         var startEnd: UInt64 = 0
-        /// Paths of stores that any test may use.
+        /// The paths of stores that any test may use.
         var shared: [String] = []
-        /// Paths of stores of which the file says that one of these tests has used them.
+        /// The paths of stores that the file lists as used by one of the tests in flight.
         var usedBySome: Set<String> = []
-        /// The tests that the file tells of.
+        /// The tests that the file lists.
         var inFlight = InFlightIDs()
-        /// What is to be written next.
+        /// The lines to write next.
         let lines = JournalLines()
-        /// The rules of redaction, as a line of JSON; nil where there are none.
+        /// The redaction rules, as a line of JSON; nil if there are none.
         var redactions: String?
-        /// Whether the file's start tells of the shared stores as they are.
+        /// True if the start of the file lists the current shared stores and redaction rules.
         var isStartCurrent = false
     }
 
@@ -65,11 +66,11 @@ package final class InFlightJournal: Sendable {
     private let environment: @Sendable () -> BundleMetadata.Environment
     private let state = Lock(State())
 
-    /// Prepares a journal; nothing is written yet.
+    /// Creates a journal object; doesn't write anything yet.
     ///
     /// - Parameters:
-    ///   - directory: In whose hidden directory it will be.
-    ///   - environment: Describes this process.
+    ///   - directory: The artifacts directory. The journal is in its hidden directory.
+    ///   - environment: A closure that returns a description of this process.
     package init(
         in directory: OutputDirectory,
         environment: @escaping @Sendable () -> BundleMetadata.Environment
@@ -78,9 +79,10 @@ package final class InFlightJournal: Sendable {
         self.environment = environment
     }
 
-    /// Has those who make bundles for this process leave out what must not get into them.
+    /// Sets the redaction rules for bundles that another process makes for this one.
     ///
-    /// - Parameter rules: As a line of JSON; nil where there are none. Tests in flight keep theirs too.
+    /// - Parameter rules: The rules, as a line of JSON; nil if there are none. Tests in flight keep their earlier rules
+    ///   too.
     package func setRedactions(_ rules: String?) {
         state.withLock { state in
             guard state.redactions != rules else { return }
@@ -89,13 +91,15 @@ package final class InFlightJournal: Sendable {
             if let rules, !state.inFlight.isEmpty, state.owner == getpid() {
                 state.lines.clear()
                 state.lines.add(.redactions(rules))
-                // Without it others would keep what must not be kept: rather no journal.
+                // Without the rules, other processes would keep redacted content. No journal is better than that.
                 if !write(&state) { giveUp(&state) }
             }
         }
     }
 
-    /// A test starts: it is in flight if there are stores that it may use without opening them.
+    /// Records the start of a test.
+    ///
+    /// It is in flight if there are stores that it may use without opening them.
     package func testBegan(_ test: Test) {
         let state = self.state.enter()
         defer { self.state.leave() }
@@ -105,11 +109,11 @@ package final class InFlightJournal: Sendable {
         if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
-    /// A store was opened.
+    /// Records that a store was opened.
     ///
     /// - Parameters:
-    ///   - path: Its file; nil for a store in memory.
-    ///   - test: Whose it is; nil where any test may use it.
+    ///   - path: The store's file; nil for a store in memory.
+    ///   - test: The test that opened it; nil if any test may use it.
     package func storeOpened(_ path: UnsafePointer<CChar>?, by test: Test?) {
         let state = self.state.enter()
         defer { self.state.leave() }
@@ -124,18 +128,18 @@ package final class InFlightJournal: Sendable {
         if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
-    /// A store is used that an earlier test has left open.
+    /// Records the use of a store that an earlier test left open.
     ///
     /// - Parameters:
-    ///   - path: Its file; nil for a store in memory.
-    ///   - test: The test that uses it; nil for one of those in flight.
-    ///   - opener: The test that opened it; nil where that is not known.
+    ///   - path: The store's file; nil for a store in memory.
+    ///   - test: The test that uses it; nil if it may be any of the tests in flight.
+    ///   - opener: The test that opened it; nil if unknown.
     package func storeUsed(
         _ path: String?, by test: Test?, openedBy opener: BundleMetadata.Store.Opener?
     ) {
         state.withLock { state in
             if test == nil {
-                // Of none in flight there is nothing to say, nor again until another one is.
+                // Skip it if no test is in flight, or if the path was recorded since the last test began.
                 guard let path, !state.inFlight.isEmpty, state.usedBySome.insert(path).inserted else {
                     return
                 }
@@ -148,11 +152,11 @@ package final class InFlightJournal: Sendable {
         }
     }
 
-    /// A test has ended.
+    /// Records the end of a test.
     ///
     /// - Parameters:
     ///   - id: The test.
-    ///   - unwatched: The files of stores that it has left open, and that others may use without notice.
+    ///   - unwatched: The files of stores that it left open, and that other tests may use unnoticed.
     package func testEnded(_ id: JournalRecord.TestID, leaving unwatched: [String]) {
         let state = self.state.enter()
         defer { self.state.leave() }
@@ -160,7 +164,7 @@ package final class InFlightJournal: Sendable {
         guard state.pointee.inFlight.remove(id), state.pointee.owner == getpid() else { return }
         state.pointee.lines.clear()
         if state.pointee.inFlight.isEmpty {
-            // All that was said of tests is of the past.
+            // The records of all tests are obsolete.
             state.pointee.end = state.pointee.startEnd
         } else {
             state.pointee.lines.add(.ended(id))
@@ -168,12 +172,12 @@ package final class InFlightJournal: Sendable {
         write(&state.pointee)
     }
 
-    /// Whether the file tells of a test.
+    /// True if the file lists the test as in flight.
     package func isInFlight(_ id: JournalRecord.TestID) -> Bool {
         state.withLock { $0.inFlight.contains(id) }
     }
 
-    /// Removes the file and, where nothing else is in them, the directories.
+    /// Removes the file, and the directories if nothing else is in them.
     package func close() {
         state.withLock { state in
             guard state.file != nil, state.owner == getpid() else { return }
@@ -183,9 +187,9 @@ package final class InFlightJournal: Sendable {
 
     // MARK: Writing
 
-    /// Adds that a test is in flight to what is written next, if that was not said.
+    /// Adds the start of a test to the next lines, if it isn't in the file yet.
     ///
-    /// - Returns: Whether it may be written.
+    /// - Returns: True if the next lines may be written.
     private func note(_ test: Test, _ state: inout State) -> Bool {
         if state.inFlight.contains(test.id) { return true }
         if state.inFlight.isEmpty && !state.isStartCurrent {
@@ -193,7 +197,7 @@ package final class InFlightJournal: Sendable {
             state.lines.add(.process(environment()))
             if let rules = state.redactions { state.lines.add(.redactions(rules)) }
             for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }
-            // A test without the rules that go before it would be worse than none.
+            // Without the rules that precede it, the test's record must not be written.
             guard write(&state) else { return false }
             state.lines.clear()
             state.startEnd = state.end
@@ -216,11 +220,11 @@ package final class InFlightJournal: Sendable {
         write(&state)
     }
 
-    /// Writes the lines behind those that are there, and behind them that there are no more.
+    /// Writes the lines after the existing ones, followed by the end line.
     ///
-    /// What follows in the file is of the past. Only to be called in the process that the file is of.
+    /// Any bytes after the end line are obsolete. Call this only in the process that owns the file.
     ///
-    /// - Returns: Whether they are there.
+    /// - Returns: True if the lines were written.
     @discardableResult
     private func write(_ state: inout State) -> Bool {
         guard let file = state.file else { return false }
@@ -232,7 +236,7 @@ package final class InFlightJournal: Sendable {
             state.end += UInt64(count)
             return true
         } catch {
-            // A line that is there in part would swallow the next one, or have one of the past count.
+            // A partial line would swallow the next line, or let an obsolete line count.
             if (try? file.file.resize(to: state.end)) == nil { giveUp(&state) }
             return false
         }
@@ -240,7 +244,9 @@ package final class InFlightJournal: Sendable {
 
     private static let hasFileSizeLimit = ProcessEnvironment.hasFileSizeLimit
 
-    /// Writes to the file; few processes have a limit that takes more than that.
+    /// Writes to the file.
+    ///
+    /// Only processes with a file size limit need the slower path; few have one.
     private static func write(
         _ bytes: UnsafeRawBufferPointer, to file: borrowing File, at offset: UInt64
     ) throws(SystemError) {
@@ -252,14 +258,16 @@ package final class InFlightJournal: Sendable {
         if let failure { throw failure }
     }
 
-    /// Removes the file; there will be no other.
+    /// Removes the file for good: no other is created.
     private func giveUp(_ state: inout State) {
         state.file?.directory.removeJournal(of: .current)
         state.file = nil
         state.isUsable = false
     }
 
-    /// Whether there is a file and this is its process; creates it where there was none.
+    /// True if the file belongs to this process.
+    ///
+    /// Creates the file if there was none.
     private func hasFile(_ state: inout State) -> Bool {
         if state.file != nil { return state.owner == getpid() }
         guard state.isUsable else { return false }
@@ -270,10 +278,14 @@ package final class InFlightJournal: Sendable {
     }
 }
 
-/// Tests that are in flight, which for most processes is one: a `Set` is made only for a second one, because in a
-/// debug build each look into it takes more than a thousand instructions.
+/// The IDs of tests that are in flight.
+///
+/// Most processes have only one.
+///
+/// A `Set` is created only for a second test: in a debug build, each lookup in a set takes more than a thousand
+/// instructions.
 private struct InFlightIDs {
-    /// 0 for none.
+    /// The first ID; 0 if unused.
     private var first: JournalRecord.TestID = 0
     private var others: Set<JournalRecord.TestID> = []
 
@@ -289,7 +301,7 @@ private struct InFlightIDs {
         if first == 0 { first = id } else { others.insert(id) }
     }
 
-    /// - Returns: Whether it was there.
+    /// - Returns: True if the ID was present.
     mutating func remove(_ id: JournalRecord.TestID) -> Bool {
         guard first == id else { return others.isEmpty ? false : others.remove(id) != nil }
         first = 0

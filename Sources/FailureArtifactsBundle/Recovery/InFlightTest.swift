@@ -1,29 +1,29 @@
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// A test that a process had not ended, by that process's journal.
+/// A test that a process had not ended, according to that process's journal.
 package struct InFlightTest: Equatable, Sendable {
     package let process: ProcessIdentity
     package let id: JournalRecord.TestID
     package let identity: BundleMetadata.Test
     package let start: Timestamp
     package let environment: BundleMetadata.Environment?
-    /// The files that it has opened or used, and those that any test may have used, each once.
+    /// The files that the test opened or used, and those that any test may have used, without duplicates.
     package fileprivate(set) var paths: [Path] = []
-    /// Whether it has opened or used stores in memory.
+    /// True if the test opened or used stores in memory.
     package fileprivate(set) var hasMemoryStores = false
-    /// What must not get into its bundle, by the rules of its process.
+    /// The redaction rules of its process.
     package fileprivate(set) var redactions = RedactionRules()
 
-    /// A store's file.
+    /// The file of a store.
     package struct Path: Equatable, Sendable {
         package let path: String
         package let isShared: Bool
-        /// The earlier test that opened it; nil for none.
+        /// The earlier test that opened it; nil if there was none.
         var openedBy: BundleMetadata.Store.Opener?
     }
 
-    /// What a journal tells.
+    /// Parses the tests that a journal lists.
     static func all(in journal: [UInt8], of process: ProcessIdentity) -> [InFlightTest] {
         var environment: BundleMetadata.Environment?
         var shared: [String] = []
@@ -34,7 +34,7 @@ package struct InFlightTest: Equatable, Sendable {
             case .process(let described):
                 environment = described
             case .redactions(let text):
-                // Rules of a newer version that this one does not understand are obeyed all the more.
+                // If a newer version wrote rules that this one does not understand, the strictest rules apply.
                 redactions.add(RedactionRules(json: Array(text.utf8)) ?? .safest)
             case .began(let id, let identity, let start):
                 tests.append(
@@ -47,7 +47,7 @@ package struct InFlightTest: Equatable, Sendable {
                 guard let index = tests.firstIndex(where: { $0.id == id }) else { continue }
                 tests[index].add(path.map { Path(path: $0, isShared: false) })
             case .used(let path, let id, let opener):
-                // By 0, one of those that are in flight has used it.
+                // ID 0 stands for any of the tests in flight.
                 for index in tests.indices where id == 0 || tests[index].id == id {
                     tests[index].add(path.map { Path(path: $0, isShared: true, openedBy: opener) })
                 }
@@ -62,7 +62,7 @@ package struct InFlightTest: Equatable, Sendable {
         return tests
     }
 
-    /// Adds a store's file; nil for a store in memory.
+    /// Adds the file of a store; nil stands for a store in memory.
     private mutating func add(_ path: Path?) {
         guard let path else {
             hasMemoryStores = true

@@ -1,11 +1,11 @@
 internal import FailureArtifactsSystem
 
-/// The journal of a process, as somebody else finds it.
+/// The journal of a process, as read by other processes.
 struct Journal {
     let path: String
     private let name: HiddenName
 
-    /// What a path is the journal of; nil for anything else.
+    /// Parses the path of a journal; nil if it is anything else.
     init?(at path: String) {
         guard let name = HiddenName(Self.kind, at: path, hasRandom: false) else { return nil }
         self.path = path
@@ -14,27 +14,27 @@ struct Journal {
 
     private static let kind = "journal"
 
-    /// The name that a process gives to its own.
+    /// The name of a process's own journal.
     static func name(of process: ProcessIdentity) -> String {
         HiddenName(kind, of: process).description
     }
 
-    /// Whose it is.
+    /// The process that wrote the journal.
     var process: ProcessIdentity { name.process }
 
-    /// The tests that the process had not ended, as far as the journal can be read.
+    /// The tests that the process had not ended; none if the journal can't be read.
     var tests: [InFlightTest] { (try? readTests()) ?? [] }
 
-    /// The tests that the process had not ended.
+    /// Reads the tests that the process had not ended.
     ///
-    /// - Throws: The failure to read the journal.
+    /// - Throws: An error if the journal can't be read.
     func readTests() throws(SystemError) -> [InFlightTest] {
         InFlightTest.all(in: try FileSystem.contents(ofFile: path), of: process)
     }
 
-    /// The same journal in the hands of this process; nil where somebody else has it.
+    /// Takes over the journal; returns nil if another process has it.
     ///
-    /// - Throws: The failure to take it.
+    /// - Throws: An error if it can't be renamed.
     func taken() throws(SystemError) -> Journal? {
         guard name.isAbandoned else { return nil }
         let target = Path.join(Path.directory(of: path), name.takenByThisProcess.description)

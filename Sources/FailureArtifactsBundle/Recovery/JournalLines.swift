@@ -1,24 +1,23 @@
 internal import CFailureArtifactsJournal
 internal import FailureArtifactsSystem
 
-/// Lines of a journal in the making: the writing side of ``JournalRecord``.
+/// A buffer of journal lines: the writing side of ``JournalRecord``.
 ///
-/// For one thread at a time. Where there is no memory for a line, nothing that was added since the last
-/// ``clear()`` is of use.
+/// Not thread-safe. If there is no memory for a line, the lines since the last ``clear()`` can't be used.
 final class JournalLines {
-    // nil where there was no memory.
+    // Nil if there was no memory.
     private let lines: UnsafeMutablePointer<failure_artifacts_lines>?
 
     init() { lines = failure_artifacts_lines_create() }
 
     deinit { failure_artifacts_lines_free(lines) }
 
-    /// Drops what was added.
+    /// Removes all lines.
     func clear() {
         if let lines { failure_artifacts_lines_clear(lines) }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes in the buffer.
     var count: Int {
         guard let lines else { return 0 }
         return lines.pointee.length
@@ -70,13 +69,13 @@ final class JournalLines {
         guard let lines else { return }
         failure_artifacts_line_begins_test(
             lines, test.id, test.start.seconds, Int64(test.start.milliseconds))
-        // Each out of the object by itself: otherwise a debug build copies all of the identity.
+        // Fields are added one at a time: otherwise a debug build copies the whole identity.
         add(test.identity.framework)
         add(test.identity.suite)
         add(test.identity.name)
         addNumber(Int64(test.identity.attempt))
         if let arguments = test.identity.arguments {
-            // No arguments and none of a parameterised test are not the same.
+            // The mark distinguishes an empty list of arguments from a test that isn't parameterised.
             add("(")
             for argument in arguments { add(argument) }
         }
@@ -88,12 +87,12 @@ final class JournalLines {
         if let lines { failure_artifacts_lines_add_opened(lines, path, id) }
     }
 
-    /// Adds ``JournalRecord/end``.
+    /// Adds the line ``JournalRecord/end``.
     func addEnd() {
         if let lines { failure_artifacts_lines_add_end(lines) }
     }
 
-    /// The lines, until more are added; nil where something is missing.
+    /// The lines, valid until more are added; nil if something is missing.
     var bytes: UnsafeRawBufferPointer? {
         guard let lines, !lines.pointee.is_incomplete else { return nil }
         return UnsafeRawBufferPointer(start: lines.pointee.bytes, count: lines.pointee.length)

@@ -1,35 +1,37 @@
 package import FailureArtifactsSystem
 
-/// One line of a process's journal, see ``InFlightJournal``.
+/// One line of a process's journal; see ``InFlightJournal``.
 ///
-/// A line is made of fields with tabs between them, the first a letter that says what it is. In a field `\\`,
-/// `\t` and `\n` stand for a backslash, a tab and the end of a line. What follows a line with a dot alone is of the
-/// past, and a line that lacks its end is one that the process has died over: neither counts.
+/// A line consists of fields, separated by tabs. The first field is a letter that identifies the kind of record. In a
+/// field, `\\`, `\t` and `\n` stand for a backslash, a tab and a newline.
+///
+/// A line with only a dot ends the journal; any bytes after it are obsolete. A line without a newline is ignored,
+/// because the process died while it wrote the line.
 package enum JournalRecord: Equatable, Sendable {
-    /// `P`: the process, from the environment's fields to the variables that identify a run of CI.
+    /// `P`: the process, from the environment's fields to the variables that identify a CI run.
     case process(BundleMetadata.Environment)
-    /// `R`: rules that copies of the process's stores have to obey, as a line of JSON.
+    /// `R`: redaction rules for copies of the process's stores, as a line of JSON.
     case redactions(String)
-    /// `T`: a test has opened its first store.
+    /// `T`: a test is in flight: it has opened or used its first store, or may use a shared one.
     case began(TestID, BundleMetadata.Test, at: Timestamp)
-    /// `S`: a store was opened, by a test or (0) by nobody in particular. A store in memory has no path.
+    /// `S`: a store was opened by a test, or can be used by any test (0). A store in memory has no path.
     case opened(path: String?, by: TestID)
-    /// `U`: a store was used that an earlier test had opened: by a test or (0) by one of those in flight.
+    /// `U`: a test, or one of the tests in flight (0), used a store that an earlier test had opened.
     ///
-    /// Without an opener where that is not known; a store in memory has no path.
+    /// The opener is nil if unknown. A store in memory has no path.
     case used(path: String?, by: TestID, openedBy: BundleMetadata.Store.Opener?)
     /// `E`: the test has ended.
     case ended(TestID)
 
-    /// Counts the tests of a process, from 1.
+    /// The number of a test in its process, counted from 1.
     package typealias TestID = UInt64
 
     // MARK: Writing
 
-    /// The line after which nothing counts.
+    /// The line that ends the journal.
     static let end = ".\n"
 
-    /// The line, with its end.
+    /// The line, including its newline.
     package var line: String {
         let lines = JournalLines()
         lines.add(self)
@@ -38,10 +40,10 @@ package enum JournalRecord: Equatable, Sendable {
 
     // MARK: Reading
 
-    /// The records of a journal, without lines that are torn or mean nothing.
+    /// Parses the records of a journal, without torn and unknown lines.
     package static func records(in bytes: [UInt8]) -> [JournalRecord] {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        // What follows the last end of a line.
+        // Drop the bytes after the last newline.
         lines.removeLast()
         return lines.prefix { !end.utf8.dropLast().elementsEqual($0) }
             .compactMap { JournalRecord(fields: fields(of: $0)) }

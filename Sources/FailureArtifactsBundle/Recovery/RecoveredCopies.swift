@@ -1,25 +1,25 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Copies of the stores of a test, made by another process than its own.
+/// Copies of a test's stores that another process made.
 struct RecoveredCopies: Sendable {
     var staging: StagingDirectory { room.staging }
     private let room: StagingReservation
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
-    /// Some of what was left out of them.
+    /// Some of the values that redactions removed from the copies.
     private(set) var removed = RemovedValues()
     private let folder: String
 
-    /// Copies the stores that a journal names.
+    /// Copies the stores that a journal lists.
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - room: Where the copies go.
-    ///   - folder: Where their entries are in the bundle.
-    ///   - limits: What may be copied.
-    ///   - rules: What may not be in the copies.
+    ///   - room: The reservation, with the staging directory for the copies.
+    ///   - folder: The folder of their entries in the bundle.
+    ///   - limits: The limits of the artifacts directory.
+    ///   - rules: The redaction rules for the copies.
     init(
         of test: InFlightTest, in room: StagingReservation, below folder: String,
         limits: DirectoryLimits,
@@ -77,7 +77,7 @@ struct RecoveredCopies: Sendable {
             limitsHit.insert(limit.rawValue)
             snapshot.reason = snapshot.reason.map { "\($0) \(limit.rawValue) sets the limit." }
         }
-        // Nobody saw what the test's connection saw.
+        // Another process can't tell whether the test's connection was in a transaction.
         snapshot.isTransactionOpen = nil
         warnings += snapshot.warnings
         if let reason = snapshot.reason {
@@ -89,9 +89,9 @@ struct RecoveredCopies: Sendable {
         return takeRoom(for: store, in: room)
     }
 
-    /// Counts a store's files.
+    /// Reserves room for a store's files, and removes the files if there isn't enough.
     ///
-    /// - Returns: The store; one without files where there is no room for them.
+    /// - Returns: The store; without files if there is no room for them.
     private mutating func takeRoom(
         for store: BundleMetadata.Store, in room: StagingReservation
     ) -> BundleMetadata.Store {
@@ -108,7 +108,9 @@ struct RecoveredCopies: Sendable {
         return store.described(because: reason)
     }
 
-    /// The same copies as those of another staging directory and folder, as far as that has room for them.
+    /// Moves the copies to another staging directory and folder, as far as there is room.
+    ///
+    /// Histories are not moved.
     func moved(to other: StagingReservation, below folder: String) -> RecoveredCopies {
         var result = RecoveredCopies(other, folder)
         result.warnings = warnings

@@ -1,23 +1,24 @@
 internal import FailureArtifactsSystem
 
-/// The command's outputs: where they are a terminal it gets that itself, and else a pipe that is passed on.
+/// The outputs of the command: the terminal itself, or else a pipe whose content is passed on.
 ///
-/// A program asks whether it writes to a terminal, and must see it where there is one. Elsewhere it cannot tell
-/// one pipe from another. Where what goes to a terminal is to be read, the command gets a pseudo-terminal of the
-/// same kind and size.
+/// A program checks whether it writes to a terminal, and must find one where there is one. It can't tell one pipe from
+/// another. If the output to a terminal must be read, the command gets a pseudo-terminal of the same kind and size.
 struct CommandOutputs {
-    /// The end of standard output, and of standard error where both go to the same place.
+    /// The end of standard output, and also of standard error if both go to the same place.
     let standardOutput: LogTail
     let standardError: LogTail
-    /// One for each place that is no terminal.
+    /// One tee for each pipe or pseudo-terminal.
     private let tees: [(descriptors: [CInt], tee: OutputTee)]
 
-    /// Creates the pipes; what the system gives no pipe for stays as it is.
+    /// Creates the pipes.
+    ///
+    /// If the system provides no pipe for an output, the command inherits that output.
     ///
     /// - Parameters:
-    ///   - onLine: Gets each line of standard output and of standard error, that of a terminal too; of both in
-    ///     the first where they go to the same place. Nil where the lines are of no interest.
-    ///   - ended: Called for each pipe, when all in it is passed on.
+    ///   - onLine: The hooks for each line of standard output and of standard error, including lines to a terminal. If
+    ///     both go to the same place, the first hook receives all lines. Nil if the lines are not needed.
+    ///   - ended: A closure that is called for each pipe after all its content was passed on.
     init(
         onLine: (output: LogTail.LineHook, error: LogTail.LineHook)? = nil,
         ended: @escaping @Sendable () -> Void
@@ -26,7 +27,7 @@ struct CommandOutputs {
         var tees: [(descriptors: [CInt], tee: OutputTee)] = []
         let places = [STDOUT_FILENO, STDERR_FILENO].map { Self.place(of: $0, isRead: onLine != nil) }
         if places[0] != nil, places[0] == places[1] {
-            // With a pipe each, the order among the two would be lost.
+            // With separate pipes, the order of the two outputs would be lost.
             standardError = standardOutput
             if let tee = try? OutputTee(to: STDOUT_FILENO, log: standardOutput, ended: ended) {
                 tees.append(([STDOUT_FILENO, STDERR_FILENO], tee))
@@ -43,10 +44,10 @@ struct CommandOutputs {
         self.tees = tees
     }
 
-    /// How many ends there will be.
+    /// The number of pipes, each of which reports its end.
     var count: Int { tees.count }
 
-    /// For ``ChildProcess``: our descriptors by the command's.
+    /// This process's descriptors for the command, keyed by the command's descriptors; see ``ChildProcess``.
     var descriptors: [CInt: CInt] {
         var result: [CInt: CInt] = [:]
         for (descriptors, tee) in tees {
@@ -63,10 +64,10 @@ struct CommandOutputs {
         for (_, tee) in tees { tee.commandHasEnded() }
     }
 
-    /// Why some of the output is lost; nil where none is.
+    /// The error because of which some output was lost; nil if there was no error.
     var failure: SystemError? { tees.lazy.compactMap(\.tee.failure).first }
 
-    /// What a descriptor goes to; nil where it is closed, or a terminal that is not to be read.
+    /// The identity of a descriptor's file; nil if it is closed, or a terminal that is not read.
     private static func place(of descriptor: CInt, isRead: Bool) -> FileStatus.Identity? {
         isatty(descriptor) == 1 && !isRead ? nil : FileStatus(ofDescriptor: descriptor)?.identity
     }

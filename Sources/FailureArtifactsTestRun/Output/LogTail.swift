@@ -1,20 +1,20 @@
 internal import FailureArtifactsSystem
 
-/// The end of what a command has written.
+/// The end of a command's output.
 ///
 /// May be used from any thread.
 package final class LogTail: Sendable {
-    /// One line's bytes without its line end, of a longer one the first ``lineLimit``.
+    /// A hook that receives one line without its line end, cut after ``lineLimit`` bytes.
     typealias LineHook = @Sendable ([UInt8]) -> Void
 
-    /// Bytes of a line that its hook is given.
+    /// The maximum size of a line that its hook receives, in bytes.
     static let lineLimit = 16 << 10
 
     private struct State {
-        /// Twice the limit, so that a byte is moved once at most on the average.
+        /// A buffer of twice the limit, so that on average a byte is moved at most once.
         var bytes: [UInt8]
         var count = 0
-        /// Whether something before the bytes is gone.
+        /// True if bytes before those in the buffer were dropped.
         var isCut = false
         /// The start of a line that has not ended yet.
         var line: [UInt8] = []
@@ -25,15 +25,15 @@ package final class LogTail: Sendable {
     private let state: Lock<State>
 
     /// - Parameters:
-    ///   - limit: How many bytes are kept at least, where there are so many.
-    ///   - onLine: Called for each line, in their order, on the thread that appends.
+    ///   - limit: The minimum number of last bytes to keep.
+    ///   - onLine: A hook that is called for each line, in order, on the thread that appends.
     init(limit: Int = 64 << 10, onLine: LineHook? = nil) {
         self.limit = limit
         self.onLine = onLine
         state = Lock(State(bytes: Array(repeating: 0, count: 2 * limit)))
     }
 
-    /// Adds what was written.
+    /// Appends output.
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
         state.withLock { state in
@@ -59,7 +59,7 @@ package final class LogTail: Sendable {
         if let onLine { splitLines(base, bytes.count, onLine) }
     }
 
-    /// Says that nothing more comes: a last line without an end is one too.
+    /// Marks the end of the output; passes a last line without a line end to the hook.
     func finish() {
         guard let onLine else { return }
         let line = state.withLock { state in
@@ -74,7 +74,7 @@ package final class LogTail: Sendable {
         state.withLock { state in Array(state.bytes[max(0, state.count - limit)..<state.count]) }
     }
 
-    /// The last lines, the oldest first, without one whose start is gone.
+    /// The last lines, oldest first, without a line whose start was dropped.
     package var lines: [String] {
         let (bytes, isCut) = state.withLock { state in
             let start = max(0, state.count - limit)
@@ -105,20 +105,20 @@ package final class LogTail: Sendable {
     }
 }
 
-/// What Swift's runtime prints on standard error before it ends a process.
+/// A message that Swift's runtime prints on standard error before it ends a process.
 ///
-/// `Shop/Cart.swift:42: Fatal error: Index out of range`, the place only where it is known; see `reportFatalError`
-/// in [the runtime](https://github.com/swiftlang/swift/blob/main/stdlib/public/stubs/Assert.cpp).
+/// An example is `Shop/Cart.swift:42: Fatal error: Index out of range`; the place is missing if it is unknown. See
+/// `reportFatalError` in [the runtime](https://github.com/swiftlang/swift/blob/main/stdlib/public/stubs/Assert.cpp).
 package struct FatalMessage: Equatable, Sendable {
-    /// `Fatal error: Index out of range`.
+    /// The text, such as `Fatal error: Index out of range`.
     package let message: String
-    /// As it is printed: `Module/File.swift` or a path.
+    /// The file as printed, such as `Module/File.swift` or a path.
     package let file: String?
     package let line: Int?
 
     private static let kinds = ["Fatal error", "Precondition failed", "Assertion failed"]
 
-    /// Reads a line; nil for one that is no such message.
+    /// Parses a line; nil if it has another form.
     package init?(line text: String) {
         var text = text[...]
         if text.last == "\r" { text.removeLast() }
@@ -126,7 +126,7 @@ package struct FatalMessage: Equatable, Sendable {
             (message, file, line) = (String(text), nil, nil)
             return
         }
-        // The place may hold colons itself; that of the message is the first after a number.
+        // The place may contain colons. The message's colon is the first one after a number.
         for kind in Self.kinds {
             guard let start = text.firstRange(of: ": " + kind)?.lowerBound else { continue }
             let message = text[text.index(start, offsetBy: 2)...]
@@ -143,7 +143,7 @@ package struct FatalMessage: Equatable, Sendable {
         return nil
     }
 
-    /// All such messages of a log, in its order.
+    /// Finds all such messages in the lines of a log, in order.
     package static func all(in lines: [String]) -> [FatalMessage] { lines.compactMap(FatalMessage.init) }
 
     private static func isMessage(_ text: Substring) -> Bool {

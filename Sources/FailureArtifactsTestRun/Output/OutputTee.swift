@@ -3,28 +3,31 @@ internal import FailureArtifactsSystem
 
 /// Passes one of the command's outputs on, byte for byte and at once, and keeps its end.
 ///
-/// The command writes to a pipe, or to a pseudo-terminal where the output is a terminal. A thread empties it: nothing
-/// else waits while nobody reads what is passed on.
+/// The command writes to a pipe, or to a pseudo-terminal if the output is a terminal. A thread of its own reads from
+/// it, so only that thread waits if the receiver doesn't read.
 final class OutputTee: Sendable {
-    /// Seconds after the command's end in which those it has started may still write, where they have
-    /// the pipe: they could keep it for ever.
+    /// The time for which other processes may write after the command's end, in seconds.
+    ///
+    /// Processes that the command has started could keep the pipe open for ever.
     private static let afterwards = 0.5
 
     /// The end of what was written.
     let log: LogTail
-    /// Where it goes, a descriptor of this process.
+    /// The descriptor in this process that the output goes to.
     private let target: CInt
     private let isTerminal: Bool
-    /// The command's end of the pipe, until the command has it; then ours is closed.
+    /// The command's end of the pipe.
+    ///
+    /// This process closes it after the command has started.
     private let writing: Lock<CInt>
     private let stop: Lock<CInt>
     private let problem = Lock<SystemError?>(nil)
 
     /// - Parameters:
-    ///   - target: Where to write; where it is a terminal the command gets one like it.
-    ///   - log: Keeps the end.
-    ///   - ended: Called when all is passed on.
-    /// - Throws: That the system gives no pipe, or no thread.
+    ///   - target: The descriptor to write to. If it is a terminal, the command gets a similar one.
+    ///   - log: The log that keeps the end of the output.
+    ///   - ended: A closure that is called after all output was passed on.
+    /// - Throws: An error if the system provides no pipe or no thread.
     init(
         to target: CInt, log: LogTail, ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {
@@ -56,14 +59,17 @@ final class OutputTee: Sendable {
     /// The descriptor for the command.
     var writingDescriptor: CInt { writing.withLock(\.self) }
 
-    /// Says that the command has its end of the pipe: when all who have it have closed it there is no more.
+    /// Closes this process's copy of the command's end: the output ends when all other copies are closed.
     func commandHasStarted() { Self.shut(writing) }
 
-    /// Says that the command has ended: what is in the pipe is passed on, and what others write in the next half
-    /// second.
+    /// Reports that the command has ended.
+    ///
+    /// The content of the pipe, and output of other processes in the next half second, is still passed on.
     func commandHasEnded() { Self.shut(stop) }
 
-    /// Why some of the output could not be passed on; nil where all of it was, or where nobody reads it.
+    /// The error that kept some of the output from being passed on; nil if there was no error.
+    ///
+    /// A receiver that stops reading is not an error.
     var failure: SystemError? { problem.withLock(\.self) }
 
     private static func shut(_ descriptor: Lock<CInt>) {
@@ -73,17 +79,17 @@ final class OutputTee: Sendable {
         }
     }
 
-    /// The body of the thread.
+    /// The main function of the thread.
     private func pass(from reading: CInt, until stopped: CInt) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
         defer {
             buffer.deallocate()
-            // Whoever writes to it now gets SIGPIPE.
+            // From now on, writers get SIGPIPE.
             close(reading)
             close(stopped)
         }
         var deadline: Instant?
-        /// What was in the pipe when the command had ended.
+        /// The number of bytes that were in the pipe when the command ended, minus those read since.
         var due = 0
         while true {
             if let deadline, due <= 0, deadline <= .now { return }
@@ -103,7 +109,7 @@ final class OutputTee: Sendable {
             if isTerminal { failure_artifacts_copy_size(target, reading) }
             let count = read(reading, buffer.baseAddress, buffer.count)
             if count < 0, errno == EINTR { continue }
-            // Of a terminal that nobody has any more it is EIO.
+            // After the last process has closed a pseudo-terminal, reading fails with EIO.
             guard count > 0 else { return }
             due -= count
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
@@ -112,9 +118,9 @@ final class OutputTee: Sendable {
         }
     }
 
-    /// Writes to the target; false where nobody reads it any more, which the command is to learn.
+    /// Writes to the target; returns false if the receiver has closed it, so that the command gets SIGPIPE too.
     private func forward(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // The command might go on without a log; that is not for us to decide, so that it is read all the same.
+        // After an error, the command may still be able to continue without output, so its output is still read.
         guard failure == nil else { return true }
         var done = 0
         while done < bytes.count, let base = bytes.baseAddress {
@@ -122,7 +128,7 @@ final class OutputTee: Sendable {
             if count >= 0 {
                 done += count
             } else if errno == EAGAIN || errno == EWOULDBLOCK {
-                // Somebody who shares the output has set it so.
+                // Another process that shares the output has made it non-blocking.
                 var descriptor = pollfd(fd: target, events: Int16(POLLOUT), revents: 0)
                 poll(&descriptor, 1, -1)
             } else if errno == EPIPE {

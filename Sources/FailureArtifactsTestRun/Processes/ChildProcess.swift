@@ -1,8 +1,8 @@
 package import FailureArtifactsSystem
 
-/// Another program, which is given this one's terminal and outputs.
+/// Another program, which inherits this one's terminal and outputs.
 package enum ChildProcess {
-    /// The path of a program that the shell would find; nil where there is none.
+    /// Returns the path of a program that the shell would find; nil if it finds none.
     package static func executable(named name: String, environment: [String: String]) -> String? {
         for directory in environment["PATH", default: ""].split(separator: ":") {
             let path = Path.join(String(directory), name)
@@ -17,23 +17,23 @@ package enum ChildProcess {
     /// Runs a program to its end.
     ///
     /// - Parameters:
-    ///   - executable: Its path.
-    ///   - arguments: Without the program's name.
-    ///   - environment: All of its environment.
-    ///   - interruption: Leaves signals to the program meanwhile.
-    /// - Returns: Its exit status, and 128 plus the signal's number for one that a signal ended, as shells have it.
-    /// - Throws: The failure of `posix_spawn`.
+    ///   - executable: The path of the program.
+    ///   - arguments: The arguments, without the program's name.
+    ///   - environment: The whole environment of the program.
+    ///   - interruption: Handles signals; it leaves them to the program meanwhile.
+    /// - Returns: The exit status. For a program that a signal ended, 128 plus the signal's number, as in shells.
+    /// - Throws: An error if `posix_spawn` or `waitpid` fails.
     package static func run(
         _ executable: String, arguments: [String], environment: [String: String],
         interruption: Interruption
     ) throws(SystemError) -> Int32 {
-        // Before there is a child already: a signal that comes now must not remove what it works on.
+        // Do this before the child exists: a signal that arrives now must not remove the child's files.
         interruption.setChild(0)
         defer { interruption.setChild(nil) }
         let child = try spawn(
             executable, arguments: arguments, environment: environment, signals: interruption.inherited)
         interruption.setChild(child)
-        // Until the child is reaped its number is its own, so that pending signals can be passed on to it.
+        // A child's number stays its own until it is reaped, so pending signals can still be sent to it.
         var information = siginfo_t()
         while waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
         interruption.settle()
@@ -47,14 +47,14 @@ package enum ChildProcess {
     /// Starts a program.
     ///
     /// - Parameters:
-    ///   - executable: Its path; or a name, which is looked up in this process's `PATH`.
-    ///   - arguments: Without the program's name.
-    ///   - environment: All of its environment.
-    ///   - signals: What it is given as to signals.
-    ///   - outputs: Descriptors of this process, by the numbers they get there. The others that are not closed
-    ///     on exec it gets as they are.
-    /// - Returns: Its number; it has to be waited for.
-    /// - Throws: The failure of `posix_spawn`.
+    ///   - executable: The path; or a name, which is looked up in this process's `PATH`.
+    ///   - arguments: The arguments, without the program's name.
+    ///   - environment: The whole environment of the program.
+    ///   - signals: The signal mask and dispositions for the program.
+    ///   - outputs: Descriptors of this process, keyed by their numbers in the program. The program inherits other
+    ///     descriptors that are not closed on exec.
+    /// - Returns: The process number. The caller must wait for the process.
+    /// - Throws: An error if `posix_spawn` fails.
     static func spawn(
         _ executable: String, arguments: [String], environment: [String: String],
         signals: InheritedSignals, outputs: [CInt: CInt] = [:]
@@ -97,17 +97,18 @@ package enum ChildProcess {
     }
 }
 
-/// A list of C strings for another program, where what this process was given stays as it is to the byte:
-/// arguments and variables need not be UTF-8, and a Swift string is.
+/// A list of C strings for another program that keeps this process's own strings byte for byte.
+///
+/// Arguments and variables need not be UTF-8, but a Swift string always is.
 struct CommandLineBytes: ~Copyable {
-    /// Ends with a nil.
+    /// The strings, followed by nil.
     private var pointers: [UnsafeMutablePointer<CChar>?]
 
-    /// A program's arguments.
+    /// Creates the list of a program's arguments.
     ///
     /// - Parameters:
-    ///   - name: The first, which is the program's name.
-    ///   - arguments: The others. Those that are the last of this process's own are taken as they are there.
+    ///   - name: The first argument: the program's name.
+    ///   - arguments: The other arguments. Those at the end of this process's own arguments are copied byte for byte.
     init(name: String, arguments: [String]) {
         let own = CommandLine.unsafeArgv
         let first = Int(CommandLine.argc) - arguments.count
@@ -120,9 +121,9 @@ struct CommandLineBytes: ~Copyable {
         self.pointers = pointers + [nil]
     }
 
-    /// A program's environment.
+    /// Creates the list of a program's environment.
     ///
-    /// - Parameter environment: All of it. Variables that are this process's own are taken as they are there.
+    /// - Parameter environment: The whole environment. This process's own variables are copied byte for byte.
     init(environment: [String: String]) {
         var pointers: [UnsafeMutablePointer<CChar>?] = []
         var rest = environment
@@ -144,7 +145,7 @@ struct CommandLineBytes: ~Copyable {
         for pointer in pointers { free(pointer) }
     }
 
-    /// Lends the list.
+    /// Calls `body` with the list, which is valid during the call.
     mutating func withPointers<Result>(
         _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> Result
     ) -> Result {
@@ -152,21 +153,21 @@ struct CommandLineBytes: ~Copyable {
     }
 }
 
-/// How a process ended.
+/// The way a process ended.
 package enum ExitStatus: Equatable, Sendable {
-    /// By itself, with a status from 0 to 255.
+    /// The process ended by itself, with a status from 0 to 255.
     case exited(Int32)
-    /// By a signal.
+    /// A signal ended the process.
     case signalled(Int32)
 
-    /// - Parameter status: What `waitpid` gives for a process that has ended.
+    /// - Parameter status: The status from `waitpid` for a process that has ended.
     init(waited status: CInt) {
-        // The macros WIFEXITED and so on are the same everywhere; 0x80 stands for a core that was written.
+        // The macros WIFEXITED and so on are the same everywhere. 0x80 means that a core file was written.
         let signal = status & 0x7F
         self = signal == 0 ? .exited((status >> 8) & 0xFF) : .signalled(signal)
     }
 
-    /// The status, and 128 plus the signal's number for what a signal ended, as shells have it.
+    /// The status; for a process that a signal ended, 128 plus the signal's number, as in shells.
     package var code: Int32 {
         switch self {
         case .exited(let status): status

@@ -1,18 +1,20 @@
 internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
-/// A descriptor of this process, closed with the value.
+/// A file descriptor of this process, closed when the value is destroyed.
 struct Descriptor: ~Copyable, Sendable {
     let number: CInt
 
-    /// Takes a descriptor over.
+    /// Takes ownership of a descriptor.
     init(owning number: CInt) {
         self.number = number
     }
 
     deinit { close(number) }
 
-    /// Gives the descriptor up, to somebody who closes it.
+    /// Releases the descriptor.
+    ///
+    /// The caller must close it.
     consuming func release() -> CInt {
         let number = number
         discard self
@@ -20,12 +22,14 @@ struct Descriptor: ~Copyable, Sendable {
     }
 }
 
-/// The two ends of a pipe; no other program gets them unless it is given them.
+/// The two ends of a pipe.
+///
+/// Other programs don't inherit them unless that is requested.
 struct PipeEnds: ~Copyable, Sendable {
     let reading: Descriptor
     let writing: Descriptor
 
-    /// - Throws: The failure of `pipe`.
+    /// - Throws: An error if `pipe` fails.
     init() throws(SystemError) {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError("create", "a pipe", code: errno) }
@@ -34,9 +38,9 @@ struct PipeEnds: ~Copyable, Sendable {
         writing = Descriptor(owning: moved.writing)
     }
 
-    /// A pseudo-terminal with the settings and the size of another, which passes on what is written as it is.
+    /// Creates a pseudo-terminal with the settings and the size of another terminal; it passes output on unchanged.
     ///
-    /// - Throws: The failure of `posix_openpt` and what belongs to it.
+    /// - Throws: An error if `posix_openpt` or a related call fails.
     init(terminalLike terminal: CInt) throws(SystemError) {
         var ends: [CInt] = [-1, -1]
         guard failure_artifacts_open_terminal(terminal, &ends) == 0 else {
@@ -47,7 +51,7 @@ struct PipeEnds: ~Copyable, Sendable {
         writing = Descriptor(owning: moved.writing)
     }
 
-    /// Never 0 to 2: where those are closed, what is printed must not end up here.
+    /// Moves the descriptors above 2: if 0 to 2 are closed, other output could end up in the pipe.
     private static func moved(
         _ ends: [CInt]
     ) throws(SystemError) -> (reading: CInt, writing: CInt) {

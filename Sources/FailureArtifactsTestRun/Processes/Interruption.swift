@@ -1,52 +1,51 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
-/// Tidies up when a signal ends the tool, and stands back while a child process has the terminal.
+/// Removes temporary directories when a signal ends the tool, and leaves signals to a child that has the terminal.
 ///
-/// The signals are blocked, and a thread waits for them with `sigwait`: what may be done in a signal handler
-/// would not be enough to remove a directory.
+/// The signals are blocked, and a thread waits for them with `sigwait`: a signal handler may not do enough to remove a
+/// directory.
 package final class Interruption: Sendable {
     private struct State {
         var directories: Set<String> = []
         var child: pid_t?
-        /// What came for the child while it was being started.
+        /// The signals that arrived for the child while it was being started.
         var pending: [CInt] = []
-        /// Takes signals over, and says whether it did.
+        /// A closure that takes signals over, and returns true if it did.
         var handler: (@Sendable (ReceivedSignal) -> Bool)?
-        /// What the process was started with, before ``watch()``.
+        /// The signal mask and dispositions of this process before ``watch()``.
         var inherited: InheritedSignals?
-        /// The signals that are waited for.
+        /// The signals that the thread waits for.
         var watched = sigset_t()
     }
 
     private let state = Lock(State())
-    /// The number of marks that the thread has got.
+    /// The number of marks that the thread has received.
     private let marks = ConditionLock(0)
 
     package init() {}
 
-    /// The signals that end a process unless it does something about them: those that ask it to end, from the
-    /// terminal or from another process, and those that a process may use for its own purposes.
+    /// The signals that end a process by default: requests to end, and those for a process's own purposes.
     private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 
-    /// The signal that this process sends itself in ``settle()``.
+    /// The signal that this process sends to itself in ``settle()``.
     ///
-    /// Linux and macOS hand out pending signals in the order of their numbers. All signals that ask a process to
-    /// end have lower numbers.
+    /// Linux and macOS deliver pending signals in the order of their numbers. All signals that ask a process to end
+    /// have lower numbers.
     private static let mark = SIGVTALRM
 
-    /// What a child process is to be given: what this one was.
+    /// The signal mask and dispositions for a child process: those that this process was started with.
     var inherited: InheritedSignals { state.withLock(\.inherited) ?? .current }
 
-    /// Hands signals to somebody else from now on.
+    /// Sets the handler for signals from now on.
     ///
-    /// - Parameter handler: Says whether it has taken a signal over; else that ends the tool. It must not wait
-    ///   for anything. Nil for what there was at first.
+    /// - Parameter handler: A closure that returns true if it has taken a signal over; otherwise the signal ends the
+    ///   tool. It must not wait for anything. Nil restores the initial behaviour.
     func setHandler(_ handler: (@Sendable (ReceivedSignal) -> Bool)?) {
         state.withLock { state in state.handler = handler }
     }
 
-    /// Has a directory removed when a signal ends the tool.
+    /// Adds a directory to be removed when a signal ends the tool.
     package func add(directory: String) {
         state.withLock { state in _ = state.directories.insert(directory) }
     }
@@ -55,9 +54,9 @@ package final class Interruption: Sendable {
         state.withLock { state in _ = state.directories.remove(directory) }
     }
 
-    /// Leaves signals to a child process: what the terminal sends it gets anyway.
+    /// Leaves signals to a child process, which receives the terminal's signals directly.
     ///
-    /// - Parameter child: 0 stands for one that is just being started, nil for none.
+    /// - Parameter child: The child's process number; 0 while it is being started, nil for no child.
     func setChild(_ child: pid_t?) {
         let pending = state.withLock { state in
             state.child = child
@@ -68,24 +67,26 @@ package final class Interruption: Sendable {
         if let child { for number in pending { kill(child, number) } }
     }
 
-    /// Waits until the signals that this process has got so far are dealt with.
+    /// Waits until the signals that this process has received so far are handled.
     ///
-    /// A key of the terminal ends a child process too, and the thread that waits for signals may get the key
-    /// later than another one sees the child's end.
+    /// A key of the terminal ends a child process too. The thread that waits for signals may receive the key after
+    /// another thread has seen the child's end.
     func settle() {
-        // Without the thread, or where the process was told to ignore the mark, the wait would have no end.
+        // Without the thread, or if the process ignores the mark, the wait would never end.
         guard state.withLock({ state in sigismember(&state.watched, Self.mark) == 1 }) else { return }
         let earlier = marks.withLock(\.self)
         kill(getpid(), Self.mark)
         marks.wait { count in count > earlier ? () : nil }
     }
 
-    /// Starts to wait for signals, once in a process, from its main thread.
+    /// Starts to wait for signals.
     ///
-    /// Those that the process was told to ignore, as by `nohup`, are left alone.
+    /// Call it once in a process, on the main thread.
+    ///
+    /// Signals that the process was told to ignore, as by `nohup`, are left alone.
     package func watch() {
         let inherited = InheritedSignals.current
-        // A closed pipe is an error of write(2), like others.
+        // Writing to a closed pipe then fails with an ordinary error.
         signal(SIGPIPE, SIG_IGN)
         var set = sigset_t()
         sigemptyset(&set)
@@ -105,7 +106,7 @@ package final class Interruption: Sendable {
         var thread = pthread_t()
         let code = pthread_create(&thread, nil, { interruptionThread($0) }, context)
         #endif
-        // Without the thread the signals end the tool as ever, and leave its scratch behind.
+        // Without the thread, the signals end the tool as usual and leave its temporary directories behind.
         if code != 0 {
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
             state.withLock { state in _ = sigemptyset(&state.watched) }
@@ -129,18 +130,20 @@ package final class Interruption: Sendable {
         }
     }
 
-    /// Passes a signal on to the child process; false where there is none.
+    /// Leaves a signal to the child process; returns false if no child is running.
     private func leaveToChild(_ number: CInt) -> Bool {
         state.withLock { state in
             guard let child = state.child else { return false }
-            // SIGINT and SIGQUIT come from the terminal, to the child as well.
+            // The terminal sends SIGINT and SIGQUIT to the child as well.
             if number == SIGINT || number == SIGQUIT { return true }
             if child == 0 { state.pending.append(number) } else { kill(child, number) }
             return true
         }
     }
 
-    /// Ends the process with a status, from any thread.
+    /// Ends the process with a status.
+    ///
+    /// May be called from any thread.
     package func end(with code: ExitCode) -> Never {
         removeDirectories()
         _exit(code.rawValue)
@@ -149,12 +152,12 @@ package final class Interruption: Sendable {
     private func removeDirectories() {
         let directories = state.withLock { state in state.directories }
         for directory in directories {
-            // The main thread may just be creating a file in it.
+            // The main thread may just be creating a file in the directory.
             for _ in 0..<10 where (try? FileSystem.remove(directory)) == nil {}
         }
     }
 
-    /// Ends the process the way the signal would have.
+    /// Ends the process in the same way as the signal.
     private func end(by number: CInt) -> Never {
         removeDirectories()
         signal(number, SIG_DFL)
@@ -165,7 +168,7 @@ package final class Interruption: Sendable {
     }
 }
 
-/// The body of the thread.
+/// The main function of the thread.
 #if canImport(Darwin)
 private func interruptionThread(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
     Unmanaged<Interruption>.fromOpaque(context).takeRetainedValue().waitForSignals()

@@ -1,16 +1,18 @@
 internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
-/// A signal that this process got.
+/// A signal that this process received.
 struct ReceivedSignal: Equatable, Sendable {
     let number: CInt
-    /// Whether it was a key such as Ctrl-C: all processes in the terminal's foreground have got it.
+    /// True if a key such as Ctrl-C caused it.
+    ///
+    /// Then all processes in the terminal's foreground received it.
     let isFromTerminal: Bool
 
-    /// Waits for one.
+    /// Waits for a signal.
     ///
-    /// - Parameter signals: Those to wait for, which this thread has blocked.
-    /// - Returns: The first that comes; nil where the wait was interrupted.
+    /// - Parameter signals: The signals to wait for, which this thread has blocked.
+    /// - Returns: The first signal that arrives; nil if the wait was interrupted.
     static func next(of signals: sigset_t) -> ReceivedSignal? {
         var signals = signals
         var isFromTerminal: CInt = 0
@@ -19,25 +21,25 @@ struct ReceivedSignal: Equatable, Sendable {
     }
 }
 
-/// What a process was started with as to signals, which a program started by it is to get as it was.
+/// The signal mask and dispositions of a process, to be passed on unchanged to the programs that it starts.
 struct InheritedSignals: Sendable {
-    /// The signals that are held back.
+    /// The blocked signals.
     let mask: sigset_t
-    /// Whether SIGPIPE is ignored.
+    /// True if SIGPIPE is ignored.
     let ignoresBrokenPipes: Bool
 
-    /// What this thread has now.
+    /// The current values of this thread.
     static var current: InheritedSignals {
         var mask = sigset_t()
         pthread_sigmask(SIG_BLOCK, nil, &mask)
         return InheritedSignals(mask: mask, ignoresBrokenPipes: isIgnored(SIGPIPE))
     }
 
-    /// Whether the process was told to ignore a signal, as by `nohup`.
+    /// True if the process was told to ignore a signal, as by `nohup`.
     static func isIgnored(_ signal: CInt) -> Bool { failure_artifacts_ignores(signal) != 0 }
 }
 
-/// Signals as people know them.
+/// The names of signals.
 enum SignalName {
     private static let names: [Int32: String] = [
         SIGABRT: "SIGABRT", SIGALRM: "SIGALRM", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGHUP: "SIGHUP",
@@ -46,7 +48,7 @@ enum SignalName {
         SIGXCPU: "SIGXCPU",
     ]
 
-    /// `signal 9 (SIGKILL)`.
+    /// Formats a signal as `signal 9 (SIGKILL)`.
     static func text(_ signal: Int32) -> String {
         "signal \(signal)" + (names[signal].map { " (\($0))" } ?? "")
     }

@@ -7,18 +7,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Reads Swift Testing's event stream, a JSON object a line.
+/// Reads Swift Testing's event stream, which has one JSON object per line.
 ///
-/// Its grammar is
-/// [documented](https://github.com/swiftlang/swift-testing/blob/main/Documentation/ABI/JSON.md) there; versions 0
-/// and 6.3 are read, and what later ones add is passed over.
+/// Its grammar is [documented](https://github.com/swiftlang/swift-testing/blob/main/Documentation/ABI/JSON.md).
+/// Versions 0 and 6.3 are read; additions of later versions are ignored.
 package struct EventStream {
-    /// In the order they were started.
+    /// The attempts, in the order they were started.
     package private(set) var attempts: [TestAttempt] = []
     private var tests: [String: TestIdentity] = [:]
     private var running: [String: (index: Int, start: Double)] = [:]
 
-    /// Reads a line; one that is no event, such as the last one of a process that has died, is passed over.
+    /// Reads a line; ignores a line that is not an event, such as the torn last line of a dead process.
     mutating func read(_ line: some Collection<UInt8>) {
         guard !line.isEmpty,
             let record = try? JSONDecoder().decode(Record.self, from: Data(line)),
@@ -35,7 +34,7 @@ package struct EventStream {
 
     /// Reads all lines of a file.
     ///
-    /// - Throws: That there is no such file, or that it cannot be read.
+    /// - Throws: An error if the file doesn't exist or can't be read.
     package init(ofFile path: String) throws {
         try ResultFile.forEachLine(of: path) { line in read(line) }
     }
@@ -58,7 +57,7 @@ package struct EventStream {
             attempts[index].reason = Self.reason(event.messages)
         case "issueRecorded":
             guard let issue = event.issue, issue.counts else { return }
-            // Of a suite only what goes wrong around its tests is told.
+            // A suite gets a result only if something went wrong around its tests.
             if running[id] == nil { begin(id, at: pointInTime) }
             guard let index = running[id]?.index else { return }
             attempts[index].outcome = .failed
@@ -77,7 +76,7 @@ package struct EventStream {
         attempts.append(TestAttempt(test: test))
     }
 
-    /// `Module.Outer/Inner/name()/File.swift:1:2` of a function, `Module.Outer/Inner` of a suite.
+    /// Parses `Module.Outer/Inner/name()/File.swift:1:2` for a function, `Module.Outer/Inner` for a suite.
     private static func identity(_ id: String, _ test: Payload) -> TestIdentity? {
         guard let dot = id.firstIndex(of: ".") else { return nil }
         let module = String(id[..<dot])
@@ -98,14 +97,14 @@ package struct EventStream {
             name: name)
     }
 
-    /// What failed, and the comments on it below.
+    /// Joins the failure's message and the comments below it.
     private static func message(_ messages: [Payload.Message]?) -> String {
         let text = (messages ?? []).map(\.text).joined(separator: "\n")
         return text.utf8.count > TestAttempt.messageLimit
             ? String(text.unicodeScalars.prefix(TestAttempt.messageLimit / 4)) + "…" : text
     }
 
-    /// The comment in `Test name() skipped: "comment"`, which is all there is.
+    /// Extracts the comment from `Test name() skipped: "comment"`, the only place that has it.
     private static func reason(_ messages: [Payload.Message]?) -> String? {
         guard let text = messages?.first?.text, let start = text.firstRange(of: " skipped: ")?.upperBound
         else { return nil }
@@ -123,13 +122,13 @@ package struct EventStream {
         var payload: Payload?
     }
 
-    /// Of a test and of an event: their fields differ, but for `kind`.
+    /// The payload of a test or of an event; the only field in common is `kind`.
     private struct Payload: Decodable {
         var kind: String
-        // A test's.
+        // Fields of a test.
         var id: String?
         var name: String?
-        // An event's.
+        // Fields of an event.
         var testID: String?
         var instant: Instant?
         var messages: [Message]?
@@ -169,13 +168,13 @@ package struct EventStream {
     }
 }
 
-/// Files that tell of results, line by line.
+/// Files with test results, one per line.
 enum ResultFile {
-    /// Has `body` see each line, without its end; the file need not fit into memory.
+    /// Calls `body` with each line, without its line end; the file need not fit into memory.
     ///
-    /// - Throws: That there is no such file, or that it cannot be read.
+    /// - Throws: An error if the file doesn't exist or can't be read.
     static func forEachLine(of path: String, _ body: (Slice<UnsafeRawBufferPointer>) -> Void) throws {
-        // Of a pipe nobody knows when somebody writes to it.
+        // Reading a pipe could block for ever.
         guard FileSystem.regularFile(path) != nil else {
             throw CommandError(.noInput, "There is no file '\(path)'.")
         }

@@ -2,17 +2,17 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Learns of the tests of a run: from XCTest's log, which passes by, and from files that the command writes.
+/// Collects the test results of a run from XCTest's log and from files that the command writes.
 ///
-/// Without XCTest only the event stream of Swift Testing is read, and what the command prints is left alone.
+/// Without XCTest, it reads only the event stream of Swift Testing, and not the command's output.
 ///
-/// `swift test` is asked for Swift Testing's event stream, and for the report of its parallel runs, with options
-/// that change nothing of what it prints. Any other command is run as it is given.
+/// To `swift test` it adds options for Swift Testing's event stream and for the report of parallel runs. These options
+/// change nothing of the command's output. Any other command runs unchanged.
 package final class RunRecorder: Sendable {
     private static let eventsOption = "--event-stream-output-path"
     private static let reportOption = "--xunit-output"
 
-    /// The command, with what it is asked for.
+    /// The command, including the added options.
     package let words: [String]
     private let eventFiles: [String]
     private let reportFile: String?
@@ -21,9 +21,9 @@ package final class RunRecorder: Sendable {
 
     /// - Parameters:
     ///   - words: The command.
-    ///   - events: Where the command writes event streams itself.
-    ///   - scratch: An existing directory for what it is asked for.
-    ///   - hasXCTest: Whether the results of XCTest are wanted too.
+    ///   - events: The paths of event streams that the command writes anyway.
+    ///   - scratch: An existing directory for the files that are requested from the command.
+    ///   - hasXCTest: True if the results of XCTest are needed too.
     package init(_ words: [String], events: [String], scratch: String, hasXCTest: Bool = true) {
         self.hasXCTest = hasXCTest
         var (words, eventFiles, reportFile) = (words, events, String?.none)
@@ -38,7 +38,7 @@ package final class RunRecorder: Sendable {
                 added += [Self.eventsOption, file]
             }
             if !hasXCTest {
-                // Its report is of no use here.
+                // The report is not needed.
             } else if let given = Self.value(of: Self.reportOption, in: options) {
                 reportFile = given
             } else if options.contains("--parallel") {
@@ -53,7 +53,7 @@ package final class RunRecorder: Sendable {
         self.reportFile = reportFile
     }
 
-    /// The consumer of the lines of standard output and standard error, called on any thread; nil if not needed.
+    /// The hooks for the lines of standard output and standard error, called on any thread; nil if not needed.
     var lineHooks: (output: LogTail.LineHook, error: LogTail.LineHook)? {
         guard hasXCTest else { return nil }
         func hook(_ log: Lock<XCTestLog>) -> LogTail.LineHook {
@@ -62,10 +62,10 @@ package final class RunRecorder: Sendable {
         return (hook(logs[0]), hook(logs[1]))
     }
 
-    /// What is known when the command has ended.
+    /// Returns the results after the command has ended.
     ///
-    /// - Parameter bundles: Those it left.
-    /// - Returns: All tests that were heard of.
+    /// - Parameter bundles: The bundles of the run.
+    /// - Returns: The results of all tests that were recorded.
     package func results(bundles: [ResultBundle]) -> TestResults {
         var attempts: [TestAttempt] = []
         var report: [TestAttempt] = []
@@ -83,7 +83,7 @@ package final class RunRecorder: Sendable {
         return TestResults(attempts: attempts, report: report, bundles: bundles)
     }
 
-    /// Where in `swift test`, `xcrun swift test` or `env A=b swift test` the word `test` is; nil in another command.
+    /// Finds the word `test` in `swift test`, `xcrun swift test` or `env A=b swift test`; nil for another command.
     package static func placeOfTest(in words: [String]) -> Int? {
         var rest = words[...]
         while let word = rest.first, ["xcrun", "env"].contains(Path.name(of: word)) {
@@ -109,12 +109,12 @@ package final class RunRecorder: Sendable {
     }
 }
 
-/// Reads the xUnit file that `swift test --parallel` writes: of tests that pass it is all there is.
+/// Reads the xUnit file that `swift test --parallel` writes, the only source for tests that pass.
 ///
-/// It says nothing of why a test failed, and takes a skipped one for passed. The writer is SwiftPM's
+/// It doesn't say why a test failed, and reports a skipped test as passed. The writer is SwiftPM's
 /// [XUnitGenerator](https://github.com/swiftlang/swift-package-manager/blob/main/Sources/Commands/SwiftTestCommand.swift).
 enum SwiftPMReport {
-    /// The tests, in their order.
+    /// Parses the tests, in order.
     static func attempts(_ xml: String) -> [TestAttempt] {
         var attempts: [TestAttempt] = []
         for part in xml.split(separator: "<testcase ", omittingEmptySubsequences: false).dropFirst() {

@@ -1,43 +1,43 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
-/// Reads what XCTest prints, line by line.
+/// Reads XCTest's output, line by line.
 ///
-/// The lines are those of swift-corelibs-xctest's `PrintObserver` and of Apple's XCTest, which name tests
-/// `Class.method` and `-[Module.Class method]`; and SwiftPM's of tests that ran in parallel, of which it prints
-/// only those that fail.
+/// The lines come from swift-corelibs-xctest's `PrintObserver` and from Apple's XCTest. They name tests `Class.method`
+/// and `-[Module.Class method]`. For tests that ran in parallel the lines come from SwiftPM, which prints only the
+/// output of those that fail.
 package struct XCTestLog: Sendable {
     private static let marker = "Test Case '"
     private static let errorMark = ": error: "
     private static let skipMark = " : Test skipped"
-    /// A line without any of these is of no interest.
+    /// The texts of which a line must contain at least one to be read.
     private static let marks: [String] = [marker, errorMark, skipMark, "] Testing "]
-    /// Bytes of UTF-8 that one line adds to a message.
+    /// The maximum number of bytes (UTF-8) that one line adds to a message.
     private static let lineLimit = 4 << 10
 
-    /// In the order they were started.
+    /// The attempts, in the order they were started.
     package private(set) var attempts: [TestAttempt] = []
-    /// Tests that have been started and have not ended, by the names that the log has.
+    /// The attempts that have started and not ended, by the names in the log.
     private var running: [String: Int] = [:]
-    /// Where the next line goes, unless it is one of XCTest's own.
+    /// The failure whose message the next line continues, unless that line is one of XCTest's own.
     private var message: (attempt: Int, failure: Int)?
-    /// What SwiftPM has named as done; of those that failed more is told.
+    /// The tests that SwiftPM reported as done; the log has more about those that failed.
     package private(set) var passed: [TestAttempt] = []
 
     init() {}
 
     /// Reads all lines of a file.
     ///
-    /// - Throws: That there is no such file, or that it cannot be read.
+    /// - Throws: An error if the file doesn't exist or can't be read.
     package init(ofFile path: String) throws {
         try ResultFile.forEachLine(of: path) { line in
             read(bytes: Array(line.prefix(LogTail.lineLimit)))
         }
     }
 
-    /// Reads a line's bytes, without its end.
+    /// Reads a line's bytes, without the line end.
     ///
-    /// Most lines of a log are none of XCTest's: of those no text is made.
+    /// Most lines of a log don't come from XCTest; those are not converted to text.
     mutating func read(bytes: [UInt8]) {
         let isOfInterest =
             message != nil
@@ -45,7 +45,7 @@ package struct XCTestLog: Sendable {
         if isOfInterest { read(String(decoding: bytes, as: UTF8.self)) }
     }
 
-    /// Reads a line, without its end.
+    /// Reads a line, without its line end.
     mutating func read(_ line: some StringProtocol) {
         var line = Substring(line)
         if line.last == "\r" { line.removeLast() }
@@ -55,7 +55,7 @@ package struct XCTestLog: Sendable {
 
     // MARK: - Lines
 
-    /// `Test Case 'Class.method' passed (0.01 seconds)`; a test may have printed something before it on the line.
+    /// Reads `Test Case 'Class.method' passed (0.01 seconds)`; the test's own output may precede it on the line.
     private mutating func readCase(_ line: Substring) -> Bool {
         guard let start = line.firstRange(of: Self.marker)?.upperBound else { return false }
         let rest = line[start...]
@@ -66,7 +66,7 @@ package struct XCTestLog: Sendable {
             running[String(name)] = attempts.count
             attempts.append(TestAttempt(test: test))
         } else if let (outcome, seconds) = Self.end(event) {
-            // A log may begin in the middle.
+            // A log may begin in the middle of a test.
             let index = running.removeValue(forKey: String(name)) ?? attempts.count
             if index == attempts.count { attempts.append(TestAttempt(test: test)) }
             attempts[index].outcome = outcome
@@ -78,7 +78,7 @@ package struct XCTestLog: Sendable {
         return true
     }
 
-    /// `passed (0.01 seconds)`.
+    /// Parses an end such as `passed (0.01 seconds)`.
     private static func end(_ text: Substring) -> (TestAttempt.Outcome, Double?)? {
         let outcomes: [(String, TestAttempt.Outcome)] = [
             ("passed (", .passed), ("failed (", .failed), ("skipped (", .skipped),
@@ -89,7 +89,7 @@ package struct XCTestLog: Sendable {
         return (outcome, Double(rest[..<end.lowerBound]).flatMap { $0.isFinite && $0 >= 0 ? $0 : nil })
     }
 
-    /// `File.swift:42: error: Class.method : message`, or `File.swift:42: Class.method : Test skipped - reason`.
+    /// Reads `File.swift:42: error: Class.method : message` or `File.swift:42: Class.method : Test skipped - reason`.
     private mutating func readFailure(_ line: Substring) -> Bool {
         for (name, index) in running {
             if let found = line.firstRange(of: "\(Self.errorMark)\(name) : ") {
@@ -111,7 +111,7 @@ package struct XCTestLog: Sendable {
         return false
     }
 
-    /// `[3/6] Testing Module.Class/method`.
+    /// Reads SwiftPM's `[3/6] Testing Module.Class/method`.
     private mutating func readNamed(_ line: Substring) -> Bool {
         guard line.hasPrefix("["), let end = line.firstRange(of: "] Testing ") else { return false }
         let numbers = line[line.index(after: line.startIndex)..<end.lowerBound]
@@ -123,13 +123,13 @@ package struct XCTestLog: Sendable {
         return true
     }
 
-    /// What XCTest, SwiftPM and this tool print besides.
+    /// True for other lines that XCTest, SwiftPM and this tool print.
     private static func isFrame(_ line: Substring) -> Bool {
         line.hasPrefix("Test Suite '") || line.hasPrefix("\t Executed ") || line.hasPrefix("\u{25C7} ")
             || line.hasPrefix("failure-artifacts: ") || line.hasPrefix("error: ")
     }
 
-    /// A message of several lines has nothing that tells its end: what follows is taken for a part of it.
+    /// Adds a line to the current message: the end of a message of several lines isn't marked.
     private mutating func continueMessage(_ line: Substring) {
         guard let (attempt, failure) = message else { return }
         let size = attempts[attempt].failures[failure].message.utf8.count
@@ -142,7 +142,7 @@ package struct XCTestLog: Sendable {
 
     // MARK: - Names and places
 
-    /// `Class.method` or `-[Module.Class method]`.
+    /// Parses `Class.method` or `-[Module.Class method]`.
     private static func identity(_ name: Substring) -> TestIdentity? {
         if name.hasPrefix("-["), name.hasSuffix("]") {
             let parts = name.dropFirst(2).dropLast().split(separator: " ", maxSplits: 1)
@@ -160,7 +160,7 @@ package struct XCTestLog: Sendable {
             name: String(name[name.index(after: dot)...]))
     }
 
-    /// SwiftPM's `Module.Class/method`.
+    /// Parses SwiftPM's `Module.Class/method`.
     private static func specified(_ text: Substring) -> TestIdentity? {
         guard let slash = text.firstIndex(of: "/"), let dot = text[..<slash].firstIndex(of: ".") else {
             return nil
@@ -171,7 +171,7 @@ package struct XCTestLog: Sendable {
             name: String(text[text.index(after: slash)...]))
     }
 
-    /// `File.swift:42`; an error that was thrown out of a test has `<EXPR>:0`.
+    /// Parses `File.swift:42`; an error that was thrown out of a test has `<EXPR>:0`, which is no place.
     private static func place(_ text: Substring) -> (file: String?, line: Int?) {
         guard let colon = text.lastIndex(of: ":"), let line = Int(text[text.index(after: colon)...]),
             line > 0

@@ -3,16 +3,15 @@ internal import FailureArtifactsSystem
 
 /// Starts a command the way a shell does.
 enum CommandStart {
-    /// Starts it.
+    /// Starts a command.
     ///
     /// - Parameters:
     ///   - words: The program, then its arguments.
-    ///   - environment: All of its environment.
-    ///   - signals: What it is given as to signals.
-    ///   - outputs: Descriptors of this process, by the numbers they get there.
-    /// - Returns: Its number.
-    /// - Throws: Why it cannot be started, with the status of a shell: 127 for a program that is not there,
-    ///   126 for all else.
+    ///   - environment: The whole environment of the command.
+    ///   - signals: The signal mask and dispositions for the command.
+    ///   - outputs: Descriptors of this process, keyed by their numbers in the command.
+    /// - Returns: The process number.
+    /// - Throws: An error with the exit status that a shell uses: 127 for a program that doesn't exist, otherwise 126.
     static func spawn(
         _ words: [String], environment: [String: String], signals: InheritedSignals,
         outputs: [CInt: CInt]
@@ -25,7 +24,7 @@ enum CommandStart {
                     name, arguments: arguments, environment: environment, signals: signals,
                     outputs: outputs)
             } catch  where error.code == ENOEXEC {
-                // A script without a first line that names its interpreter is one for the shell.
+                // A script whose first line names no interpreter is run by the shell.
                 let path =
                     name.contains("/")
                     ? name : ChildProcess.executable(named: name, environment: environment)

@@ -1,13 +1,13 @@
 internal import CFailureArtifactsProcesses
 internal import FailureArtifactsSystem
 
-/// What happens on other threads, for the one that supervises the command.
+/// A queue of events from other threads, for the thread that supervises the command.
 final class Mailbox: Sendable {
     enum Event: Equatable, Sendable {
         case signal(ReceivedSignal)
-        /// There are children to be waited for.
+        /// Children have ended and must be reaped.
         case childEnded
-        /// One of the command's outputs has been passed on to its end.
+        /// One of the command's outputs was passed on to its end.
         case outputEnded
     }
 
@@ -16,7 +16,7 @@ final class Mailbox: Sendable {
 
     init() throws(SystemError) {
         pipe = try PipeEnds()
-        // Whoever posts must not wait, and a full pipe says what there is to say.
+        // Posting must not wait. If the pipe is full, the reader is going to wake up anyway.
         for end in [pipe.reading.number, pipe.writing.number] {
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
@@ -30,8 +30,8 @@ final class Mailbox: Sendable {
 
     /// Waits for the next event, in the order they were posted.
     ///
-    /// - Parameter deadline: Nil to wait for as long as it takes.
-    /// - Returns: Nil where there is none until then.
+    /// - Parameter deadline: The end of the wait; nil for no limit.
+    /// - Returns: The event; nil if none was posted before the deadline.
     func next(until deadline: Instant?) -> Event? {
         while true {
             let event = events.withLock { events in events.isEmpty ? nil : events.removeFirst() }
@@ -46,31 +46,33 @@ final class Mailbox: Sendable {
 }
 
 extension Instant? {
-    /// For `poll`: milliseconds until then, rounded up, and at most an hour; −1 for ever.
+    /// The timeout for `poll`: milliseconds until then, rounded up, at most about an hour; −1 for no limit.
     var pollTimeout: CInt {
         guard let self else { return -1 }
         return CInt(min(Instant.now.seconds(until: self), 3600) * 1000) + 1
     }
 }
 
-/// Learns of children that end.
+/// Reports children that end.
 ///
-/// A thread waits for them and leaves them as they are: only ``reap()`` frees their numbers, so that whoever
-/// calls it can send signals to children in between without meeting somebody else.
+/// A thread waits for them but doesn't reap them. Only ``reap()`` frees their process numbers. Until its caller reaps a
+/// child, it can send signals to it without hitting another process.
 final class ChildReaper: Sendable {
     private let mailbox: Mailbox
     private let goOn: PipeEnds
 
-    /// - Parameter mailbox: Gets ``Mailbox/Event/childEnded``.
-    /// - Throws: That the system gives no pipe.
+    /// - Parameter mailbox: The receiver of ``Mailbox/Event/childEnded``.
+    /// - Throws: An error if the system provides no pipe.
     init(mailbox: Mailbox) throws(SystemError) {
         self.mailbox = mailbox
         goOn = try PipeEnds()
     }
 
-    /// Starts to wait; there must be a child already.
+    /// Starts to wait.
     ///
-    /// - Returns: Whether the system gave a thread.
+    /// A child must exist already.
+    ///
+    /// - Returns: True if the system provided a thread.
     func start() -> Bool {
         Threads.detach { [self] in
             while true {
@@ -85,7 +87,9 @@ final class ChildReaper: Sendable {
         }
     }
 
-    /// Frees the children that have ended, after an event.
+    /// Reaps the children that have ended.
+    ///
+    /// Call it after an event.
     func reap() -> [EndedProcess] {
         var ended: [EndedProcess] = []
         while true {

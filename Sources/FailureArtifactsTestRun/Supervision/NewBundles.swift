@@ -2,26 +2,26 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// The bundles that have come to a directory since a moment.
+/// The bundles that were added to a directory since a point in time.
 package struct NewBundles {
-    /// Of so many bundles at most the descriptions are read.
+    /// The maximum number of bundles whose metadata is read.
     private static let limit = 5000
 
     private let directory: String
     private let before: Set<String>
 
-    /// Remembers what is there now.
+    /// Records the bundles that exist now.
     ///
-    /// - Parameter directory: Need not exist.
+    /// - Parameter directory: The artifacts directory; it need not exist.
     package init(in directory: String) {
         self.directory = directory
         before = Set(Self.names(in: directory))
     }
 
-    /// What is there now and was not.
+    /// Returns the bundles that were added.
     ///
     /// - Parameter others: Further paths of new bundles.
-    /// - Returns: In the order of the tests' failures; without a description where it cannot be read.
+    /// - Returns: The bundles in the order of the tests' failures; without metadata if that can't be read.
     package func bundles(and others: [String] = []) -> [(path: String, metadata: BundleMetadata?)] {
         var paths = Self.names(in: directory).filter { !before.contains($0) }
             .map { Path.join(directory, $0) }
@@ -31,7 +31,7 @@ package struct NewBundles {
             let bundle = index < Self.limit ? try? BundleReader(location, scratchDirectory: "") : nil
             return (path: path, metadata: bundle?.metadata)
         }
-        // By the time in UTC; what cannot be read comes last.
+        // Sort by time in UTC. Bundles without metadata come last.
         func pointInTime(_ metadata: BundleMetadata?) -> String {
             metadata.map { $0.failures.first?.at ?? $0.capture.at } ?? "~"
         }
@@ -40,10 +40,10 @@ package struct NewBundles {
         }
     }
 
-    /// The earlier attempts of tests that have passed now: bundles of failures that were there before.
+    /// Finds the earlier attempts of tests that have passed now: bundles of failures that existed before.
     ///
-    /// - Parameter bundles: What has come.
-    /// - Returns: Their paths; none where no test that passed has left a bundle.
+    /// - Parameter bundles: The bundles that were added.
+    /// - Returns: The paths; empty if no test that passed has left a bundle.
     package func earlierAttempts(of bundles: [(path: String, metadata: BundleMetadata?)]) -> [String] {
         func test(_ metadata: BundleMetadata) -> BundleMetadata.Test {
             var test = metadata.test

@@ -1,23 +1,25 @@
 internal import FailureArtifactsSystem
 
-/// The processes that descend from the command: all that this process has started, and their children.
+/// The descendants of the command: all processes that this process has started, and their children.
 ///
-/// On Linux those whose parent has ended become this process's children, so that none is missed. On Apple's
-/// systems they become those of `launchd`: one that leaves its parent is only known if it was seen before.
+/// On Linux, a process whose parent has ended becomes this process's child, so none is missed. On Apple's systems, it
+/// becomes a child of `launchd`: then it is known only if it was seen before.
 struct ProcessTree {
     private let root = getpid()
-    /// What was this process's child before, of the shell that it has replaced perhaps.
+    /// The earlier children of this process, perhaps of the shell that it has replaced.
     private let others: Set<ProcessIdentity>
-    /// All that were ever found.
+    /// The members that were found last.
     private var known: Set<ProcessIdentity> = []
 
-    /// Call before the command is started.
+    /// Creates the tree.
+    ///
+    /// Call this before the command is started.
     init() {
         let root = root
         others = Set(ProcessEntry.all().filter { $0.parent == root }.map(\.identity))
     }
 
-    /// Those that run now, parents before their children.
+    /// Returns the processes that run now, parents before their children.
     mutating func members() -> [ProcessIdentity] {
         let table = ProcessEntry.all()
         let children = Dictionary(grouping: table, by: \.parent)

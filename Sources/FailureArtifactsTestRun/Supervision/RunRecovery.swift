@@ -3,23 +3,23 @@ package import FailureArtifactsBundle
 package import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// What `run` does for tests that leave no bundle themselves.
+/// Makes bundles for the tests of a run that left none themselves.
 package final class RunRecovery: Sendable {
     private let recovery: CrashRecovery
     private let directory: ArtifactsDirectory
     private let timeLimit: Double?
     private let leftOutBefore = Lock<UInt64>(0)
-    /// Copies for tests that hang, made while they did.
+    /// Copies for tests that hang, made while they were running.
     private let held = Lock<[CrashRecovery.Held]>([])
     /// The processes that had died in the middle of a test before the run was ended.
     private let diedBefore = Lock<Set<ProcessIdentity>>([])
 
     /// - Parameters:
-    ///   - directory: Where bundles go, absolute.
-    ///   - readers: Who may read them.
-    ///   - limits: What it may hold.
-    ///   - redactions: What must not get into bundles.
-    ///   - timeLimit: Of the command, in seconds; nil for none.
+    ///   - directory: The artifacts directory, absolute.
+    ///   - readers: The users who may read the bundles.
+    ///   - limits: The limits of the artifacts directory.
+    ///   - redactions: The redaction rules for the bundles.
+    ///   - timeLimit: The time limit of the command, in seconds; nil for none.
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
         timeLimit: Double?
@@ -29,30 +29,34 @@ package final class RunRecovery: Sendable {
         recovery = CrashRecovery(of: self.directory, limits: limits, redactions: redactions)
     }
 
-    /// How many failures of this run have left no bundle, for want of room.
+    /// The number of failures of this run that a limit left without a bundle.
     package var failuresLeftOut: Int {
         let (now, before) = (directory.failuresLeftOut, leftOutBefore.withLock(\.self))
         return now > before ? Int(clamping: now - before) : 0
     }
 
-    /// Makes the bundles of earlier runs, so that theirs are not taken for this one's.
+    /// Makes the bundles of earlier runs, so that they aren't attributed to this one.
     package func beforehand() -> CrashRecovery.Result {
-        // Whatever was put there or taken away since the last run counts.
+        // A user may have added or removed bundles since the last run.
         directory.recount()
         let result = directory.hasHiddenFiles ? recovery.sweep() : CrashRecovery.Result()
         leftOutBefore.withLock { $0 = directory.failuresLeftOut }
         return result
     }
 
-    /// Notes which processes have died by themselves; to be called before the run is ended.
+    /// Records the processes that have died by themselves.
+    ///
+    /// Call it before the run is ended.
     func beforeEnd() {
         let dead = recovery.deadProcesses
         diedBefore.withLock { $0 = dead }
     }
 
-    /// Copies the stores of the tests that hang; to be called while everything still runs.
+    /// Copies the stores of the tests that hang.
     ///
-    /// - Parameter processes: The command's.
+    /// Call it while all processes still run.
+    ///
+    /// - Parameter processes: The processes of the command.
     func beforeTimeoutKill(_ processes: [ProcessIdentity]) {
         let limit = timeLimit.map { " of \(DurationText.text($0))" } ?? ""
         let cause = CrashRecovery.Cause(
@@ -72,12 +76,12 @@ package final class RunRecovery: Sendable {
 
     // MARK: Why a process has died
 
-    /// The reason for a process's end.
+    /// Determines why a process ended.
     ///
     /// - Parameters:
     ///   - process: The process.
-    ///   - crashed: The processes that the end of the run did not take along.
-    ///   - report: The run.
+    ///   - crashed: The processes that died before the run was ended.
+    ///   - report: The report of the run.
     /// - Returns: The time limit or the signal that ended the run, or else the crash.
     private static func cause(
         of process: ProcessIdentity, among crashed: Set<ProcessIdentity>, _ report: RunReport
@@ -89,8 +93,8 @@ package final class RunRecovery: Sendable {
             return CrashRecovery.Cause(
                 outcome: .timedOut,
                 message: "The process was ended in the middle of the test: the time limit was up.")
-        // Where the whole group got the signal, a process that it ended may have died first: only the log or
-        // another signal tells that it crashed.
+        // If the whole process group got the signal, a process that it ended may have died first. Only the log, or
+        // another signal, shows that it crashed.
         case .signal(let signal) where crash == nil:
             return CrashRecovery.Cause(
                 outcome: .terminated,
@@ -100,7 +104,7 @@ package final class RunRecovery: Sendable {
         }
     }
 
-    /// The crash that ended a process; nil where neither its exit status nor the log shows one.
+    /// Describes the crash that ended a process; nil if neither its exit status nor the log shows one.
     private static func crash(
         of process: ProcessIdentity, isOnly: Bool, _ report: RunReport
     ) -> CrashRecovery.Cause? {
@@ -114,7 +118,7 @@ package final class RunRecovery: Sendable {
             cause.message =
                 "The process was ended by \(SignalName.text(signal)) in the middle of the test."
         }
-        // Of several that died the log does not say whose message it is.
+        // If several processes died, the log doesn't say which one wrote the message.
         if isOnly, let fatal = FatalMessage.all(in: lines).last {
             isKnown = true
             cause.message = "\(fatal.message)\n\(cause.message)"
@@ -123,14 +127,14 @@ package final class RunRecovery: Sendable {
         return isKnown ? cause : nil
     }
 
-    /// The signal that ended a process, if this one has seen it or the log tells.
+    /// Finds the signal that ended a process, if this process or the log has it; nil otherwise.
     private static func signal(
         of process: ProcessIdentity, isOnly: Bool, _ lines: [String], _ report: RunReport
     ) -> Int32? {
         let seen = report.ended.first { $0.identity == process }?.status
         if case .signalled(let signal) = seen { return signal }
         guard isOnly else { return nil }
-        // SwiftPM's words.
+        // SwiftPM's text.
         let words = "unexpected signal code "
         return lines.lazy.compactMap { line in
             line.firstRange(of: words).flatMap { range in
@@ -146,34 +150,36 @@ package struct EndedProcess: Equatable, Sendable {
     package let status: ExitStatus
 }
 
-/// What is known of a command that has ended.
+/// The result of a command that has ended.
 package struct RunReport: Sendable {
-    /// What ended it.
+    /// The cause of the command's end.
     package enum Cause: Equatable, Sendable {
-        /// Itself, or what happened to it.
+        /// The command ended by itself or crashed.
         case itself
         /// The time limit.
         case timeLimit
-        /// `run` was told to stop, by a process or with a key of the terminal.
+        /// A process or a key of the terminal told `run` to stop.
         case signal(Int32)
     }
 
-    /// Where its bundles go, absolute.
+    /// The artifacts directory, absolute.
     package let directory: String
     package let cause: Cause
     /// The command itself.
     package let command: EndedProcess
-    /// Also those of its descendants that outlived their parents and have ended since; on Linux only.
+    /// The processes that have ended.
+    ///
+    /// On Linux only, this includes descendants that outlived their parents.
     package let ended: [EndedProcess]
-    /// What its processes wrote last; empty where that went to a terminal.
+    /// The end of standard output; empty if it went to a terminal that was not read.
     package let standardOutput: LogTail
-    /// The same log as that of standard output, where both go to the same place.
+    /// The end of standard error; the same log as ``standardOutput`` if both go to the same place.
     package let standardError: LogTail
 
-    /// What `run` exits with: the command's own status, and 124 for the time limit as timeout(1) has it.
+    /// The exit status of `run`: the command's own status, or 124 for the time limit, as in timeout(1).
     package var exitStatus: Int32 { cause == .timeLimit ? 124 : command.status.code }
 
-    /// Whether the last line of what was written has no end yet.
+    /// True if the output ends in the middle of a line.
     package var hasOpenLine: Bool {
         [standardOutput, standardError].contains { log in
             log.bytes.last.map { $0 != UInt8(ascii: "\n") } ?? false

@@ -6,23 +6,23 @@ package import FailureArtifactsSystem
 package protocol SupervisorMessages {
     /// Reports why the command is ended.
     func report(_ failure: CommandError)
-    /// Warns, without ending anything.
+    /// Prints a warning; doesn't end anything.
     func warn(_ sentence: String) throws
 }
 
-/// Runs a command as if it had been started in this process's place, and watches over it.
+/// Runs a command as if it had been started in place of this process, and supervises it.
 ///
-/// The command stays in the process group of the terminal's foreground: it can read, and gets what keys send.
+/// The command stays in the process group of the terminal's foreground: it can read, and receives the signals of keys.
 package struct Supervisor {
-    /// What is run.
+    /// The command to run.
     package struct Command {
         /// The program, then its arguments.
         var words: [String]
-        /// All of its environment.
+        /// The whole environment of the command.
         var environment: [String: String]
-        /// Seconds; nil for as long as it takes.
+        /// The time limit, in seconds; nil for none.
         var timeLimit: Double?
-        /// Where its bundles go, absolute.
+        /// The artifacts directory, absolute.
         var directory: String
 
         package init(
@@ -35,7 +35,7 @@ package struct Supervisor {
         }
     }
 
-    /// Seconds between the signal that asks a process to end and the one that ends it.
+    /// The time between the signal that asks a process to end and SIGKILL, in seconds.
     private static let grace = 5.0
 
     private let command: Command
@@ -46,21 +46,21 @@ package struct Supervisor {
     private let outputs: CommandOutputs
     private let reaper: ChildReaper
     private var tree: ProcessTree
-    /// The command's number.
+    /// The command's process number.
     private var child: pid_t = 0
-    /// The command, when it has ended.
+    /// The end of the command; nil while it runs.
     private var commandEnd: EndedProcess?
     private var ended: [EndedProcess] = []
     private var cause = RunReport.Cause.itself
     private var openOutputs: Int
 
     /// - Parameters:
-    ///   - command: What is run.
-    ///   - interruption: Hands over the signals that this process gets.
-    ///   - messages: Receives the tool's own messages.
-    ///   - recovery: Makes the bundles of what hangs, before it is ended.
-    ///   - recorder: Reads what the command writes; nil where nobody does.
-    /// - Throws: That the system gives no pipe.
+    ///   - command: The command to run.
+    ///   - interruption: The source of the signals that this process receives.
+    ///   - messages: The output for the tool's own messages.
+    ///   - recovery: Copies the stores of hanging tests before they are ended.
+    ///   - recorder: The reader of the command's output; nil if it is not read.
+    /// - Throws: An error if the system provides no pipe.
     package init(
         _ command: Command, interruption: Interruption, messages: any SupervisorMessages,
         recovery: RunRecovery, recorder: RunRecorder? = nil
@@ -74,22 +74,21 @@ package struct Supervisor {
         reaper = try ChildReaper(mailbox: mailbox)
         outputs = CommandOutputs(onLine: recorder?.lineHooks) { mailbox.post(.outputEnded) }
         openOutputs = outputs.count
-        // Whoever ignores it, as some that start jobs do, is not told how a child ends.
+        // If SIGCHLD is ignored, as some job starters do, this process can't learn how a child ends.
         if InheritedSignals.isIgnored(SIGCHLD) { signal(SIGCHLD, SIG_DFL) }
-        // Elsewhere orphans are lost sight of.
+        // Only Linux supports this; elsewhere orphans are lost.
         _ = failure_artifacts_adopt_orphans()
         tree = ProcessTree()
     }
 
     /// Runs the command to its end.
     ///
-    /// Signals that come afterwards are ignored, so that bundles are salvaged in spite of them, except for keys
-    /// of the terminal.
+    /// Later signals are ignored, except for keys of the terminal, so that the bundles are still recovered.
     ///
-    /// - Throws: That the command cannot be started.
+    /// - Throws: An error if the command can't be started.
     package mutating func run() throws(CommandError) -> RunReport {
         let mailbox = mailbox
-        // From here on, so that none is lost between the start and the first look.
+        // Set the handler first, so that no signal is lost between the start and the first wait.
         interruption.setHandler { signal in
             mailbox.post(.signal(signal))
             return true
@@ -131,9 +130,9 @@ package struct Supervisor {
         }
     }
 
-    /// Waits until the command has ended, its time is up, or a process has told this one to stop.
+    /// Waits until the command has ended, its time is up, or another process has told this one to stop.
     ///
-    /// - Returns: True if a process has told this one to stop.
+    /// - Returns: True if this process was told to stop.
     private mutating func waitForCommand(until deadline: Instant?) -> Bool {
         while commandEnd == nil {
             guard let event = mailbox.next(until: deadline) else {
@@ -145,9 +144,9 @@ package struct Supervisor {
         return takePendingSignals()
     }
 
-    /// Deals with the signals that have come so far, such as the key that has ended the command.
+    /// Handles the signals that have arrived so far, such as the key that has ended the command.
     ///
-    /// - Returns: True if a process has told this one to stop.
+    /// - Returns: True if this process was told to stop.
     private mutating func takePendingSignals() -> Bool {
         interruption.settle()
         var stopped = false
@@ -157,9 +156,9 @@ package struct Supervisor {
         return stopped
     }
 
-    /// Deals with what has happened.
+    /// Handles an event.
     ///
-    /// - Returns: Whether this process was told to stop.
+    /// - Returns: True if this process was told to stop.
     private mutating func take(_ event: Mailbox.Event) -> Bool {
         switch event {
         case .childEnded:
@@ -173,21 +172,23 @@ package struct Supervisor {
         return false
     }
 
-    /// Passes a signal on to the command, unless it has got it from the terminal already.
+    /// Passes a signal on to the command, unless the terminal has sent it to the command already.
+    ///
+    /// Returns true if this process was told to stop.
     private mutating func pass(on signal: ReceivedSignal) -> Bool {
         let isForOwnPurposes = signal.number == SIGUSR1 || signal.number == SIGUSR2
         if !isForOwnPurposes, cause != .timeLimit {
             if cause == .itself { recovery.beforeEnd() }
             cause = .signal(signal.number)
         }
-        // A program may well go on after a key, as an interactive one does.
+        // A program may continue after a key, as interactive ones do.
         if signal.isFromTerminal { return false }
-        // Until it is reaped, its number is its own.
+        // The command's number stays its own until it is reaped.
         if commandEnd == nil { kill(child, signal.number) }
         return !isForOwnPurposes
     }
 
-    /// The end of a command that somebody else has waited for, which nobody does.
+    /// The substitute for a command whose end this process could not see; this doesn't happen in practice.
     private var lost: EndedProcess {
         EndedProcess(
             identity: ProcessIdentity(number: child, start: 0), status: .signalled(SIGKILL))
@@ -195,10 +196,10 @@ package struct Supervisor {
 }
 
 extension Supervisor {
-    /// Seconds between two looks at processes that are about to end.
+    /// The time between two checks of processes that are about to end, in seconds.
     private static let interval = 0.05
 
-    /// The time is up: what hangs is looked at, then all that descends from the command is ended.
+    /// Handles the time limit: copies the stores of hanging tests, then ends all descendants of the command.
     private mutating func endAfterTimeLimit() {
         let limit = DurationText.text(command.timeLimit ?? 0)
         messages.report(
@@ -210,13 +211,12 @@ extension Supervisor {
         end { supervisor in supervisor.tree.members() }
     }
 
-    /// This process was told to stop, and the command with it.
+    /// Handles a request to stop: ends the command and the processes that it leaves behind.
     ///
-    /// What the command leaves behind is ended too, as when a job is cancelled, but for what has got itself a
-    /// session of its own, as daemons do.
+    /// Processes with a session of their own, such as daemons, are left running. A cancelled job ends in the same way.
     private mutating func endAfterSignal() {
         let deadline = Instant.now.advanced(bySeconds: Self.grace)
-        // Until it is reaped, its number is its own.
+        // The command's number stays its own until it is reaped.
         if commandEnd == nil { kill(child, SIGCONT) }
         while commandEnd == nil, let event = mailbox.next(until: deadline) { _ = take(event) }
         let session = getsid(0)
@@ -229,12 +229,12 @@ extension Supervisor {
         end(by: deadline, remaining)
     }
 
-    /// Asks processes to end, and ends those that are left when the time of grace is over.
+    /// Asks processes to end, and kills those that remain after the deadline.
     private mutating func end(
         by deadline: Instant = Instant.now.advanced(bySeconds: Supervisor.grace),
         _ remaining: (inout Supervisor) -> [ProcessIdentity]
     ) {
-        // Who cannot be ended by SIGKILL waits for a device, or belongs to somebody else.
+        // A process that survives SIGKILL waits for a device, or belongs to another user.
         let limit = deadline.advanced(bySeconds: Self.grace)
         var asked: Set<ProcessIdentity> = []
         while true {
@@ -246,10 +246,10 @@ extension Supervisor {
                 try? messages.warn("These processes could not be ended: \(numbers).")
                 return
             }
-            // Parents first: one that sees a child end may start another.
+            // Signal parents first: a parent that sees a child end may start another.
             for process in processes where asked.insert(process).inserted {
                 process.send(SIGTERM)
-                // One that is stopped would not learn of it.
+                // A stopped process would not handle SIGTERM.
                 process.send(SIGCONT)
             }
             if now >= deadline {
@@ -262,9 +262,9 @@ extension Supervisor {
         }
     }
 
-    /// Has what the command has written passed on.
+    /// Waits until the command's output is passed on.
     ///
-    /// - Parameter isPatient: Whether to wait for as long as nobody reads it, as the command would have.
+    /// - Parameter isPatient: True to wait without a time limit for a slow receiver, as the command would have.
     private mutating func finishOutputs(isPatient: Bool) {
         outputs.commandHasEnded()
         var deadline = isPatient ? nil : Instant.now.advanced(bySeconds: 2)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsBundle
 
-/// The limits of a directory, also with captures at the same time.
+/// The limits of a directory, also with concurrent captures.
 @Suite struct DirectoryLimitTests {
     private func limits(
         total: UInt64 = 1 << 30, bundle: UInt64 = 1 << 30, bundles: Int = 1000, free: UInt64 = 0
@@ -14,7 +14,7 @@ import Testing
             freeBytes: free)
     }
 
-    /// A bundle that had room when its capture began is refused when it is to get its name.
+    /// A bundle that had space when its capture began may be refused when it is published.
     @Test(arguments: [(bundles: 40, total: 1 << 30), (bundles: 1000, total: 400_000)])
     func capturesAtTheSameTimeKeepTheLimits(bundles: Int, total: UInt64) throws {
         let place = try Place()
@@ -27,7 +27,7 @@ import Testing
         for number in 0..<48 {
             begun.enter()
             group.enter()
-            // Threads of their own: a queue would have one for each core.
+            // Use separate threads: a queue would run only one per core.
             Thread.detachNewThread {
                 defer { group.leave() }
                 do {
@@ -53,7 +53,7 @@ import Testing
         #expect(Int(usage.bundles) + refused.withLock(\.count) == 48)
         let limit: DirectoryLimits.Limit = bundles < 48 ? .bundles : .totalBytes
         #expect(refused.withLock { $0.allSatisfy { $0 == limit } && $0.count >= 8 })
-        // No room is left unused.
+        // All available space is used.
         #expect(usage.bundles == bundles || usage.bytes > limits.totalContentBytes - 20_000)
         try place.check()
     }
@@ -84,7 +84,7 @@ import Testing
         }
         let room = try StagingReservation(in: place.directory, within: limits)
         #expect(!room.take(200_000) && room.limit == .totalBytes)
-        // A description always has its place.
+        // A description without copies always has space.
         _ = try place.directory.publish(place.metadata([]), from: room.staging, within: limits)
         place.directory.discard(room.staging)
         #expect(try place.bundles.count == 4)
@@ -100,13 +100,13 @@ import Testing
             _ = try StagingReservation(in: place.directory, within: limits)
         }
         #expect(error?.limit == .bundles)
-        // One that began when there was room.
+        // This capture began before the limit was reached.
         #expect(throws: LimitReached.self) {
             try place.directory.publish(place.metadata([]), from: late.staging, within: limits)
         }
         place.directory.discard(late.staging)
         #expect(try place.bundles.count == 2)
-        // The user makes room.
+        // The user removes a bundle.
         try FileSystem.remove(Path.join(place.root, try #require(try place.bundles.first)))
         try place.publish([1], limits: limits)
         try place.check()
@@ -130,7 +130,7 @@ import Testing
         let limits = limits(bundle: 400_000)
         let room = try StagingReservation(in: place.directory, within: limits)
         #expect(room.take(200_000) && !room.take(150_000) && room.limit == .bundleBytes)
-        // What was not counted is noticed when it is packed.
+        // Files that were staged without being counted are noticed when they are packed.
         try FileSystem.write(noise(500_000), toNewFile: room.staging.path(ofEntry: "stores/a.sqlite"))
         let error = #expect(throws: LimitReached.self) {
             _ = try place.directory.publish(

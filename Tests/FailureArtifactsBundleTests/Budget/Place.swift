@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsBundle
 
-/// An artifacts directory, and captures in it.
+/// A temporary artifacts directory, and helpers to make bundles in it.
 struct Place: ~Copyable {
     let root: String
     let directory: ArtifactsDirectory
@@ -17,17 +17,17 @@ struct Place: ~Copyable {
 
     deinit { try? FileSystem.remove(root) }
 
-    /// The path of the file with the directory's usage.
+    /// The path of the usage file.
     var usageFile: String { Path.join(root, UsageFile.name) }
 
-    /// The usage as the file has it; nil if it has none.
+    /// The usage according to the file; nil if it has no valid usage.
     var usage: DirectoryUsage? {
         (try? FileSystem.contents(ofFile: usageFile)).flatMap {
             DirectoryUsage(text: String(decoding: $0, as: UTF8.self))
         }
     }
 
-    /// Compares the file with a listing.
+    /// Checks that the file agrees with a listing.
     func check(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let usage = try #require(usage, sourceLocation: sourceLocation)
         let listed = try directory.usage()
@@ -72,7 +72,7 @@ struct NoRoom: Error {
     let limit: DirectoryLimits.Limit
 }
 
-/// Bytes that deflate can't shrink.
+/// Makes bytes that deflate can't compress.
 func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed
     return (0..<count).map { _ in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FailureArtifactsBundle
 
-/// Bundles that are removed while others may be made.
+/// The removal of bundles while other processes may make new ones.
 @Suite struct RemovingTests {
     private let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 1 << 30, bundles: 4)
 
@@ -27,7 +27,7 @@ import Testing
         let sizes = try bundles.map { bundle throws(BundleError) in try bundle.location.size() }
         let removals = try remove(bundles[0], bundles[2], from: place)
         #expect(removals == [.removed(sizes[0]), .removed(sizes[2])])
-        // The file is right without a look at the directory.
+        // The file is correct without a listing of the directory.
         let usage = place.usage
         #expect(usage?.bundles == 2 && usage?.bytes == sizes[1] + sizes[3])
         for _ in 0..<2 { try place.publish(noise(1000), limits: limits) }
@@ -65,21 +65,21 @@ import Testing
         let place = try Place()
         let bundles = try (0..<3).map { _ in try place.publish(noise(1000), limits: limits) }
         let files = try bundles.map { try file($0) }
-        // Another file in its place, and nothing.
+        // Replace one bundle with another file, and remove the next.
         try FileSystem.copy(bundles[1].location.path, toNewFile: place.root + "/other")
         try FileSystem.rename(place.root + "/other", to: bundles[0].location.path)
         try FileSystem.remove(bundles[1].location.path)
         let size = try bundles[2].location.size()
         #expect(try place.directory.removeBundles(files) == [.gone, .gone, .removed(size)])
         #expect(try place.bundles == [files[0].name])
-        // A directory has what it has.
+        // A directory with a bundle's name is not removed.
         try FileSystem.remove(bundles[0].location.path)
         try FileSystem.createDirectory(bundles[0].location.path + "/inside")
         #expect(try place.directory.removeBundles([files[0]]) == [.gone])
         #expect(try FileSystem.status(of: bundles[0].location.path + "/inside") != nil)
     }
 
-    /// If its process died now, crash recovery would make another one.
+    /// If the process died now, crash recovery would make the bundle again.
     @Test func aBundleWhoseMakerIsNotDoneWithItStays() throws {
         let place = try Place()
         let room = try StagingReservation(in: place.directory, within: limits)
@@ -93,7 +93,7 @@ import Testing
         #expect(try remove(bundle, from: place) == [.removed(size)])
     }
 
-    /// The last capture removes the directory if no bundle is left in it.
+    /// The last capture removes the directory if it contains no bundles.
     @Test func aDirectoryThatIsGoneHasNoBundles() throws {
         let place = try Place()
         let bundle = try place.publish(noise(1000), limits: limits)
@@ -109,7 +109,7 @@ import Testing
     @Test func bundlesAreRemovedWhileOthersAreMade() throws {
         let place = try Place()
         let (directory, root) = (place.directory, place.root)
-        // Keeps the directory while it has no bundles: the threads list it.
+        // This file keeps the directory from being removed while it has no bundles: the threads list it.
         try FileSystem.write([], toNewFile: Path.join(root, "notes.txt"))
         let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 1 << 30, bundles: 1000)
         let metadata = place.metadata(["stores/a.sqlite"])
@@ -137,7 +137,7 @@ import Testing
                 Issue.record(error)
             }
         }
-        // Each bundle is there, or was removed once.
+        // Each bundle still exists, or was removed exactly once.
         #expect(try removed.withLock(\.self) + place.bundles.count == 160)
         try place.check()
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FailureArtifactsBundle
 
-/// The file with the usage of a directory, which may be wrong, missing or locked.
+/// The usage file, which may be wrong, missing or locked.
 @Suite struct UsageFileTests {
     private func limits(total: UInt64 = 1 << 30, bundles: Int = 1000) -> DirectoryLimits {
         DirectoryLimits(storeBytes: 1 << 30, totalBytes: total, bundles: bundles)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// A process that is killed between counting a bundle and giving it its name leaves such a number.
+    /// A process that is killed after it counts a bundle and before it renames it leaves such a number.
     @Test(arguments: ["900 900 5\n", "2 18446744073709551615 5\n"])
     func aNumberThatIsTooHighRefusesNothing(content: String) throws {
         let place = try Place()
@@ -49,7 +49,7 @@ import Testing
         try place.check()
     }
 
-    /// A process that was stopped while it had the lock.
+    /// A stopped process holds the lock.
     @Test func aLockThatIsNeverGivenBackIsWaitedForOnce() throws {
         let place = try Place()
         try place.publish([1], limits: limits())
@@ -59,7 +59,7 @@ import Testing
         let limits = limits(bundles: 3)
         try place.publish([1], limits: limits)
         #expect(start.elapsed > UsageFile.patience)
-        // The file is another one now: no process waits for that lock again.
+        // The file was replaced, so no process waits for that lock again.
         let next = Instant.now
         try place.publish([1], limits: limits)
         #expect(next.elapsed < UsageFile.patience)
@@ -122,7 +122,7 @@ import Testing
         try place.check()
     }
 
-    /// Without a file nothing is counted, and nothing is lost.
+    /// Without a usage file, the limits still apply and no bundle is lost.
     @Test func aDirectoryInItsPlaceIsNoObstacle() throws {
         let place = try Place()
         let limits = limits(bundles: 2)

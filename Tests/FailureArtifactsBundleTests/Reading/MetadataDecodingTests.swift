@@ -50,7 +50,7 @@ import Testing
     @Test(arguments: ["\"2.0\"", "\"2\"", "2", "2.0", "\"99\""])
     func newerVersionsAreRefused(_ json: String) throws {
         let error = #expect(throws: BundleError.self) {
-            // Nothing else has to fit.
+            // The rest need not fit the format.
             try BundleMetadata(
                 json: Array("{\"formatVersion\": \(json), \"test\": 1}".utf8), of: "b.zip")
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FailureArtifactsBundle
 
-/// What a process and those who come after it leave when they die between two steps.
+/// The files that a process, or a process that recovers them, leaves if it dies between two steps.
 @Suite struct CrashRecoveryTests {
     private struct World: ~Copyable {
         let root: String
@@ -28,14 +28,14 @@ import Testing
             return root + "/.in-flight/" + name.description
         }
 
-        /// A journal in whose middle the process died.
+        /// Writes a journal of a process that died in the middle of a test.
         func leaveJournal(taker: ProcessIdentity? = nil) throws {
             let lines = Array((JournalRecord.began(1, test, at: .now).line + JournalRecord.end).utf8)
             try FileSystem.write(
                 lines, toNewFile: path(HiddenName("journal", of: dead, taker: taker)))
         }
 
-        /// What the process had of a failure.
+        /// Writes the staging directory of a test that had failed.
         func leaveStagingDirectory(
             taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion],
             snapshots: [BundleMetadata.Snapshot]? = nil
@@ -56,7 +56,7 @@ import Testing
             return staging
         }
 
-        /// The bundles' metadata after two sweeps; the second has nothing to do.
+        /// Returns the bundles' metadata after two sweeps, the second of which finds no work.
         func sweep() throws -> [BundleMetadata] {
             let recovery = CrashRecovery(of: directory, limits: limits)
             let first = recovery.sweep()
@@ -99,7 +99,7 @@ import Testing
         #expect(bundles.first?.snapshots?.map(\.label) == ["Crashed", "crashed-2"])
     }
 
-    /// The test has ended, and the process died before its journal said so.
+    /// The test has ended; its process died before the journal recorded that.
     @Test func aTestThatHasEndedDidNotCrash() throws {
         let world = try World()
         try world.leaveJournal()
@@ -109,7 +109,7 @@ import Testing
         #expect(bundles.first?.outcome == .failed)
     }
 
-    /// Whoever made the bundle died before it could remove what it was made of.
+    /// The process that made the bundle died before it removed the staging directory.
     @Test(arguments: [true, false]) func aBundleIsNotMadeTwice(journalIsLeft: Bool) throws {
         let world = try World()
         if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
@@ -119,7 +119,7 @@ import Testing
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
-    /// Whoever was about to make the bundle died before it was there.
+    /// The process that was about to make the bundle died before the bundle existed.
     @Test(arguments: [true, false]) func aTestEndsOnce(journalIsLeft: Bool) throws {
         let world = try World()
         if journalIsLeft { try world.leaveJournal(taker: world.sweeper) }
@@ -127,7 +127,7 @@ import Testing
         #expect(try kinds(world.sweep()) == [[.termination]])
     }
 
-    /// Somebody is at it.
+    /// A living process is recovering these files.
     @Test func whatALivingProcessHasTakenIsLeftAlone() throws {
         let world = try World()
         try world.leaveJournal(taker: .current)

@@ -34,7 +34,7 @@ import Testing
         #expect(JournalRecord.records(in: Array(records.map(\.line).joined().utf8)) == records)
     }
 
-    /// What is written in C is what is read in Swift, whatever the names.
+    /// Swift reads what C has written, for any names.
     @Test func hostileNamesAreRead() {
         let seed: UInt64 = 20_261_122
         var dice = Dice(seed: seed)
@@ -55,7 +55,7 @@ import Testing
             let date = Timestamp(
                 seconds: dice.next(2) == 0 ? .min : Int64(dice.next(1 << 30)),
                 milliseconds: Int32(dice.next(1000)))
-            // A path ends where C says that it ends.
+            // A C string ends at the first NUL byte.
             let path = name().filter { $0 != "\u{0}" }
             let some: [JournalRecord] = [
                 .began(id, test, at: date), .opened(path: path, by: id), .opened(path: nil, by: id),
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// Lines are not made anew for each journal: nothing of earlier ones may be left.
+    /// The buffer is reused for each journal, so no earlier lines may remain.
     @Test func linesThatAreUsedAgainBeginEmpty() {
         let lines = JournalLines()
         for record in records {
@@ -105,7 +105,7 @@ import Testing
         let process = ProcessIdentity(number: 42, start: 7)
         let tests = InFlightTest.all(in: Array(records.map(\.line).joined().utf8), of: process)
         #expect(tests.map(\.id) == [2, 3])
-        // One of them has used a store in memory.
+        // One of the tests in flight has used a store in memory.
         #expect(tests.first?.hasMemoryStores == true && tests.last?.hasMemoryStores == true)
         #expect(tests.allSatisfy { $0.paths == [.init(path: "/tmp/shared", isShared: true)] })
         #expect(tests.allSatisfy { $0.environment?.processID == 42 && $0.process == process })
@@ -130,7 +130,7 @@ import Testing
             ])
     }
 
-    /// The use of a store by one of several tests is written again when another test is in flight.
+    /// The use of a store by one of several tests is recorded again after another test begins.
     @Test func theJournalSaysOnceWhatOneOfSeveralTestsUses() throws {
         let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-journal-")
         defer { try? FileSystem.remove(path) }
@@ -172,7 +172,7 @@ import Testing
         #expect(JournalRecord.records(in: JournalRecord.end.utf8 + bytes).isEmpty)
     }
 
-    /// Whatever the bytes, there is an answer.
+    /// Parsing arbitrary bytes must not crash.
     @Test func noiseIsNoRecord() {
         var dice = Dice(seed: 20_261_121)
         for _ in 0..<2000 {
@@ -183,7 +183,7 @@ import Testing
     }
 }
 
-/// Numbers that are the same in each run.
+/// A random number generator with the same numbers in each run.
 private struct Dice {
     private var state: UInt64
 

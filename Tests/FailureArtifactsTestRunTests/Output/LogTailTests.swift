@@ -4,7 +4,7 @@ import Testing
 @testable import FailureArtifactsTestRun
 
 @Suite struct LogTailTests {
-    /// Against what is easily seen to be right, with pieces of all sizes.
+    /// Compares the tail with a simple implementation, with pieces of all sizes.
     @Test(arguments: 0..<40) func theEndAndTheLinesOfRandomText(_ seed: UInt64) {
         var numbers = Numbers(seed: seed)
         let limit = Int(numbers.next(below: 300)) + 1
@@ -32,7 +32,7 @@ import Testing
         #expect(tail.lines == ["ab", "cd"])
         append("\r\n\nf")
         #expect(tail.lines == ["ab", "cd", "", "f"])
-        // The start of the first is gone.
+        // The start of the first line was dropped.
         append("ghi")
         #expect(tail.lines == ["cd", "", "fghi"])
         append("\n\u{FF}é")
@@ -70,7 +70,7 @@ import Testing
         #expect(FatalMessage(line: line) == nil)
     }
 
-    /// What the runtime really prints.
+    /// Messages that the runtime really prints.
     @Test func theRuntimesOwnMessages() async throws {
         let fatal = await #expect(
             processExitsWith: .failure, observing: [\.standardErrorContent]

@@ -54,7 +54,7 @@ import Testing
         #expect(attempts[2].reason == "off")
     }
 
-    /// As `--repetitions` has it.
+    /// Events in the form that `--repetitions` produces.
     @Test func aTestThatIsRepeated() {
         let id = "M.a()\\/F.swift:1:2"
         let attempts = attempts([
@@ -74,7 +74,7 @@ import Testing
             ])
     }
 
-    /// What goes wrong around the tests of a suite is a result of its own.
+    /// An issue outside the tests of a suite is a separate result.
     @Test func anIssueOfASuite() {
         let attempts = attempts([
             #"{"version":0,"kind":"test","payload":{"kind":"suite","id":"M.S","name":"S"}}"#,

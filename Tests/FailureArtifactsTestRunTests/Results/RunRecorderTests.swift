@@ -24,12 +24,12 @@ import Testing
         #expect(
             words("swift", "test", "--parallel")
                 == ["swift", "test"] + events + ["--xunit-output", "/s/report.xml", "--parallel"])
-        // Without the results of XCTest, its report isn't asked for, and its output isn't read.
+        // Without the results of XCTest, its report isn't requested, and its output isn't read.
         let recorder = RunRecorder(
             ["swift", "test", "--parallel"], events: [], scratch: "/s", hasXCTest: false)
         #expect(recorder.words == ["swift", "test"] + events + ["--parallel"])
         #expect(recorder.lineHooks == nil)
-        // Who asks for them gets them.
+        // If the command has these options already, none are added.
         let given = [
             "swift", "test", "--event-stream-output-path=e", "--parallel", "--xunit-output", "x",
         ]

@@ -6,7 +6,7 @@ import Testing
 @Suite struct XCTestLogTests {
     private func log(_ text: String) -> XCTestLog {
         var log = XCTestLog()
-        // By bytes: to Swift "\r\n" is one character.
+        // Split bytes, not characters: in Swift, "\r\n" is one character.
         for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             log.read(bytes: Array(line))
         }
@@ -92,7 +92,7 @@ import Testing
         #expect(log.passed.map(\.test.suite) == ["ATests", "Outer.BTests"])
     }
 
-    /// Two processes at one pipe.
+    /// Two processes write to one pipe.
     @Test func testsAtTheSameTime() {
         let attempts = log(
             """

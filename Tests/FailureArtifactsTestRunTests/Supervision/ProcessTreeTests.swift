@@ -5,7 +5,9 @@ import Testing
 @testable import FailureArtifactsTestRun
 
 @Suite struct ProcessTreeTests {
-    /// A shell and its child, which live until their input ends; the child's number is printed first.
+    /// Starts a shell and its child, which live until their input ends.
+    ///
+    /// The child's number is printed first.
     private func start() throws -> (process: Process, input: Pipe, child: Int32) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -33,13 +35,13 @@ import Testing
         #expect(Set(numbers).isDisjoint(with: [before.process.processIdentifier, before.child]))
         #expect(members[child].isAlive)
 
-        // A process is no other one that has its number.
+        // A process with the same number and another start is a different process.
         let stranger = ProcessIdentity(number: members[child].number, start: members[child].start &+ 1)
         #expect(!stranger.isAlive)
         stranger.send(SIGKILL)
         #expect(members[child].isAlive)
 
-        // All at first: the second may have the first one's input.
+        // Close all pipes first: the second process may have inherited the first one's input.
         for (_, input, _) in [before, after] { try input.fileHandleForWriting.close() }
         for (process, _, _) in [before, after] { process.waitUntilExit() }
         #expect(!members[parent].isAlive)
