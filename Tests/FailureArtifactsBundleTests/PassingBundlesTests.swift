@@ -62,7 +62,7 @@ import Testing
         let directory = ArtifactsDirectory(path: root)
         // No process has this number.
         let dead = ProcessIdentity(number: .max, start: 7)
-        let path = root + "/.in-flight/" + HiddenName("spool", of: dead, random: "abcdef").description
+        let path = root + "/.in-flight/" + HiddenName("staging", of: dead, random: "abcdef").description
         try FileSystem.createDirectory(root + "/.in-flight")
         try FileSystem.createDirectory(path)
         let staging = try #require(StagingDirectory(at: path))

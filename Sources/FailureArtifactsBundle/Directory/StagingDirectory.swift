@@ -31,7 +31,7 @@ package struct StagingDirectory: Sendable {
         self.name = name
     }
 
-    private static let kind = "spool"
+    private static let kind = "staging"
 
     /// The process of the test.
     package var process: ProcessIdentity { name.process }
@@ -153,10 +153,11 @@ package struct StagingDirectory: Sendable {
         }
     }
 
-    /// Removes the copies, and keeps the metadata and the bundle's name.
+    /// Removes the copies, and keeps the metadata, the mark of the test's end and the bundle's name.
     func removeCopies() {
         for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
-        where file(ofEntry: name) != metadataPath && !name.hasPrefix(Self.bundleMark) {
+        where ![metadataPath, endMark].contains(file(ofEntry: name)) && !name.hasPrefix(Self.bundleMark)
+        {
             try? FileSystem.remove(file(ofEntry: name))
         }
     }

@@ -17,7 +17,7 @@ import Testing
         let limits = DirectoryLimits(storeBytes: 1 << 20, totalBytes: 1 << 20, bundles: 10)
 
         init() throws {
-            root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "salvage-")
+            root = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "recovery-")
             directory = ArtifactsDirectory(path: root)
         }
 
@@ -40,7 +40,7 @@ import Testing
             taker: ProcessIdentity? = nil, kinds: [BundleMetadata.Failure.Kind] = [.assertion],
             snapshots: [BundleMetadata.Snapshot]? = nil
         ) throws -> StagingDirectory {
-            let path = try path(HiddenName("spool", of: dead, taker: taker, random: "abcdef"))
+            let path = try path(HiddenName("staging", of: dead, taker: taker, random: "abcdef"))
             try FileSystem.createDirectory(path)
             let staging = try #require(StagingDirectory(at: path))
             try staging.record(
@@ -104,6 +104,19 @@ import Testing
         let world = try World()
         try world.leaveJournal()
         try world.leaveStagingDirectory().markEnded()
+        let bundles = try world.sweep()
+        #expect(kinds(bundles) == [[.assertion]])
+        #expect(bundles.first?.outcome == .failed)
+    }
+
+    /// The process that found no room for the copies died before it had packed the rest.
+    @Test func aTestWhoseCopiesHadNoRoomDidNotCrash() throws {
+        let world = try World()
+        let staging = try world.leaveStagingDirectory(taker: world.sweeper)
+        try FileSystem.write([1], toNewFile: staging.path(ofEntry: "stores/a.sqlite"))
+        try staging.markEnded()
+        staging.removeCopies()
+        #expect(FileSystem.regularFile(staging.file(ofEntry: "stores/a.sqlite")) == nil)
         let bundles = try world.sweep()
         #expect(kinds(bundles) == [[.assertion]])
         #expect(bundles.first?.outcome == .failed)

@@ -402,7 +402,7 @@ class DyingAnywhere(Capturing):
     def what_is_left(self, place):
         yield from archive_problems(place)
         hidden = place.artifacts / ".in-flight"
-        known = len(place.bundles) or len(list(hidden.glob("spool-*/metadata.json")))
+        known = len(place.bundles) or len(list(hidden.glob("staging-*/metadata.json")))
         in_flight = [str(path.relative_to(hidden)) for path in sorted(hidden.rglob("*"))] if hidden.is_dir() else []
         before = len(place.bundles)
         if place.artifacts.is_dir():
