@@ -92,7 +92,8 @@ struct DiscoveredConnection: Sendable {
         let order: UInt64
         /// The number of the final ROLLBACK, in the order of all connections' statements.
         ///
-        /// If several ROLLBACKs ended the use, this is the first one. Nil if the last statement was not a ROLLBACK.
+        /// If the last statements are several ROLLBACKs, this is the first of them. Nil if the last statement was not a
+        /// ROLLBACK.
         let unwoundAt: UInt64?
         var isUnwound: Bool { unwoundAt != nil }
     }

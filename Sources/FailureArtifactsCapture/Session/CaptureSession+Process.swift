@@ -63,7 +63,7 @@ extension CaptureSession {
 
     /// The process that registered the exit handler, which is registered once.
     ///
-    /// A child created by `fork` inherits the handler, but not the thread, and possibly no usable locks.
+    /// A child created by `fork` inherits the handler, but not the thread. Its locks may be unusable.
     private static let exitHandler: pid_t = {
         atexit {
             if getpid() == CaptureSession.exitHandler { CaptureSession.shared.processWillExit() }
