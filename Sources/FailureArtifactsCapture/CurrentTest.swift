@@ -5,16 +5,16 @@ public import Foundation
 #endif
 internal import FailureArtifactsSystem
 
-/// The test that is running: what it wants to have in its bundle should it fail.
+/// The test that is running, with the content for its bundle if it fails.
 ///
-/// All of it may be called from any thread, costs next to nothing while a test passes, and does nothing
-/// between tests or where capturing is off.
+/// All functions may be called from any thread, and cost very little while a test passes. They do nothing between tests
+/// or if capturing is off.
 public enum CurrentTest {
-    /// Has a store captured that is not found by itself, or gives a name to one that is.
+    /// Captures a store that isn't discovered automatically, or names one that is.
     ///
     /// - Parameters:
     ///   - url: The database file, which need not exist yet.
-    ///   - name: The store's name in the bundle; without one, the file's name.
+    ///   - name: The store's name in the bundle; by default, the file's name.
     public static func register(storeAt url: URL, named name: String? = nil) {
         let path = Path.absolute(url.path(percentEncoded: false))
         guard let test = CaptureSession.shared.currentTest else { return }
@@ -22,33 +22,32 @@ public enum CurrentTest {
         CaptureSession.shared.storeOpened(path, by: test)
     }
 
-    /// Copies the test's stores as they are now, to be in its bundle should it fail later.
+    /// Copies the test's stores in their current state, for its bundle if it fails later.
     ///
-    /// To be called on the test's own thread: that is how its own connections are told from others'. It takes
-    /// as long as copying the stores' files. Where the copies have the bytes of earlier ones, the bundle holds
-    /// them once.
+    /// Call it on the test's own thread, because the thread identifies the test's own connections. It takes as long as
+    /// copying the stores' files. If a copy has the same bytes as an earlier one, the bundle contains them once.
     ///
-    /// - Parameter label: The copies' folder below `snapshots/`; what file systems do not take in it is
-    ///   replaced, and a label that was given before gets a number.
+    /// - Parameter label: The name of the copies' folder below `snapshots/`. Characters that are invalid in file names
+    ///   are replaced. A label that was already used gets a number.
     public static func snapshot(_ label: String) {
         guard let test = CaptureSession.shared.currentTest else { return }
         CaptureSession.shared.takeSnapshot(label, of: test)
     }
 
-    /// Puts data into the bundle.
+    /// Adds data to the bundle.
     ///
     /// - Parameters:
     ///   - data: The content, kept in memory until the test ends.
-    ///   - name: The file's name below `attachments/`; what file systems do not take in it is replaced.
+    ///   - name: The file's name below `attachments/`. Characters that are invalid in file names are replaced.
     public static func attach(_ data: Data, named name: String) {
         attach(.bytes(Array(data)), name)
     }
 
-    /// Puts a file into the bundle.
+    /// Adds a file to the bundle.
     ///
     /// - Parameters:
-    ///   - file: A file. It is read when the test fails, not before.
-    ///   - name: The name below `attachments/`; without one, the file's name.
+    ///   - file: A file. It is read at the test's next capture, such as its failure, and not by this call.
+    ///   - name: The name below `attachments/`; by default, the file's name.
     public static func attach(_ file: URL, named name: String? = nil) {
         let path = Path.absolute(file.path(percentEncoded: false))
         attach(.file(path), name ?? Path.name(of: path))
@@ -60,7 +59,7 @@ public enum CurrentTest {
 }
 
 extension CaptureConfiguration {
-    /// What is captured from now on, whatever test framework runs the tests.
+    /// The configuration that applies from now on, for all test frameworks.
     ///
     /// It may be changed from any thread, and applies to the failures that follow.
     public static var current: CaptureConfiguration {

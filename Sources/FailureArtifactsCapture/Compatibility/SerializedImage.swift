@@ -5,18 +5,18 @@ internal import FailureArtifactsSystem
 
 /// The result of `sqlite3_serialize`: all pages of a database as its connection sees them, in memory.
 ///
-/// Relies on: a page that could not be read is all zeros in the image, without an error (`sqlite3_serialize` in memdb.c).
-/// Verified on SQLite 3.40.1. Otherwise: a page that can't be read is in the copy as SQLite leaves it.
+/// Relies on: a page that could not be read is all zeros in the image, without an error (`sqlite3_serialize` in
+/// memdb.c). Verified on SQLite 3.40.1. Otherwise: a page that can't be read is in the copy as SQLite leaves it.
 struct SerializedImage: ~Copyable {
     private let start: UnsafeMutablePointer<UInt8>?
     private let size: Int
 
-    /// Makes an image, which is as large as the database.
+    /// Creates an image, which is as large as the database.
     ///
     /// - Parameters:
     ///   - schema: The database's name.
     ///   - connection: A connection that this thread may use, in an explicit transaction.
-    /// - Throws: SQLite's error.
+    /// - Throws: An error from SQLite.
     init(
         of schema: String, on connection: UnsafeMutablePointer<failure_artifacts_connection>
     ) throws(SQLiteError) {
@@ -35,9 +35,9 @@ struct SerializedImage: ~Copyable {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: size) }
 
-    /// Whether each page has something in it, so that all of them were read.
+    /// True if each page has a nonzero byte, so that all pages were read.
     ///
-    /// A database may have empty pages too: free ones that were overwritten, or parts of a blob of zeros.
+    /// A database may also have empty pages: free pages that were overwritten, or parts of a blob of zeros.
     var isFull: Bool {
         let bytes = bytes
         guard bytes.count >= 512 else { return bytes.isEmpty }

@@ -8,11 +8,11 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension CaptureConfiguration {
-    /// Reads environment variables.
+    /// Reads a configuration from environment variables.
     ///
     /// - Parameters:
-    ///   - variables: The environment. An empty value counts as none.
-    ///   - workingDirectory: What a relative directory is relative to.
+    ///   - variables: The environment. An empty value counts as not set.
+    ///   - workingDirectory: The directory that relative paths refer to.
     /// - Returns: The configuration, and a full sentence for each value that could not be read.
     package static func parse(
         _ variables: [String: String], workingDirectory: String
@@ -50,7 +50,7 @@ extension CaptureConfiguration {
             configuration.setRedactions(try RedactionRules(file: Path.join(workingDirectory, file)))
             return (configuration, reader.warnings)
         } catch {
-            // What was to be left out is not known, so that everything is.
+            // The content to leave out is unknown, so all content is left out.
             configuration.redactions = [.leaveOutContent]
             return (
                 configuration,
@@ -78,13 +78,13 @@ extension CaptureConfiguration {
         self.discoversStores = discoversStores
     }
 
-    /// A directory of bundles with the configured readers.
+    /// Returns a directory of bundles with the configured readers.
     func artifactsDirectory(at path: String) -> ArtifactsDirectory {
         ArtifactsDirectory(
             path: path, readers: BundleReaders(rawValue: readers.rawValue) ?? .owner)
     }
 
-    /// What the artifacts directory may hold.
+    /// The limits of the artifacts directory.
     var limits: DirectoryLimits {
         DirectoryLimits(
             storeBytes: maximumStoreBytes,

@@ -5,137 +5,152 @@ public import Foundation
 #endif
 internal import FailureArtifactsSystem
 
-/// What is captured, and where it goes.
+/// The settings of a capture, and the location of its bundles.
 ///
-/// A new configuration has the values of the environment variables `FAILURE_ARTIFACTS…`, read once per
-/// process, and the defaults where a variable is not set; what is then assigned wins.
+/// A new configuration has the values of the environment variables `FAILURE_ARTIFACTS…`, which are read once per
+/// process. If a variable is not set, its default applies. Values assigned later take precedence.
 public struct CaptureConfiguration: Sendable, Equatable {
-    /// Which failures of a test have its stores captured.
+    /// The failures of a test that cause a capture of its stores.
     public enum Mode: String, Sendable, CaseIterable {
-        /// The first one.
+        /// The first failure.
         case firstFailure = "first-failure"
-        /// Each one: those after the first go to `snapshots/failure-<n>/`.
+        /// Each failure.
+        ///
+        /// Captures after the first go to `snapshots/failure-<n>/`.
         case everyFailure = "every-failure"
-        /// None; nothing is watched.
+        /// No failure; nothing is watched.
         case off
     }
 
-    /// Which tests that pass have their stores captured.
+    /// The passing tests whose stores are captured.
     public enum PassingCapture: String, Sendable, CaseIterable {
-        /// None.
+        /// No passing tests.
         case never
-        /// Those that failed when they were last run: earlier in this process, or with a bundle that is in the
-        /// directory.
+        /// Tests that failed when they were last run.
+        ///
+        /// The last run is an earlier one in this process, or one that left a bundle in the directory.
         case afterFailure = "retry"
-        /// All that an adapter reports.
+        /// All passing tests that an adapter reports.
         case always
     }
 
-    /// Who may read a bundle, besides root.
+    /// The users that may read a bundle, besides root.
     public enum Readers: String, Sendable, CaseIterable {
-        /// Whoever runs the tests.
+        /// The user account of the tests.
         case owner
-        /// The members of the file's group too.
+        /// The owner and the members of the file's group.
         case group
         case everyone
     }
 
-    /// Which failures have the stores captured: `FAILURE_ARTIFACTS`, by default the first one.
+    /// The failures that cause a capture of stores: `FAILURE_ARTIFACTS`, by default the first one.
     public var mode: Mode
-    /// Which tests that pass have their stores captured, to be compared with a failure's:
-    /// `FAILURE_ARTIFACTS_PASSING`, by default none.
+    /// The passing tests whose stores are captured, for comparison with a failure: `FAILURE_ARTIFACTS_PASSING`, by
+    /// default none.
     ///
-    /// They are captured when the test's own code has ended: with XCTest after its teardown blocks and before
-    /// `tearDown()`, with Swift Testing when its function has returned and the suite's value is gone. Of stores
-    /// that were closed before, what was left of them is taken, deleted files too. It applies to the tests that
-    /// start from then on. All bundles of passing tests together take at most half of what the directory may
-    /// hold.
+    /// Stores are captured when the test's own code has ended. With XCTest, this is after the teardown blocks and
+    /// before `tearDown()`. With Swift Testing, it is when the test function has returned and the suite's value no
+    /// longer exists. For stores closed before that time, the remaining data is captured, including deleted files.
+    ///
+    /// A change applies to tests that start afterward. All bundles of passing tests together take at most half of the
+    /// space allowed for the directory.
     public var capturesPassingTests = PassingCapture.never
-    /// Where bundles go: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the directory that the
-    /// process was started in.
+    /// The directory for bundles: `FAILURE_ARTIFACTS_DIR`, by default `failure-artifacts` in the process's initial
+    /// directory.
     ///
-    /// It is created when the first test is captured. If that isn't possible, or nothing can be written there, bundles
-    /// go to `failure-artifacts` in the temporary directory, and one warning on standard error says so.
+    /// It is created when the first test is captured. If it can't be created or written to, bundles go to
+    /// `failure-artifacts` in the temporary directory. One warning on standard error reports this.
     public var directory: URL
-    /// Larger stores are described, not copied: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
+    /// The maximum size of a copied store, in bytes: `FAILURE_ARTIFACTS_MAX_STORE_BYTES`, by default 1 GiB.
+    ///
+    /// Larger stores are described, not copied.
     public var maximumStoreBytes: UInt64
-    /// How many bytes the directory's bundles may have, over all processes of a run:
-    /// `FAILURE_ARTIFACTS_MAX_TOTAL_BYTES`, by default 4 GiB.
+    /// The maximum total size of the directory's bundles, in bytes: `FAILURE_ARTIFACTS_MAX_TOTAL_BYTES`, by default 4
+    /// GiB.
+    ///
+    /// It applies to all processes of a run together.
     public var maximumTotalBytes: UInt64
-    /// How many bundles the directory may have: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
+    /// The maximum number of bundles in the directory: `FAILURE_ARTIFACTS_MAX_BUNDLES`, by default 200.
     public var maximumBundles: Int
-    /// How many bytes a bundle may have, and what is in it before it is compressed:
-    /// `FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES`, by default 3 GiB, or three times ``maximumStoreBytes``, if that is more.
+    /// The maximum size of a bundle, in bytes: `FAILURE_ARTIFACTS_MAX_BUNDLE_BYTES`.
     ///
-    /// What would be more is described only.
+    /// It also applies to the bundle's content before compression. The default is 3 GiB or three times
+    /// ``maximumStoreBytes``, whichever is more. Content that would exceed the limit is only described.
     public var maximumBundleBytes: UInt64?
-    /// How many bytes are left free of the volume that the directory is on: `FAILURE_ARTIFACTS_MIN_FREE_BYTES`, by
-    /// default 256 MiB; 0 for none.
+    /// The minimum free space on the directory's volume, in bytes: `FAILURE_ARTIFACTS_MIN_FREE_BYTES`, by default 256
+    /// MiB.
     ///
-    /// Where there are fewer, stores are described, not copied.
+    /// If less space is free, stores are described, not copied. A value of 0 means no minimum.
     public var minimumFreeBytes: UInt64
-    /// Whether stores are found without registration: `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
+    /// A Boolean value that indicates whether stores are discovered without registration:
+    /// `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
-    /// Who may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default their owner alone.
+    /// The users that may read the bundles: `FAILURE_ARTIFACTS_READABLE_BY`, by default only their owner.
     ///
-    /// A directory that was not created for them keeps its permissions.
+    /// A directory that was not created for bundles keeps its permissions.
     public var readers = Readers.owner
-    /// How many of its last statements are kept of each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default
-    /// 200; 0 turns the log off.
+    /// The number of last statements to keep for each connection: `FAILURE_ARTIFACTS_STATEMENTS`, by default 200.
     ///
-    /// It applies to the connections that are opened from then on. A connection whose application sets a trace
-    /// of its own (`sqlite3_trace_v2`) has no log from then on.
+    /// A value of 0 turns the log off. A change applies to connections opened afterward. If the application sets its
+    /// own trace callback (`sqlite3_trace_v2`) on a connection, its log ends there.
     public var maximumStatements: Int
-    /// Whether the log of statements has the values bound to them; by default it has not: they may be secrets.
+    /// A Boolean value that indicates whether the statement log includes bound values; false by default.
+    ///
+    /// Bound values may be secrets.
     public var recordsBoundValues = false
-    /// Whether the log of statements has how long they took; by default it has not.
+    /// A Boolean value that indicates whether the statement log includes durations; false by default.
     ///
-    /// That makes many small statements slower, by up to a tenth.
+    /// Recording durations makes many small statements slower, by up to a tenth.
     public var recordsDurations = false
-    /// Whether bundles are packed on a thread of their own while the next tests run; by default they are.
+    /// A Boolean value that indicates whether bundles are packed on a separate thread while the next tests run.
     ///
-    /// Without it a failing test's end waits for its bundle. Either way the process does.
+    /// The default is true. If it is false, the end of a failing test waits for its bundle. In both cases, the process
+    /// waits for its bundles before it ends.
     public var packsInBackground = true
-    /// Of stores with at most so many bytes, what is about to be lost is kept in memory until the test has
-    /// ended: what is rolled back, and the last content of stores in memory; by default 16 MiB, 0 for none.
+    /// The maximum size of a store whose content is kept in memory when it is about to be lost, in bytes.
+    ///
+    /// The content is kept until the test has ended. This applies to content that is rolled back, and to the last
+    /// content of stores in memory. The default is 16 MiB; 0 turns it off.
     public var maximumKeptBytes: UInt64 = 16 << 20
-    /// The largest history of a store in bytes, by default 64 MiB, 0 for none: of a WAL that holds more, the
-    /// newest transactions are kept.
+    /// The maximum size of a store's history, in bytes; 64 MiB by default, 0 for no history.
+    ///
+    /// If a WAL contains more, the newest transactions are kept.
     public var maximumHistoryBytes: UInt64 = 64 << 20
-    /// Whether what a store held when a test began to use it is kept, for the bundle's `snapshots/start`, should
-    /// the test fail; by default it is not.
+    /// A Boolean value that indicates whether a store's content is kept as it was when a test began to use it.
     ///
-    /// So one sees what the test has changed, whatever the store's journal mode and in memory too. It costs
-    /// each test one reading of each of its stores, in its first statement. A file is read by a connection that
-    /// is opened for it, which locks writers out of a store with a rollback journal for that moment. Stores of more than ``maximumKeptBytes`` are not kept,
-    /// nor is what exceeds 64 MiB over all stores; databases that a connection attaches are not.
+    /// If the test fails, this content is in the bundle's `snapshots/start`. The default is false. The content shows
+    /// the test's changes, with any journal mode and also for stores in memory.
+    ///
+    /// Each test reads each of its stores once, in its first statement. A file is read by a connection opened for this
+    /// purpose. During this read, writers are locked out of a store with a rollback journal.
+    ///
+    /// Stores larger than ``maximumKeptBytes`` and databases attached by a connection are not kept. Content beyond a
+    /// total of 64 MiB over all stores is not kept either.
     public var baseline = false
-    /// Whether a failing test's stores are checkpointed after they have been copied; by default they are left
-    /// as they are.
+    /// A Boolean value that indicates whether a failing test's stores are checkpointed after they are copied; false by
+    /// default.
     ///
-    /// The test can tell the difference: its WAL is emptied, as by `PRAGMA wal_checkpoint(TRUNCATE)`.
+    /// The test can notice the difference: its WAL is emptied, as by `PRAGMA wal_checkpoint(TRUNCATE)`.
     public var checkpointsOriginal = false
-    /// Seconds that the capture of one store may wait for locks and for other threads; by default 2.
+    /// The maximum time that the capture of one store waits for locks and other threads, in seconds; 2 by default.
     public var timeLimitPerStore: Double = 2
-    /// Seconds after which no further store of the same failure is copied; by default 10.
+    /// The time after which no further store of the same failure is copied, in seconds; 10 by default.
     ///
-    /// What the test has used comes first, what is merely still open from earlier tests comes last.
+    /// Stores that the test has used come first. Stores that are merely still open from earlier tests come last.
     public var timeLimitPerFailure: Double = 10
 
-    /// What must not get into bundles: by default what the file says that `FAILURE_ARTIFACTS_REDACTIONS` names, or
-    /// nothing.
+    /// The redactions of content that must not get into bundles.
     ///
-    /// They are applied before anything is written to ``directory``. A store that they can't be applied to is
-    /// described and not copied.
+    /// By default, they are read from the file named by `FAILURE_ARTIFACTS_REDACTIONS`, if any. They are applied before
+    /// anything is written to ``directory``. A store that they can't be applied to is described, not copied.
     public var redactions: [Redaction] = []
-    /// What the hashes of ``Redaction/hash(_:of:)`` are keyed with; by default random bytes that are made anew for
-    /// each process and kept nowhere.
+    /// The key for the hashes of ``Redaction/hash(_:of:)``; by default random bytes.
     ///
-    /// With a salt of one's own a value has the same hash in each bundle. Who knows the salt can try which value
-    /// has which hash.
+    /// The random bytes are created anew for each process and stored nowhere. With your own salt, a value has the same
+    /// hash in each bundle. Anyone who has the salt can test which value produces a hash.
     public var redactionSalt: String?
 
-    /// The values of the process's environment.
+    /// Creates a configuration with the values of the process's environment.
     public init() {
         self = Self.environment.configuration
     }
@@ -146,8 +161,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
         return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
-    /// The configuration that the process's environment gives, with full sentences on variables that could
-    /// not be read.
+    /// The configuration from the process's environment, with full sentences about variables that could not be read.
     package static let environment = parse(
         ProcessEnvironment.variables, workingDirectory: Path.currentDirectory)
 }

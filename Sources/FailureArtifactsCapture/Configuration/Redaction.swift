@@ -1,11 +1,13 @@
 internal import FailureArtifactsSQLite
 
-/// Something that must not get into a bundle.
+/// A rule for content that must not get into a bundle.
 ///
-/// Names of tables, columns and attachments may be patterns as SQLite's `GLOB` has them: `*` for any characters,
-/// `?` for one, `[a-c]` for one of several. As for SQLite the case of ASCII letters does not count. Where several
-/// redactions apply to a column, the one that leaves least wins: ``blank(_:of:)``, then ``mask(_:of:)``, then
-/// ``hash(_:of:)``.
+/// Names of tables, columns and attachments may be patterns of SQLite's `GLOB` operator. In these, `*` stands for any
+/// characters, `?` for one character, and `[a-c]` for one of several. As in SQLite's names, the case of ASCII letters
+/// is ignored.
+///
+/// If several redactions apply to a column, the one that keeps the least takes precedence. The order is
+/// ``blank(_:of:)``, ``mask(_:of:)``, ``hash(_:of:)``.
 ///
 /// ```swift
 /// configuration.redactions = [
@@ -30,10 +32,9 @@ public struct Redaction: Sendable, Equatable {
     /// - Returns: The redaction.
     public static func drop(table: String) -> Redaction { Redaction(kind: .table(table)) }
 
-    /// Removes a column's values: null, or an empty value of the same type where the column is `NOT NULL`.
+    /// Removes a column's values: null, or an empty value of the same type if the column is `NOT NULL`.
     ///
-    /// Values that must differ from each other, because of a key or a unique index, are hashed instead if they
-    /// cannot be null.
+    /// Values that must be unique, because of a key or a unique index, are hashed instead if they cannot be null.
     ///
     /// - Parameters:
     ///   - column: The column's name, or a pattern.
@@ -43,9 +44,9 @@ public struct Redaction: Sendable, Equatable {
         Redaction(kind: .column(.init(table: table, column: column, method: .blank)))
     }
 
-    /// Replaces each character of a column's texts by an asterisk, each byte of blobs by zero, and numbers by 0.
+    /// Replaces each character of a column's texts with an asterisk, each byte of blobs with zero, and numbers with 0.
     ///
-    /// How long the values were can be seen. Those that must differ from each other are hashed instead.
+    /// The lengths of the values stay visible. Values that must be unique are hashed instead.
     ///
     /// - Parameters:
     ///   - column: The column's name, or a pattern.
@@ -55,8 +56,10 @@ public struct Redaction: Sendable, Equatable {
         Redaction(kind: .column(.init(table: table, column: column, method: .mask)))
     }
 
-    /// Replaces a column's values by keyed hashes (HMAC-SHA-256) of the same type, so that equal values stay equal:
-    /// in all tables and stores, and, with a ``CaptureConfiguration/redactionSalt``, in all bundles.
+    /// Replaces a column's values with keyed hashes (HMAC-SHA-256) of the same type, so that equal values stay equal.
+    ///
+    /// This holds in all tables and stores. With a ``CaptureConfiguration/redactionSalt``, it also holds in all
+    /// bundles.
     ///
     /// - Parameters:
     ///   - column: The column's name, or a pattern.
@@ -66,7 +69,7 @@ public struct Redaction: Sendable, Equatable {
         Redaction(kind: .column(.init(table: table, column: column, method: .hash)))
     }
 
-    /// Leaves out what tests attach; its name and size are kept.
+    /// Leaves out test attachments, but keeps their names and sizes.
     ///
     /// - Parameter attachment: The attachment's name, or a pattern.
     /// - Returns: The redaction.
@@ -74,15 +77,17 @@ public struct Redaction: Sendable, Equatable {
         Redaction(kind: .attachment(attachment))
     }
 
-    /// Leaves out all that tests have stored, run and attached: stores are described only.
+    /// Leaves out all content that tests have stored, run and attached.
+    ///
+    /// Stores are only described.
     public static var leaveOutContent: Redaction { Redaction(kind: .content) }
 
-    /// Writes the home directory as `~` where its path is in paths, messages and statements.
+    /// Replaces the home directory's path with `~` in paths, messages and statements.
     public static var shortenHomePaths: Redaction { Redaction(kind: .homePaths) }
 }
 
 extension CaptureConfiguration {
-    /// The redactions, for those who apply them.
+    /// The redaction rules in the form in which they are applied.
     var redactionRules: RedactionRules {
         var rules = RedactionRules()
         for redaction in redactions {
@@ -98,7 +103,7 @@ extension CaptureConfiguration {
         return rules
     }
 
-    /// Takes over rules that come from a file.
+    /// Replaces the redactions with rules from a file.
     mutating func setRedactions(_ rules: RedactionRules) {
         redactions = rules.tables.map { Redaction(kind: .table($0)) }
         redactions += rules.columns.map { Redaction(kind: .column($0)) }

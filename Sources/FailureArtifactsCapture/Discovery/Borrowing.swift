@@ -5,14 +5,16 @@ internal import FailureArtifactsSystem
 
 /// The reason why a connection of the application could not be used.
 enum BorrowingRefusal: Error, CustomStringConvertible {
-    /// It was closed meanwhile.
+    /// The connection was closed in the meantime.
     case ended
     /// Another thread was inside a call on it until the deadline.
     case busy
-    /// It was opened without a mutex, and another thread used it last: that thread may be inside it now.
+    /// It was opened without a mutex, and another thread used it last.
+    ///
+    /// That thread may be inside it now.
     case belongsToOtherThread
 
-    /// A full sentence.
+    /// The reason as a full sentence.
     var description: String {
         switch self {
         case .ended: "The connection was closed while the capture was made."
@@ -24,17 +26,17 @@ enum BorrowingRefusal: Error, CustomStringConvertible {
     }
 }
 
-/// A connection of the application, for the time it may be used.
+/// A connection of the application, while it is borrowed.
 struct BorrowedHandle {
     let handle: OpaquePointer
     let record: UnsafeMutablePointer<failure_artifacts_connection>
 
-    /// The ways to read one of its databases that disturb nothing, by the table in reading.h.
+    /// Returns the permitted way to read one of its databases without side effects, by the table in reading.h.
     func permittedReading(of schema: String) -> failure_artifacts_reading {
         failure_artifacts_permitted_reading(record, schema)
     }
 
-    /// The transaction that the connection has open in a database, by `sqlite3_txn_state`.
+    /// Returns the transaction that the connection has open in a database, from `sqlite3_txn_state`.
     func transaction(in schema: String) -> TransactionState {
         switch sqlite3_txn_state(handle, schema) {
         case SQLITE_TXN_WRITE: .write
@@ -45,39 +47,42 @@ struct BorrowedHandle {
 }
 
 extension DiscoveredConnection {
-    /// Uses a connection of the application, from this thread, if that is safe.
+    /// Uses a connection of the application from this thread, if that is safe.
     ///
-    /// A connection with a mutex is used with that mutex held. One without
-    /// (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this very thread ran its last statement:
-    /// then the application either is inside a synchronous block on this thread, or has left it; unless other
-    /// tests that run at the same time have the connection too. If the store has no file, so that there is no
-    /// other way to it, it is also used while every other thread of the process sleeps and no statement is
-    /// under way, as after the `await` of an access. Where several tests run, there is no such moment; then it
-    /// is the thread that used a connection of this test's own last that has to sleep.
+    /// A connection with a mutex is used with that mutex held.
+    ///
+    /// A connection without a mutex (`SQLITE_OPEN_NOMUTEX`, as GRDB opens its own) is used if this thread ran its last
+    /// statement. Then the application is inside a synchronous block on this thread, or has left it. The connection is
+    /// not used in this way if other tests that run at the same time have it too.
+    ///
+    /// If the store has no file, there is no other way to read it. Then the connection is also used while every other
+    /// thread of the process sleeps and no statement is pending. This is the case after the `await` of an access. If
+    /// several tests run, all other threads never sleep at the same time. Then it is enough that one thread sleeps: the
+    /// one that last used this test's own connection.
     ///
     /// - Parameters:
-    ///   - deadline: Until when to wait for another thread to leave the connection.
-    ///   - waitsForRest: Whether there is no other way to the store than this connection.
-    ///   - body: Uses the handle. What it runs counts as no use of the connection by the application.
-    /// - Returns: What `body` returns.
-    /// - Throws: Why the connection can't be used.
+    ///   - deadline: The time until which to wait for another thread to leave the connection.
+    ///   - waitsForRest: True if there is no other way to the store than this connection.
+    ///   - body: Receives the handle. Statements that it runs don't count as uses by the application.
+    /// - Returns: The result of `body`.
+    /// - Throws: An error if the connection can't be used.
     func lend<Result>(
         until deadline: Instant, waitsForRest: Bool, _ body: (BorrowedHandle) -> Result
     ) throws(BorrowingRefusal) -> Result {
         failure_artifacts_discovery_pause()
         defer { failure_artifacts_discovery_resume() }
         let isPrivate = ConnectionRegistry.shared.isPrivate(self)
-        // Made when a connection is found to have no mutex, and not where the registry is locked.
+        // Created only for a connection without a mutex, and not while the registry is locked.
         var hold: ConnectionHold?
         var isPrepared = false
         while true {
-            // Looking at the mutex, or at the record in place of one, needs the connection to exist, which only
-            // the registry's lock grants.
+            // The connection must exist while its mutex or its record is inspected. Only the registry's lock ensures
+            // that.
             let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
                 guard let mutex = sqlite3_db_mutex(handle) else {
-                    // In a destructor of the application's, this thread would wait for itself.
+                    // In a destructor of the application, this thread would wait for itself.
                     if failure_artifacts_is_closing(record) { return Attempt.closing }
-                    // Another test's connection is not even held up.
+                    // A connection that another test may use is not even held up, unless there is no other way.
                     guard isPrivate || waitsForRest else { return Attempt.noMutex }
                     guard isPrepared else { return .unprepared }
                     guard failure_artifacts_borrowing_begins(record) else { return .noMutex }
@@ -96,20 +101,21 @@ extension DiscoveredConnection {
                 if case .borrowed = attempt {
                     let result = useWithoutMutex(
                         isPrivate: isPrivate, mayBeAtRest: waitsForRest, body)
-                    // While it is borrowed: whoever closes it would end it as well once it is given back.
+                    // Released while still borrowed. After that, a thread that closes the connection would end it as
+                    // well.
                     hold?.release()
-                    // Where the close was not told of, the connection has ended with the hold.
+                    // If the close was not reported, the connection has ended with the hold.
                     _ = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
                         failure_artifacts_borrowing_ends(record)
                     }
                     if let result { return result }
                 }
-                // Threads come to rest, but a connection to a file need not be waited for.
+                // Threads come to rest eventually, but a connection to a file isn't worth the wait.
                 guard waitsForRest, Instant.now < deadline else { throw .belongsToOtherThread }
                 sleep(microseconds: 500)
             case .entered(let mutex):
                 defer { sqlite3_mutex_leave(mutex) }
-                // This thread may be inside the close, in a destructor of the application's.
+                // This thread may be inside the close, in a destructor of the application.
                 if failure_artifacts_is_closing(record) { throw .ended }
                 return body(BorrowedHandle(handle: handle, record: record))
             case .busy:
@@ -119,18 +125,22 @@ extension DiscoveredConnection {
         }
     }
 
-    /// Uses a connection without a mutex, which does not end meanwhile, if that is safe at this moment.
+    /// Uses a connection without a mutex, if that is safe at this time; returns nil if it isn't.
+    ///
+    /// The caller must ensure that the connection does not end in the meantime.
     private func useWithoutMutex<Result>(
         isPrivate: Bool, mayBeAtRest: Bool, _ body: (BorrowedHandle) -> Result
     ) -> Result? {
-        // Another test may use a connection that both have, at this moment.
+        // Another test that shares the connection may be using it at this time.
         let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }
         return body(BorrowedHandle(handle: handle, record: record))
     }
 
-    /// Whether nobody is using the connection: over a while the threads that might sleep, none has run a
-    /// statement on it, and none has gone to sleep inside one.
+    /// Returns true if no thread is using the connection.
+    ///
+    /// The threads that could use it must be asleep in several checks over a short period. In this period, no statement
+    /// may start on the connection. At its end, none may be pending.
     private func isAtRest(isPrivate: Bool) -> Bool {
         let isAmongOthers = isPrivate && ConnectionRegistry.shared.runsSeveralTests
         let order = lastUse?.order

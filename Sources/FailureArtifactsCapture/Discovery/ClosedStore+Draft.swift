@@ -1,26 +1,26 @@
 internal import FailureArtifactsSystem
 
 extension ClosedStore {
-    /// A closed store of which more was kept than the statements of one connection, before its files are looked at.
+    /// A closed store with more saved data than the statements of one connection, before its files are inspected.
     struct Draft: Sendable {
         let path: String?
-        /// The test that opened it; nil where that is not known.
+        /// The test that opened it; nil if not known.
         let owner: TestID?
         let identity: FileStatus.Identity?
         /// The database's name on its connection.
         let schema: String
-        /// The content at the end, where no file has it.
+        /// The content at the end; nil if a file has it.
         let last: SavedState?
-        /// The content before a rollback that nothing followed but the end.
+        /// The content before a rollback, if only the connection's end followed the rollback.
         let beforeRollback: SavedState?
         /// The last statements of its connections.
         let logs: KeptLogs
-        /// The last statement of its connections, in the order of those of all connections.
+        /// The last statement of its connections, as a number in the order of all connections' statements.
         let lastUse: UInt64
-        /// What it held when tests began to use it.
+        /// The contents when tests began to use it.
         var baselines: [TestID: SavedState] = [:]
 
-        /// The main database of a connection that was the last one to it.
+        /// Describes the main database of a connection that was the last one to its store.
         static func main(
             of connection: DiscoveredConnection, _ endedConnections: EndedConnections,
             _ baselines: [TestID: SavedState]
@@ -28,7 +28,7 @@ extension ClosedStore {
             Draft(
                 path: connection.path, owner: connection.owner, identity: connection.identity,
                 schema: "main",
-                // With a transaction open at the end, that image is all there is of a store without a file.
+                // If a transaction was open at the end, that image is all that is left of a store without a file.
                 last: endedConnections.last
                     ?? (connection.path == nil ? endedConnections.imageBeforeRollback : nil),
                 beforeRollback: endedConnections.imageBeforeRollback, logs: endedConnections.logs,
@@ -36,7 +36,7 @@ extension ClosedStore {
                 baselines: baselines)
         }
 
-        /// The attached databases of a connection that had a file or content.
+        /// Describes the attached databases of a connection, if they had a file or content.
         static func attached(
             to connection: DiscoveredConnection, _ endedConnections: EndedConnections, _ log: KeptLog?,
             lastUse: UInt64

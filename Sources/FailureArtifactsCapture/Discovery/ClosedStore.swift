@@ -1,32 +1,33 @@
 internal import CFailureArtifactsCapture
 internal import FailureArtifactsSystem
 
-/// A store whose connections in the process have ended, with what is left of it.
+/// A store whose connections in the process have ended, with the data left of it.
 ///
-/// One is made for each store that a test closes, whether the test fails or not. So it takes over what C knows, and
-/// makes strings of that when it is asked.
+/// One is created for each store that a test closes, whether the test fails or not. For speed, it takes over the data
+/// of C and creates strings only on demand.
 final class ClosedStore: Sendable {
-    /// Its file, and holds on that, should it be deleted; nil for a store without one.
+    /// The store's file, with descriptors that keep it readable if it is deleted; nil for a store without a file.
     private nonisolated(unsafe) let files: UnsafeMutablePointer<failure_artifacts_closed_files>?
-    /// The statements of its only connection, in C; nil where they are in ``kept``, or there are none.
+    /// The statements of its only connection, in C; nil if they are in ``kept``, or there are none.
     private nonisolated(unsafe) let log: OpaquePointer?
-    /// That connection.
+    /// The number of that connection.
     private let serial: UInt64
-    /// 0 where that is not known.
+    /// The test that opened the store; 0 if not known.
     private let ownerID: TestID
-    /// The last statement of its connections, in the order of those of all connections; 0 for none.
+    /// The last statement of its connections, as a number in the order of all connections' statements; 0 for none.
     let lastUse: UInt64
-    /// What else there is of it; nil as for most stores.
+    /// The other data saved for it; nil for most stores.
     private let kept: Draft?
-    /// Counts the process's opens and closes.
+    /// The number of the close among the process's opens and closes.
     let event: UInt64
 
-    /// The main database of a connection that was the only one to it, of which nothing else was kept; only to be
-    /// called inside its end.
+    /// Creates a closed store from the main database of its only connection, if no other data was saved.
+    ///
+    /// Only to be called while the connection is being closed.
     ///
     /// - Parameters:
-    ///   - connection: The connection, whose log this takes.
-    ///   - event: Counts the process's opens and closes.
+    ///   - connection: The connection. Its log is taken over.
+    ///   - event: The number of the close among the process's opens and closes.
     init(of connection: UnsafeMutablePointer<failure_artifacts_connection>, event: UInt64) {
         if let path = connection.pointee.path {
             files = failure_artifacts_hold_files(path, connection.pointee.identity)
@@ -41,7 +42,7 @@ final class ClosedStore: Sendable {
         self.event = event
     }
 
-    /// A database of which more was kept; takes hold of what is left of its files.
+    /// Creates a closed store from a draft, and keeps the remaining files open.
     init(_ draft: Draft, event: UInt64) {
         let identity = failure_artifacts_file_identity(
             is_known: draft.identity != nil, device: draft.identity?.device ?? 0,
@@ -60,15 +61,15 @@ final class ClosedStore: Sendable {
         failure_artifacts_log_release(log)
     }
 
-    /// The file that was opened; nil for a store without one.
+    /// The file that was opened; nil for a store without a file.
     var path: String? { files.map { String(cString: $0.pointee.path) } }
 
-    /// Which file that was; nil where that is not known.
+    /// The identity of that file; nil if not known.
     var identity: FileStatus.Identity? {
         files.flatMap { FileStatus.Identity($0.pointee.identity) }
     }
 
-    /// The test that opened it; nil where that is not known.
+    /// The test that opened the store; nil if not known.
     var owner: TestID? { ownerID == 0 ? nil : ownerID }
 
     /// The database's name on its connection.
@@ -78,8 +79,9 @@ final class ClosedStore: Sendable {
     var baselines: [TestID: SavedState] { kept?.baselines ?? [:] }
     var logs: KeptLogs { kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0, of: serial) }) }
 
-    /// Paths that name the files as long as this exists, whatever has become of their names; nil where there is no
-    /// hold on the database.
+    /// Paths that name the files while this object exists, even if they are renamed or deleted.
+    ///
+    /// Nil if the database is not kept open.
     var lastingPaths: (database: String, wal: String?, journal: String?)? {
         guard let files, let database = Self.lastingPath(files.pointee.database) else { return nil }
         return (
@@ -91,13 +93,13 @@ final class ClosedStore: Sendable {
         descriptor < 0 ? nil : "/proc/self/fd/\(descriptor)"
     }
 
-    /// Whether both are the same file, or what was the same file.
+    /// Returns true if both stores have or had the same file.
     func isSame(as other: ClosedStore) -> Bool {
         guard let files, let others = other.files else { return false }
         return failure_artifacts_are_same_files(files, others)
     }
 
-    /// Whether a connection has the same file open.
+    /// Returns true if a connection has the same file open.
     func isSame(as connection: DiscoveredConnection) -> Bool {
         files != nil && connection.path == path && connection.identity == identity
     }

@@ -3,10 +3,9 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// A database that a connection of the application has: its main one, its temporary one, or one that it has
-/// attached.
+/// A database of an application's connection: its main, its temporary or an attached database.
 struct ConnectedDatabase {
-    /// What tells whether two connections have the same database.
+    /// A key that is equal for all connections to the same database.
     enum Key: Hashable {
         case file(FileStatus.Identity)
         case path(String)
@@ -20,17 +19,17 @@ struct ConnectedDatabase {
     let storage: Snapshot.Storage
     let path: String?
     let identity: FileStatus.Identity?
-    /// What it is called where its file does not say it.
+    /// The name of a database whose file does not provide one.
     let name: String?
     /// The transaction that its connection has open in it; nil if another thread uses the connection.
     let transaction: TransactionState?
-    /// What it is called where several connections share it.
+    /// The name of a database that several connections share.
     var sharedName: String? { storage == .memory && name == nil ? "shared-memory" : name }
 
-    /// The databases of a connection.
+    /// Returns the databases of a connection.
     ///
     /// - Parameter connection: The connection.
-    /// - Returns: All of them where the connection can be used at this moment, else its main one.
+    /// - Returns: All databases if the connection can be used at this time, otherwise the main database.
     static func all(of connection: DiscoveredConnection) -> [ConnectedDatabase] {
         let main = ConnectedDatabase(mainOf: connection)
         let all = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
@@ -50,7 +49,7 @@ struct ConnectedDatabase {
         return all
     }
 
-    /// The main database of a connection that can't be asked.
+    /// Describes the main database of a connection that can't be used.
     private init(mainOf connection: DiscoveredConnection) {
         schema = "main"
         path = connection.path
@@ -65,7 +64,7 @@ struct ConnectedDatabase {
             }
     }
 
-    /// One database of a connection; nil for a temporary one that was never used.
+    /// Describes one database of a connection; nil for a temporary database that was never used.
     private init?(
         schema: String, of connection: DiscoveredConnection, _ borrowed: BorrowedHandle,
         main: ConnectedDatabase
@@ -90,7 +89,7 @@ struct ConnectedDatabase {
             return
         }
         identity = nil
-        // The memory VFS gives its shared databases names that begin with a slash.
+        // In the memory VFS, the names of shared databases begin with a slash.
         let sharedName = sqlite3_db_filename(borrowed.handle, schema).map { String(cString: $0) } ?? ""
         if failure_artifacts_is_memory_vfs(vfs?.pointee.zName), sharedName.hasPrefix("/") {
             key = .sharedMemory(sharedName)
@@ -113,11 +112,13 @@ struct ConnectedDatabase {
 }
 
 extension DiscoveredStore {
-    /// The stores behind some connections, in the order in which they were first opened.
+    /// Returns the stores of some connections, in the order in which they were first opened.
     ///
-    /// - Parameter connections: In the order they were opened. Those of one file make one store, as do those
-    ///   of one shared cache.
-    /// - Returns: The stores; to be asked for on the thread of the test.
+    /// Call it on the test's thread.
+    ///
+    /// - Parameter connections: The connections, in the order they were opened. All connections to one file make one
+    ///   store, and so do all connections to one shared cache.
+    /// - Returns: The stores.
     static func grouping(_ connections: [DiscoveredConnection]) -> [DiscoveredStore] {
         var order: [ConnectedDatabase.Key] = []
         var groups: [ConnectedDatabase.Key: (ConnectedDatabase, [Access])] = [:]
@@ -132,23 +133,24 @@ extension DiscoveredStore {
         return order.compactMap { key in groups[key].map { DiscoveredStore($0.0, $0.1) } }
     }
 
-    /// The stores whose files are open in this process although no connection to them is known: another copy
-    /// of SQLite has them.
+    /// Returns the stores whose files are open in this process although no connection to them is known.
+    ///
+    /// Another copy of SQLite has opened them.
     ///
     /// - Parameter known: The stores that are known.
-    /// - Returns: The others, in the order of their descriptors.
+    /// - Returns: The other stores, in the order of their descriptors.
     static func openedByOthers(than known: [DiscoveredStore]) -> [DiscoveredStore] {
         let identities = Set(known.compactMap(\.identity))
         func find() -> [OpenFiles.Entry] {
             let files = OpenFiles.beginning(with: DatabaseHeader.magic)
                 .filter { !identities.contains($0.status.identity) && !$0.isTemporaryDatabase }
             if files.isEmpty { return [] }
-            // Asked for after the files: what other threads have opened meanwhile is there by now.
+            // Read after the files, so that it includes files opened by other threads in the meantime.
             let registered = ConnectionRegistry.shared.knownFiles
             return files.filter { !registered.contains($0.status.identity) }
         }
         var unknown = find()
-        // Other threads may be in the middle of opening or closing something, which does not last.
+        // Other threads may be in the middle of opening or closing a file, which is soon over.
         for _ in 0..<3 where !unknown.isEmpty {
             sleep(microseconds: 1000)
             let remaining = Set(find().map(\.status.identity))

@@ -1,35 +1,36 @@
 internal import CFailureArtifactsCapture
 
-/// Who is told of each connection that is opened, and can tell of tests.
+/// A receiver of connection events that also identifies the current test.
 protocol ConnectionObserver: AnyObject, Sendable {
-    /// The test on whose behalf this very thread uses connections; nil where there is none.
+    /// The test that this thread uses connections for; nil if no test runs on it.
     var currentTestID: TestID? { get }
 
-    /// A connection was opened: has to register it, once.
+    /// Handles an opened connection, and must register it exactly once.
     ///
-    /// Called on the opening thread, inside the open.
+    /// Called on the opening thread, during the open.
     func connectionOpened(_ connection: OpenedConnection)
 
-    /// A connection is used whose test has ended; reported at least once for each test that uses it.
+    /// Handles the use of a connection whose test has ended.
     ///
-    /// Called on the thread of a statement, before it starts.
+    /// Called at least once for each test that uses the connection. It runs on the thread of a statement, before the
+    /// statement starts.
     func leftConnectionUsed(_ connection: LeftConnection)
 }
 
-/// A connection whose test has ended, inside of a statement.
+/// A connection whose test has ended, during a statement.
 struct LeftConnection {
     private let record: UnsafeMutablePointer<failure_artifacts_connection>
 
     init(_ record: UnsafeMutablePointer<failure_artifacts_connection>) { self.record = record }
 
-    /// The store's file; nil where it has none.
+    /// The store's file; nil if it has none.
     var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
 
     /// The test that opened it.
     var owner: TestID { record.pointee.registration.owner }
 }
 
-/// A connection inside its open.
+/// A connection that is being opened.
 struct OpenedConnection {
     private let record: UnsafeMutablePointer<failure_artifacts_connection>
     private let registry: ConnectionRegistry
@@ -39,13 +40,13 @@ struct OpenedConnection {
         self.registry = registry
     }
 
-    /// The store's file; nil where it has none.
+    /// The store's file; nil if it has none.
     var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
 
-    /// Adds it to the connections that are open.
+    /// Adds the connection to the open connections.
     ///
-    /// - Parameter test: The test that opens it; nil where none runs.
-    /// - Returns: The test whose connection it is; nil where any test may use it or none runs.
+    /// - Parameter test: The test that opens it; nil if none runs.
+    /// - Returns: The owner of the connection; nil if any test may use it or none runs.
     func register(by test: TestID?) -> TestID? {
         registry.register(record, by: test)
         let owner = record.pointee.registration.owner

@@ -1,7 +1,7 @@
 internal import CFailureArtifactsCapture
 internal import FailureArtifactsSystem
 
-/// What C reports.
+/// The events that C reports.
 extension ConnectionRegistry {
     func opened(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let observer = state.enter().pointee.observer
@@ -30,7 +30,7 @@ extension ConnectionRegistry {
         if isNew { usedAfterItsTest(record) }
     }
 
-    /// Notes that a test uses a connection.
+    /// Records that a test uses a connection.
     ///
     /// - Returns: True if that was not known.
     private static func note(
@@ -42,7 +42,7 @@ extension ConnectionRegistry {
             record.pointee.registration.user = test
             return true
         }
-        // The table is for the few that several tests use.
+        // The table is only for the few connections that several tests use.
         record.pointee.registration.is_noted = true
         return state.users[record.pointee.serial, default: []].insert(test).inserted
     }
@@ -74,7 +74,9 @@ extension ConnectionRegistry {
         if isKeeping { remember(ClosedStore(of: record, event: event)) }
     }
 
-    /// What is left of a connection of which something was kept, or whose store others have or had open.
+    /// Describes the stores that a closed connection leaves.
+    ///
+    /// Used if data of the connection was saved, or if other connections have or had its store open.
     private static func drafts(
         of record: UnsafeMutablePointer<failure_artifacts_connection>, _ state: inout State
     ) -> [ClosedStore.Draft] {
@@ -106,8 +108,9 @@ extension ConnectionRegistry {
         return closed + ClosedStore.Draft.attached(to: connection, left, log, lastUse: lastUse)
     }
 
-    /// How many closed stores of one test are remembered; of a test that makes thousands the last ones
-    /// matter.
+    /// The maximum number of closed stores remembered per test.
+    ///
+    /// If a test closes thousands, the last ones matter.
     private static let maximumClosedStores = 64
 
     private func remember(_ store: ClosedStore) {
@@ -127,7 +130,7 @@ extension ConnectionRegistry {
             state.pointee.closed.remove(at: index)
         }
         self.state.leave()
-        // Closed only now that the lock is free.
+        // Released only now that the lock is free, because this closes files.
         withExtendedLifetime(forgotten) {}
     }
 }

@@ -1,18 +1,18 @@
 internal import CFailureArtifactsCapture
 internal import FailureArtifactsSystem
 
-/// Keeping what is lost.
+/// The saving of content that is about to be lost.
 extension ConnectionRegistry {
-    /// Keeps what is lost from now on, see ``SavedState``.
+    /// Saves content that is about to be lost from now on; see ``SavedState``.
     ///
-    /// - Parameter maximumBytes: Larger stores are not kept; 0 for none. Of tests that run at the same time, the
-    ///   largest maximum applies to all.
-    /// - Returns: The present point in the order of what happens.
+    /// - Parameter maximumBytes: The maximum size of a saved store, in bytes; 0 to save none. If several tests run at
+    ///   the same time, the largest maximum applies to all.
+    /// - Returns: The current point in the order of events.
     @discardableResult
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
         let state = self.state.enter()
         state.pointee.keepers += 1
-        // Not clamped by a generic initialiser, which takes as long as all else here in a debug build.
+        // A generic clamping initializer takes as long as the rest of this function in a debug build.
         failure_artifacts_keeping_begins(
             maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes),
             state.pointee.keepers == 1)
@@ -21,21 +21,22 @@ extension ConnectionRegistry {
         return now
     }
 
-    /// What a test's stores hold when it begins to use them is kept from now on, see
-    /// ``DiscoveredStore/baseline(of:)``, as far as the test has things kept.
+    /// Saves the content of stores when a test begins to use them, from now on.
+    ///
+    /// It applies only while content is saved for the test; see ``beginKeeping(maximumBytes:)``.
+    /// ``DiscoveredStore/baseline(of:)`` returns the saved content.
     func keepBaselines() {
         state.withLock { $0.keepsBaselines = true }
         failure_artifacts_report_first_uses()
     }
 
-    /// Ends what a test has begun with ``beginKeeping(maximumBytes:)``.
+    /// Ends the saving that a test has begun with ``beginKeeping(maximumBytes:)``.
     ///
-    /// Forgets the stores that the test has closed. The end of the last running test also drops everything else
-    /// that was kept.
+    /// Drops the closed stores of the test. The end of the last running test also drops all other saved data.
     ///
-    /// - Parameter test: The test; nil if it has no stores of its own. A store without a known owner may belong
-    ///   to a test that is still running, so it stays.
-    /// - Returns: The stores that it has left open; nil if there are none.
+    /// - Parameter test: The test; nil if it has no stores of its own. A store without a known owner may belong to a
+    ///   test that is still running, so it stays.
+    /// - Returns: The stores that the test has left open; nil if there are none.
     @discardableResult
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
         let state = self.state.enter()
@@ -68,7 +69,7 @@ extension ConnectionRegistry {
 
     /// The stores that a test has left open.
     struct LeftStores: Sendable {
-        /// The files of those whose further use will not be noticed, because the application has set a trace of its own.
+        /// The files whose further use will not be noticed, because the application has set its own trace callback.
         let unwatched: [String]
     }
 
@@ -92,15 +93,18 @@ extension ConnectionRegistry {
         }
     }
 
-    /// Of a test that others outlive: what it has closed would take the room of what they close.
+    /// Drops the closed stores of a test that ends before others.
+    ///
+    /// Their saved content would take the room of stores that the other tests close.
     private static func forgetStores(of test: TestID, _ state: inout State) {
         let gone = state.closed.filter { $0.owner == test }
         state.images.forget(gone.flatMap { [$0.last, $0.beforeRollback].compactMap(\.self) })
         state.closed.removeAll { $0.owner == test }
     }
 
-    /// What a connection saw of one of its databases before it was rolled back, if that is the last thing
-    /// that was done with the connection.
+    /// Returns the content of a connection's database before a rollback.
+    ///
+    /// Nil if the rollback is not the last operation on the connection.
     func imageBeforeRollback(of connection: DiscoveredConnection, _ schema: String) -> SavedState? {
         guard let start = connection.lastUse?.unwoundAt else { return nil }
         return state.withLock { state in
@@ -108,7 +112,7 @@ extension ConnectionRegistry {
         }
     }
 
-    /// The content of a database without a file at the end of its connection, which is being closed; nil before.
+    /// Returns the last content of a database without a file, while its connection is being closed; nil before.
     func imageAtEnd(of access: DiscoveredStore.Access) -> SavedState? {
         guard access.connection.path == nil, access.transaction == nil,
             let lastUse = access.connection.lastUse
@@ -120,12 +124,12 @@ extension ConnectionRegistry {
         }
     }
 
-    /// The content before a rollback, of connections to a store that have ended while others are open.
+    /// Returns the content before a rollback, saved for ended connections to a store that others have open.
     func imageBeforeRollback(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> SavedState? {
         state.withLock { $0.stores[main]?.endedConnections?.imageBeforeRollback }
     }
 
-    // MARK: What C reports
+    // MARK: Events from C
 
     func kept(
         _ image: failure_artifacts_image, of record: UnsafeMutablePointer<failure_artifacts_connection>
@@ -138,7 +142,7 @@ extension ConnectionRegistry {
         }
     }
 
-    /// Tells the observer that a connection is used that a test has left open.
+    /// Reports to the observer the use of a connection that a test has left open.
     func usedAfterItsTest(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let state = self.state.enter()
         let observer = state.pointee.observer
@@ -147,14 +151,14 @@ extension ConnectionRegistry {
         if isLeft { observer?.leftConnectionUsed(LeftConnection(record)) }
     }
 
-    /// Keeps what a store holds before a test uses it for the first time.
+    /// Saves the content of a store before a test uses it for the first time.
     func keepBaseline(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
         guard isWanted, let test = observer?.currentTestID else { return }
         let isDue = state.withLock { state in
             let connection = DiscoveredConnection(record, users: [])
             if state.stores[connection.main]?.baselines[test] != nil { return false }
-            // Closed and opened again.
+            // The store was closed and opened again.
             guard
                 let known = state.closed.last(where: { $0.isSame(as: connection) })?.baselines[test]
             else { return state.baselineBytes < SavedStates.maximumBytes }
@@ -165,14 +169,14 @@ extension ConnectionRegistry {
         let image = SavedState(failure_artifacts_image_at_start(record))
         state.withLock { state in
             let main = DiscoveredConnection(record, users: []).main
-            // Another thread may have begun to use it, and have changed it before this image was made.
+            // Another thread may have begun to use the store, and may have changed it before this image was made.
             guard state.stores[main]?.baselines[test] == nil else { return }
             state.stores[main, default: OpenStore()].baselines[test] = image
             if image.isThere { state.baselineBytes += image.size }
         }
     }
 
-    /// What an open store held when tests began to use it.
+    /// Returns the contents of an open store when tests began to use it.
     func baselines(of main: DiscoveredConnection.Main) -> [TestID: SavedState] {
         state.withLock { $0.stores[main]?.baselines ?? [:] }
     }

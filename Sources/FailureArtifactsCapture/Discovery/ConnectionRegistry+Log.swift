@@ -2,13 +2,13 @@ internal import CFailureArtifactsCapture
 internal import FailureArtifactsSystem
 
 extension ConnectionRegistry {
-    /// What is remembered of the statements of connections that are opened from now on.
+    /// The options of the statement log, for connections that are opened from now on.
     struct LogOptions: Equatable, Sendable {
-        /// How many of each connection: 0 for none.
+        /// The maximum number of statements per connection; 0 for none.
         var statements: Int
-        /// Whether with the values bound to them.
+        /// True to log the values bound to statements.
         var values: Bool
-        /// Whether with how long they took.
+        /// True to log the durations of statements.
         var durations: Bool
 
         init(statements: Int, values: Bool = false, durations: Bool = false) {
@@ -18,18 +18,18 @@ extension ConnectionRegistry {
         }
     }
 
-    /// Sets what is remembered of statements.
+    /// Sets the options of the statement log.
     func configureLog(_ options: LogOptions) {
         failure_artifacts_log_configure(
             UInt32(clamping: options.statements), options.values, options.durations)
     }
 
-    /// The last statements of connections to a store that have ended while others of it are open.
+    /// Returns the last statements of ended connections to a store that other connections have open.
     func logs(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> KeptLogs {
         state.withLock { $0.stores[main]?.endedConnections?.logs ?? KeptLogs() }
     }
 
-    /// The last one of all their statements, in the order of those of all connections; 0 for none.
+    /// Returns the last use by those connections, in the order of all connections' statements; 0 for none.
     func lastUse(ofEndedConnectionsTo main: DiscoveredConnection.Main) -> UInt64 {
         state.withLock { $0.stores[main]?.endedConnections?.lastUse ?? 0 }
     }

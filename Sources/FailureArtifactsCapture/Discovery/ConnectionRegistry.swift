@@ -3,58 +3,62 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Every connection that the process opens through the system's SQLite, for as long as it is open, and the
-/// stores whose connections have ended.
+/// The connections that the process has open through the system's SQLite, and the stores that were closed.
 ///
-/// There is one per process, because SQLite's automatic extensions are the process's. All of it may be used
+/// There is one registry per process, because SQLite's automatic extensions apply to the whole process. It can be used
 /// from any thread.
 ///
-/// What is done for each open and each close is written for debug builds: the table of open connections is in C,
-/// the lock is entered and left without a closure, and of what most stores do not have nothing is made or
-/// looked up.
+/// Code that runs for each open and each close is optimized for debug builds. The table of open connections is in C.
+/// The lock is entered and left without a closure. Data that most stores don't have is not created or looked up.
 final class ConnectionRegistry: Sendable {
     static let shared = ConnectionRegistry()
 
-    /// The lock of it guards C's table of open connections too.
+    /// The state of the registry.
+    ///
+    /// Its lock also guards C's table of open connections.
     struct State {
         weak var observer: (any ConnectionObserver)?
-        /// Of connections that are marked in the table, further tests in whose tasks statements were run on them.
+        /// The further tests whose tasks ran statements on a connection, for connections that are marked in the table.
         ///
-        /// As far as those have not ended.
+        /// Tests that have ended are removed.
         var users: [UInt64: Set<TestID>] = [:]
-        /// Of connections that are marked in the table, the files that they have attached.
+        /// The files that a connection has attached, for connections that are marked in the table.
         var attached: [UInt64: Set<FileStatus.Identity>] = [:]
-        /// How many tests have things kept.
+        /// The number of tests that have content saved.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
-        /// Of connections that are marked in the table.
+        /// The saved states of connections that are marked in the table.
         var images = SavedStates()
-        /// What was kept of stores that are open.
+        /// The saved data of open stores.
         var stores: [DiscoveredConnection.Main: OpenStore] = [:]
-        /// In the order of their end.
+        /// The closed stores, in the order of their end.
         var closed: [ClosedStore] = []
-        /// Whether what stores hold when a test begins to use them is kept, and how many bytes of that there are.
+        /// True if the content of stores is saved when a test begins to use them.
+        ///
+        /// `baselineBytes` is the total size of that content.
         var keepsBaselines = false
         var baselineBytes = 0
-        /// Counts opens and closes.
+        /// The number of opens and closes so far.
         var event: UInt64 = 0
     }
 
-    /// What was kept of a store that is open as the main database of connections.
+    /// The saved data of a store that is open as the main database of connections.
     struct OpenStore {
-        /// What those have left that have ended.
+        /// The saved data of the store's ended connections.
         var endedConnections: EndedConnections?
-        /// What it held when tests began to use it.
+        /// The contents when tests began to use the store.
         var baselines: [TestID: SavedState] = [:]
 
         var isEmpty: Bool { endedConnections == nil && baselines.isEmpty }
     }
 
-    /// A point in the order of what happened to connections.
+    /// A point in the order of connection events.
     struct PointInTime: Sendable {
-        /// Counts opens and closes.
+        /// The number of opens and closes so far.
         let event: UInt64
-        /// Larger than the order of each statement that has started, on any connection; see failure_artifacts_point_in_time().
+        /// A number larger than the order of each statement that has started, on any connection.
+        ///
+        /// See failure_artifacts_point_in_time().
         let statement: UInt64
     }
 
@@ -62,11 +66,11 @@ final class ConnectionRegistry: Sendable {
 
     private init() {}
 
-    /// Starts to watch.
+    /// Starts to watch connections.
     ///
-    /// Nothing is printed or written, and SQLite is not initialised.
+    /// Nothing is printed or written, and SQLite is not initialized.
     ///
-    /// - Parameter observer: Who is told from now on, not kept alive by this; nil to leave that as it is.
+    /// - Parameter observer: The receiver of later events, which is not kept alive; nil to leave it unchanged.
     func install(observer: (any ConnectionObserver)? = nil) {
         if let observer { state.withLock { $0.observer = observer } }
         failure_artifacts_discovery_install(
@@ -100,25 +104,24 @@ final class ConnectionRegistry: Sendable {
                 }))
     }
 
-    /// From now on, a connection's users are told apart by their task, which is asked for with every statement.
+    /// Distinguishes a connection's users by their task, which is looked up with every statement from now on.
     func followTasks() {
         failure_artifacts_follow_tasks()
     }
 
-    /// Makes sure that connections are still reported, whatever the application did to SQLite's
-    /// configuration since.
+    /// Ensures that connections are still reported, even if the application has changed SQLite's configuration.
     func ensureInstalled() {
         failure_artifacts_discovery_ensure()
     }
 
-    /// The present point in the order of what happens.
+    /// The current point in the order of events.
     var now: PointInTime {
         let event = state.enter().pointee.event
         state.leave()
         return PointInTime(event: event, statement: failure_artifacts_point_in_time())
     }
 
-    // MARK: What there is
+    // MARK: Connections and stores
 
     /// The connections that are open, in the order they were opened.
     var openConnections: [DiscoveredConnection] {
@@ -135,7 +138,9 @@ final class ConnectionRegistry: Sendable {
         return connections.sorted { $0.serial < $1.serial }
     }
 
-    /// The tests in whose tasks statements were run on a connection, as far as they have not ended.
+    /// Returns the tests whose tasks ran statements on a connection.
+    ///
+    /// Tests that have ended are not included.
     private static func users(
         of record: UnsafeMutablePointer<failure_artifacts_connection>, _ state: State
     ) -> Set<TestID> {
@@ -144,7 +149,7 @@ final class ConnectionRegistry: Sendable {
         return users
     }
 
-    /// The stores that were closed after `pointInTime` and are not open now, in the order they were closed.
+    /// Returns the stores that were closed after `pointInTime` and are not open now, in the order they were closed.
     func storesClosed(after pointInTime: PointInTime) -> [ClosedStore] {
         let closed = state.withLock { state in
             let open = Self.openConnections(&state)
@@ -153,13 +158,13 @@ final class ConnectionRegistry: Sendable {
             }
         }
         if closed.isEmpty { return [] }
-        // A connection may still have it attached.
+        // A connection may still have the store attached.
         let open = Set(OpenFiles.beginning(with: DatabaseHeader.magic).map(\.status.identity))
         return closed.filter { $0.identity.map { !open.contains($0) } ?? true }
     }
 
-    /// The files of the connections that are open, of those that have ended and are remembered, and what
-    /// other tests' connections have attached.
+    /// The files of open connections, of remembered closed stores, and of databases attached by other tests'
+    /// connections.
     var knownFiles: Set<FileStatus.Identity> {
         let observer = state.withLock { $0.observer }
         let test = observer?.currentTestID
@@ -172,10 +177,10 @@ final class ConnectionRegistry: Sendable {
         }
     }
 
-    /// Whether several tests run at the same time.
+    /// True if several tests run at the same time.
     var runsSeveralTests: Bool { state.withLock { $0.keepers > 1 } }
 
-    /// Whether only the code of this thread's test can be using a connection, and no other test's.
+    /// Returns true if only the code of this thread's test can be using a connection.
     func isPrivate(_ connection: DiscoveredConnection) -> Bool {
         let (tests, users, observer) = state.withLock { state in
             (
@@ -193,9 +198,9 @@ final class ConnectionRegistry: Sendable {
     ///
     /// - Parameters:
     ///   - connection: The connection.
-    ///   - body: Gets its handle. It must neither wait nor use the handle for more than to look at its
-    ///     mutex: the thread that closes it waits meanwhile, with that mutex held.
-    /// - Returns: What `body` returns; nil where the connection has ended.
+    ///   - body: Receives the connection's handle. It must not wait, and may use the handle only to inspect its mutex.
+    ///     A thread that closes the connection waits in the meantime, with that mutex held.
+    /// - Returns: The result of `body`; nil if the connection has ended.
     func withOpenHandle<Result>(
         of connection: DiscoveredConnection, _ body: (OpaquePointer) -> Result
     ) -> Result? {

@@ -2,32 +2,38 @@ internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Counts the tests of a process, from 1: whose a connection is.
+/// The number of a test in the process, from 1.
+///
+/// It also identifies the owner of a connection.
 typealias TestID = UInt64
 
-/// A connection that somebody else opened.
+/// A connection that the application opened.
 ///
-/// A value to remember and compare; the connection behind it may end at any time, so that its handle is used
-/// only through ``ConnectionRegistry``.
+/// It is a value to remember and compare. The connection itself may end at any time, so its handle is used only through
+/// ``ConnectionRegistry``.
 struct DiscoveredConnection: Sendable {
-    /// Counts the process's opens, from 1.
+    /// The number of the connection among the process's opens, from 1.
     let serial: UInt64
     /// The database file, absolute; nil for a store in memory or a temporary one.
     let path: String?
-    /// Which file that path named when it was opened; nil where there is none.
+    /// The identity of the file that the path named when it was opened; nil if it named no file.
     let identity: FileStatus.Identity?
-    /// The test that opened it; nil where none did, or where that is not known.
+    /// The test that opened it; nil if no test did, or not known.
     let owner: TestID?
-    /// How many statements the process had run when that test ended; 0 before.
+    /// The number of statements that the process had run when that test ended; 0 before.
     let leftAt: UInt64
-    /// The tests in whose tasks statements were run on it, as far as they have not ended.
+    /// The tests whose tasks ran statements on the connection.
+    ///
+    /// Tests that have ended are not included.
     let users: Set<TestID>
-    /// The name of a VFS other than the system's own.
+    /// The name of the VFS, if it is not the system's own.
     let vfs: String?
-    /// What its main database is read with: the same for all connections that share one in memory.
+    /// The object that reads its main database.
+    ///
+    /// It is the same for all connections that share a database in memory.
     private let file: UInt
 
-    /// What tells whether two connections have the same main database.
+    /// A key that is equal for all connections to the same main database.
     enum Main: Hashable {
         case file(path: String, FileStatus.Identity?)
         case memory(UInt)
@@ -53,13 +59,13 @@ struct DiscoveredConnection: Sendable {
         self.users = users
     }
 
-    /// The files that a connection has attached; only to be called inside one of its statements.
+    /// Returns the files that a connection has attached; only to be called during one of its statements.
     static func attachedFiles(
         of record: UnsafeMutablePointer<failure_artifacts_connection>
     ) -> Set<FileStatus.Identity> {
         guard let handle = record.pointee.handle else { return [] }
         var files: Set<FileStatus.Identity> = []
-        // Those before are the main and the temporary database.
+        // The first two are the main and the temporary database.
         var index: CInt = 2
         while let name = failure_artifacts_schema_name(handle, index) {
             index += 1
@@ -71,26 +77,30 @@ struct DiscoveredConnection: Sendable {
         return files
     }
 
-    /// The file of one of a connection's databases; nil for one that has none.
+    /// Returns the file of one of a connection's databases; nil if it has none.
     static func path(of schema: String, on handle: OpaquePointer) -> String? {
         failure_artifacts_path(handle, schema).map { String(cString: $0) }
     }
 
-    /// When and where a connection was used.
+    /// The time and the thread of a connection's last use.
     struct Use: Sendable {
-        /// Whether the thread that asks ran the last statement.
+        /// True if the calling thread ran the last statement.
         let isOnThisThread: Bool
-        /// In the order of the process's statements: larger is later, 0 is never.
+        /// The last statement's number, in the order of the process's statements.
+        ///
+        /// Larger is later; 0 is never.
         let order: UInt64
-        /// Where the last statement was a ROLLBACK, or one of several in a row: when the first one was, in the
-        /// order of all connections' statements.
+        /// The number of the final ROLLBACK, in the order of all connections' statements.
+        ///
+        /// If the last statements are several ROLLBACKs, this is the first of them. Nil if the last statement was not a
+        /// ROLLBACK.
         let unwoundAt: UInt64?
         var isUnwound: Bool { unwoundAt != nil }
     }
 
-    /// The last use of the connection; nil where it has ended.
+    /// The last use of the connection; nil if it has ended.
     var lastUse: Use? {
-        // The record is freed after the registry has heard of the end.
+        // The record is freed only after the registry has handled the close.
         ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
             Use(
                 isOnThisThread: failure_artifacts_last_thread(record)
@@ -100,22 +110,23 @@ struct DiscoveredConnection: Sendable {
         }
     }
 
-    /// Whether the application has set a trace of its own, so that its statements are not noticed.
+    /// True if the application has set its own trace callback, so that its statements are not noticed.
     var isUnwatched: Bool {
         ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
             failure_artifacts_trace_is_replaced(record)
         } ?? false
     }
 
-    /// When the connection was rolled back, in the order of statements; nil where that is not the last thing that
-    /// was done with it.
+    /// Returns the number of the connection's final rollback, in the order of statements.
+    ///
+    /// Nil if the rollback is not the last operation on the connection.
     static func unwoundAt(_ record: UnsafeMutablePointer<failure_artifacts_connection>) -> UInt64? {
         failure_artifacts_is_unwound(record) ? failure_artifacts_unwound_at(record) : nil
     }
 }
 
 extension FileStatus.Identity {
-    /// What C knows; nil for a path that named nothing.
+    /// Converts an identity from C; nil for a path that named nothing.
     init?(_ identity: failure_artifacts_file_identity) {
         guard identity.is_known else { return nil }
         self.init(device: identity.device, inode: identity.inode)

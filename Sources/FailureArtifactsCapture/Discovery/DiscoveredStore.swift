@@ -1,9 +1,9 @@
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// A store with the connections that are open to it in this process, if any, or with what is left of it.
+/// A store with its open connections in this process, if any, or with the data left of it.
 struct DiscoveredStore: Sendable {
-    /// A connection, and the name by which it has the store: `main`, `temp`, or what it was attached as.
+    /// A connection with its name for the store: `main`, `temp`, or the name given when it was attached.
     struct Access: Sendable {
         let connection: DiscoveredConnection
         let schema: String
@@ -11,50 +11,52 @@ struct DiscoveredStore: Sendable {
         let transaction: TransactionState?
     }
 
-    /// Where the store lives, as far as that is known without reading it.
+    /// The kind of storage, as far as it is known without reading the store.
     let storage: Snapshot.Storage
     /// The database file, absolute; nil for a store in memory or a temporary one.
     let path: String?
-    /// What the store is called where its file, if any, does not say it.
+    /// The name of a store whose file, if any, does not provide one.
     let suggestedName: String?
-    /// The tests that opened it, as far as that is known.
+    /// The tests that are known to have opened it.
     let owners: Set<TestID>
-    /// The tests that have used it and not ended, as far as that is known.
+    /// The tests that are known to have used it and have not ended.
     let users: Set<TestID>
-    /// Which file the connections have open; nil where there is none or nobody has it open.
+    /// The identity of the file that is open; nil if there is no file or it is not known to be open.
     let identity: FileStatus.Identity?
-    /// Where its bytes can be read; nil where it has no file.
+    /// The files to read its bytes from; nil if it has no file.
     let files: StoreFiles?
-    /// The test's own connection first: the one that this thread used last, then the others, the one used last
-    /// before those used earlier.
+    /// The connections to the store, the test's own one first.
     ///
-    /// SQLite doesn't report that a pending SELECT goes on. So if the one used last is in no transaction, a connection
-    /// of the same thread with a read transaction comes before it: only that one sees its state. In memory a
-    /// connection that writes comes first: while it writes, no other one can read.
+    /// Connections last used by this thread come before the others. In each group, those used last come first.
+    ///
+    /// SQLite doesn't report that a pending SELECT goes on. So if the first connection is in no transaction, a
+    /// connection of the same thread with a read transaction comes before it. Only that connection sees its state. In
+    /// memory, a connection that writes comes first: while it writes, no other one can read.
     let accesses: [Access]
-    /// The content at the end of its last connection, where no file has it.
+    /// The content at the end of its last connection; nil if a file has it.
     let last: SavedState?
-    /// The content before a rollback after which nothing was done with the store.
+    /// The content before a rollback, if the store was not used after the rollback.
     let beforeRollback: SavedState?
-    /// The statements of those of its connections that have ended.
+    /// The statements of its ended connections.
     let endedLogs: KeptLogs
-    /// The last one of those, in the order of the statements of all connections; 0 for none.
+    /// The last use by those connections, in the order of all connections' statements; 0 for none.
     let endedUse: UInt64
-    /// What it held when tests began to use it.
+    /// The contents when tests began to use it.
     let baselines: [TestID: SavedState]
-    /// What this is instead of a store that can be read: what one held then.
+    /// The saved content that this value stands for, in place of a store that can be read.
     let start: SavedState?
 
-    /// A store to which no open connection is known.
+    /// Creates a store to which no open connection is known.
     ///
     /// - Parameters:
-    ///   - path: Its file.
-    ///   - identity: Which file somebody unknown has open under that name; nil where nobody is known to.
+    ///   - path: The store's file.
+    ///   - identity: The identity of the file that an unknown part of the process has open; nil if it is not known to
+    ///     be open.
     init(path: String, identity: FileStatus.Identity? = nil) {
         self.init(path: path, identity: identity, files: StoreFiles(path: path))
     }
 
-    /// A store whose file an unknown part of the process has open.
+    /// Creates a store whose file an unknown part of the process has open.
     init(_ file: OpenFiles.Entry) {
         let isInPlace = (try? FileSystem.status(of: file.path)?.identity) == file.status.identity
         self.init(
@@ -64,7 +66,7 @@ struct DiscoveredStore: Sendable {
                 : StoreFiles(deleted: file))
     }
 
-    /// What is left of a store that was closed.
+    /// Creates a store from the data left of a closed one.
     init(_ closed: ClosedStore) {
         let isInPlace =
             closed.path.map { path in
@@ -105,11 +107,11 @@ struct DiscoveredStore: Sendable {
         self.start = start
     }
 
-    /// One database of some connections that are open.
+    /// Creates a store from one database of some open connections.
     ///
     /// - Parameters:
-    ///   - database: What a first connection says of it.
-    ///   - accesses: All connections that have it.
+    ///   - database: The database, as described by the first connection.
+    ///   - accesses: All connections that have the database.
     init(_ database: ConnectedDatabase, _ accesses: [Access]) {
         let uses = accesses.map { (access: $0, use: $0.connection.lastUse) }
         var sorted = uses.sorted { left, right in
@@ -140,7 +142,7 @@ struct DiscoveredStore: Sendable {
             + [main.flatMap { registry.imageBeforeRollback(ofEndedConnectionsTo: $0) }].compactMap(
                 \.self)
         let latest = images.max { $0.order < $1.order }
-        // Whoever has used the store since has seen it rolled back.
+        // A connection used after the rollback has seen the store rolled back.
         let isUsedSince = latest.map { image in
             uses.contains { ($0.use?.order ?? 0) > image.order && $0.use?.isUnwound == false }
         }
@@ -157,34 +159,39 @@ struct DiscoveredStore: Sendable {
             baselines: main.map { registry.baselines(of: $0) } ?? [:])
     }
 
-    /// What the store held when a test began to use it, as a store to be copied; nil where that was not kept,
-    /// see ``ConnectionRegistry/keepBaselines()``.
+    /// Returns the content that the store had when a test began to use it, as a store to be copied.
+    ///
+    /// Nil if it was not saved; see ``ConnectionRegistry/keepBaselines()``.
     func baseline(of test: TestID) -> DiscoveredStore? {
         baselines[test].map { DiscoveredStore(storage: storage, path: path, files: nil, start: $0) }
     }
 
-    /// Whether there is anything to copy or to say: a store in memory that was closed empty is nothing.
+    /// True if there is anything to copy or to describe.
+    ///
+    /// A store in memory that was closed empty has no content.
     var hasContent: Bool { path != nil || !accesses.isEmpty || last != nil }
 
-    /// The test that opened it first, of those that are known.
+    /// The first test that is known to have opened it.
     var opener: TestID? {
         accesses.map(\.connection).filter { $0.owner != nil }.min { $0.serial < $1.serial }?.owner
             ?? owners.min()
     }
 
-    /// Whether statements may be run on it without being noticed: the application has set a trace of its own.
+    /// True if statements on it may go unnoticed, because the application has set its own trace callback.
     var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 
-    /// Whether a statement was run on it after the test that opened it had ended.
+    /// True if a statement was run on it after the test that opened it had ended.
     var isUsedByOthers: Bool {
         accesses.contains { access in
-            // Nothing is left as long as its owner was still at it when this was looked at.
+            // It is 0 if the owner was still running when the connection was described.
             access.connection.leftAt > 0
                 && (access.connection.lastUse?.order ?? 0) > access.connection.leftAt
         }
     }
 
-    /// Whether a statement was run on it since `pointInTime`, as far as the application lets that be known.
+    /// Returns true if a statement is known to have been run on it since `pointInTime`.
+    ///
+    /// Statements may go unnoticed if the application has set its own trace callback.
     func isUsed(since pointInTime: ConnectionRegistry.PointInTime) -> Bool {
         endedUse > pointInTime.statement
             || accesses.contains { ($0.connection.lastUse?.order ?? 0) > pointInTime.statement }
@@ -192,8 +199,9 @@ struct DiscoveredStore: Sendable {
 }
 
 extension StoreFiles {
-    /// The files of a store that was deleted while an unknown part of the process has it open, as its journals may have
-    /// been.
+    /// Finds the files of a store that was deleted while an unknown part of the process has it open.
+    ///
+    /// Its journals may have been deleted too.
     fileprivate init(deleted file: OpenFiles.Entry) {
         func path(_ suffix: String) -> String {
             OpenFiles.descriptorPath(ofDeleted: file.path + suffix, openedAfter: file.descriptorPath)
@@ -204,7 +212,9 @@ extension StoreFiles {
             walIndex: path("-shm"))
     }
 
-    /// The files of a store that was closed and may have been deleted; nil where that had happened already.
+    /// Finds the files of a store that was closed and may have been deleted.
+    ///
+    /// Nil if it had already been deleted when it was closed.
     fileprivate init?(_ closed: ClosedStore) {
         guard let paths = closed.lastingPaths else { return nil }
         self.init(

@@ -1,21 +1,21 @@
-/// What was kept of connections that have ended, of one database or several.
+/// The saved data of ended connections, for one database or several.
 struct EndedConnections {
     private(set) var images: [SavedState] = []
-    /// In the order of their end.
+    /// The logs, in the order in which the connections ended.
     private(set) var logs = KeptLogs()
-    /// The last statement.
+    /// The number of the last statement, in the order of all connections' statements.
     private(set) var lastUse: UInt64 = 0
-    /// The last statement of those that were not rolled back last.
+    /// The number of the last statement by connections that did not end after a rollback.
     private var lastSettledUse: UInt64 = 0
 
-    /// Adds what a connection leaves.
+    /// Adds the data of an ended connection.
     ///
     /// - Parameters:
-    ///   - images: What was kept of it.
-    ///   - log: Its last statements.
-    ///   - use: Its last statement, in the order of those of all connections.
-    ///   - unwoundAt: Where the last thing that was done with it is a rollback: when that began, in the same
-    ///     order.
+    ///   - images: The saved states of the connection.
+    ///   - log: The last statements of the connection.
+    ///   - use: The number of its last statement, in the order of all connections' statements.
+    ///   - unwoundAt: The number at which the final rollback began, in the same order; nil if the last operation was
+    ///     not a rollback.
     mutating func add(
         _ images: [SavedState], _ log: KeptLog? = nil, lastUse use: UInt64, unwoundAt: UInt64?
     ) {
@@ -27,17 +27,17 @@ struct EndedConnections {
         if unwoundAt == nil { lastSettledUse = max(lastSettledUse, use) }
     }
 
-    /// The part that one database has in it.
+    /// Returns the data of one database.
     func only(_ schema: String) -> EndedConnections {
         var result = self
         result.images.removeAll { $0.schema != schema }
         return result
     }
 
-    /// The content at the end, where no file has it.
+    /// The content at the end; nil if a file has it.
     var last: SavedState? { images.last { $0.reason == .end && $0.size > 0 } }
 
-    /// The content before a rollback that nothing followed but the end.
+    /// The content before a rollback, if only the connection's end followed the rollback.
     var imageBeforeRollback: SavedState? {
         let latest = images.filter { $0.reason == .rollback }.max { $0.order < $1.order }
         return latest.flatMap { $0.order >= lastSettledUse ? $0 : nil }

@@ -5,29 +5,29 @@ internal import FailureArtifactsSystem
 
 /// A statement that a connection has run.
 struct LoggedStatement: Sendable {
-    /// An error of SQLite.
+    /// An error from SQLite.
     struct Failure: Sendable {
-        /// The extended code.
+        /// The extended result code.
         let code: Int32
         let message: String
     }
 
-    /// Grows from statement to statement, over all connections of the process.
+    /// The statement's number, which increases over all connections of the process.
     let order: UInt64
-    /// Which connection ran it; counts the process's opens, from 1.
+    /// The number of the connection that ran it, in the order of the process's opens, from 1.
     let connection: UInt64
-    /// When it started, to some milliseconds.
+    /// The start time, with an accuracy of some milliseconds.
     let date: Timestamp
     /// The system's handle of the thread that ran it.
     let thread: UInt
     let sql: String
-    /// Whether ``sql`` is only the start of it.
+    /// True if ``sql`` contains only the start of the statement.
     let isCut: Bool
-    /// Rows inserted, updated and deleted; nil where that is not known.
+    /// The number of rows inserted, updated and deleted; nil if not known.
     fileprivate(set) var changes: Int?
-    /// Why it failed; nil where it did not, as far as that is known.
+    /// The error; nil if the statement is not known to have failed.
     let failure: Failure?
-    /// In seconds; nil where it was not recorded.
+    /// The duration, in seconds; nil if not recorded.
     let duration: Double?
 
     fileprivate init(_ statement: failure_artifacts_logged_statement, of connection: UInt64) {
@@ -50,7 +50,7 @@ struct LoggedStatement: Sendable {
     }
 }
 
-/// Collects what C hands out one by one.
+/// A list of the statements that C passes one by one.
 private final class Collection {
     let connection: UInt64
     var statements: [LoggedStatement] = []
@@ -70,14 +70,14 @@ final class KeptLog: Sendable {
     private nonisolated(unsafe) let log: OpaquePointer
     private let connection: UInt64
 
-    /// Takes the log from a connection that is ending; nil where it has none.
+    /// Takes the log from a connection that is being closed; nil if it has none.
     init?(of record: UnsafeMutablePointer<failure_artifacts_connection>) {
         guard let log = failure_artifacts_log_take(record) else { return nil }
         self.log = log
         connection = record.pointee.serial
     }
 
-    /// Reads a log that somebody else has too.
+    /// Shares a log with its other owner.
     init(sharing log: OpaquePointer, of connection: UInt64) {
         failure_artifacts_log_retain(log)
         self.log = log
@@ -94,13 +94,15 @@ final class KeptLog: Sendable {
     }
 }
 
-/// The statements of connections to one store that have ended.
+/// The statements of ended connections to one store.
 struct KeptLogs: Sendable {
-    /// Of more connections the last ones matter.
+    /// The maximum number of connections.
+    ///
+    /// If there are more, the last ones are kept.
     static let maximumCount = 16
 
     private var logs: [KeptLog] = []
-    /// Whether there were more.
+    /// True if there were more connections.
     private(set) var isCut = false
 
     init(_ log: KeptLog? = nil) { add(log) }
@@ -117,22 +119,22 @@ struct KeptLogs: Sendable {
     var statements: [LoggedStatement] { logs.flatMap(\.statements) }
 }
 
-/// What is known of a connection's statements.
+/// The known statements of a connection.
 struct StatementLog {
     var statements: [LoggedStatement] = []
-    /// Whether the application has set a trace of its own, so that ours is not called.
+    /// True if the application has set its own trace callback, so that ours is not called.
     var isReplaced = false
-    /// Whether nobody could read them, because a thread was at it all the time.
+    /// True if the statements could not be read, because a thread used the connection all the time.
     var isUnread = false
 }
 
 extension DiscoveredConnection {
-    /// The last statements, the oldest first; none where a thread is at it all the time.
+    /// The last statements, oldest first; empty if a thread uses the connection all the time.
     var log: StatementLog {
         let collection = Collection(of: serial)
         let context = Unmanaged.passUnretained(collection).toOpaque()
         var result = StatementLog()
-        // With the connection in hand, what its last statement has changed is known too.
+        // With the connection borrowed, the number of changes by its last statement is known too.
         let isRead: Void? = try? lend(until: .now, waitsForRest: false) { _ in
             failure_artifacts_log_read(record, true, context, Collection.read)
             result.isReplaced = failure_artifacts_trace_is_replaced(record)
@@ -151,7 +153,7 @@ extension DiscoveredConnection {
             sleep(microseconds: 200)
         }
         result.statements = collection.statements
-        // What the connection has changed since may be the work of statements that are not known.
+        // The connection's later changes may come from statements that are not known.
         if result.isReplaced {
             result.statements.indices.last.map { result.statements[$0].changes = nil }
         }
@@ -162,15 +164,15 @@ extension DiscoveredConnection {
 extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
     struct Statements: Sendable {
-        /// The oldest first.
+        /// The statements, oldest first.
         var statements: [LoggedStatement] = []
-        /// Whether statements are missing because the application has set a trace of its own.
+        /// True if statements are missing because the application has set its own trace callback.
         var isReplaced = false
-        /// Whether statements are missing because too many connections have ended, or one is in use all the time.
+        /// True if statements are missing because too many connections have ended, or one is in use all the time.
         var isCut = false
     }
 
-    /// What is known of its statements; to be asked for on the thread of the test.
+    /// The known statements of the store; to be read on the test's thread.
     var statements: Statements {
         var seen: Set<UInt64> = []
         let connections = accesses.map(\.connection).filter { seen.insert($0.serial).inserted }
@@ -187,7 +189,7 @@ extension DiscoveredStore {
 }
 
 extension StatementRecord {
-    /// The line for a statement that was run.
+    /// Creates the record of a statement that was run.
     init(_ statement: LoggedStatement, phase: Phase) {
         self.init(
             at: statement.date.description, changes: statement.changes,

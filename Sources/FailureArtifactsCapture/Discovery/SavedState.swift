@@ -2,11 +2,11 @@ internal import CFailureArtifactsCapture
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// What a connection saw of a database just before it was lost: by a rollback, or by the connection's end.
+/// The content of a database as a connection saw it, just before it was lost.
 ///
-/// May be used from any thread.
+/// It can be used from any thread.
 final class SavedState: Sendable {
-    /// What the content would have been lost by: a rollback, the connection's end, or what a test did next.
+    /// The event that follows and would lose the content: a rollback, the connection's end, or a test's use.
     enum Reason: Sendable {
         case rollback, end, use
     }
@@ -18,18 +18,19 @@ final class SavedState: Sendable {
     let reason: Reason
     /// The database's name on its connection.
     let schema: String
-    /// Its file, if it has one.
+    /// The database's file, if it has one.
     let path: String?
-    /// Which file that is.
+    /// The identity of that file.
     let identity: FileStatus.Identity?
-    /// In bytes; 0 where nothing is lost with the connection, because the file is still there, and -1 where it
-    /// could not be read.
+    /// The size in bytes; 0 if nothing is lost with the connection, because the file still exists.
+    ///
+    /// It is -1 if the content could not be read.
     let size: Int
-    /// Counts the process's statements when it was made.
+    /// The number of the process's statements when the content was saved.
     let order: UInt64
     private let bytes: Lock<Bytes>
 
-    /// Takes over what `sqlite3_serialize` gave; nil where there was no room or time for it.
+    /// Takes over the result of `sqlite3_serialize`; nil if there was no room or time for it.
     init(
         reason: Reason, schema: String, path: String?, bytes: UnsafeMutableRawPointer?, size: Int,
         order: UInt64
@@ -43,7 +44,7 @@ final class SavedState: Sendable {
         self.order = order
     }
 
-    /// Takes over what C has kept.
+    /// Takes over an image that C has saved.
     convenience init(_ image: failure_artifacts_image) {
         let reason: Reason =
             switch image.reason {
@@ -59,7 +60,7 @@ final class SavedState: Sendable {
 
     deinit { drop() }
 
-    /// Frees the content, of which only the size stays known.
+    /// Frees the content, and keeps its size.
     func drop() {
         bytes.withLock { bytes in
             sqlite3_free(bytes.start)
@@ -67,7 +68,7 @@ final class SavedState: Sendable {
         }
     }
 
-    /// Whether this was lost by a rollback when, or after, there had been so many statements.
+    /// Returns true if the content was lost by a rollback at statement number `start` or later.
     func isOfRollback(since start: UInt64) -> Bool { reason == .rollback && order >= start }
 
     var isThere: Bool { bytes.withLock { $0.start != nil } }
@@ -75,8 +76,8 @@ final class SavedState: Sendable {
     /// Writes the content to a new file.
     ///
     /// - Parameter path: The file.
-    /// - Returns: Whether there was content.
-    /// - Throws: The failure to write it.
+    /// - Returns: True if there was content.
+    /// - Throws: An error if the file can't be written.
     func write(toNewFile path: String) throws(SystemError) -> Bool {
         try bytes.withLock { bytes throws(SystemError) in
             guard let start = bytes.start else { return false }
@@ -88,19 +89,19 @@ final class SavedState: Sendable {
     }
 }
 
-/// The images of a process, within a bound.
+/// The saved states of a process, within limits.
 struct SavedStates {
-    /// Beyond these the oldest are dropped.
+    /// The limits beyond which the oldest states are dropped, in bytes and as a count.
     static let maximumBytes = 64 << 20
     static let maximumCount = 256
 
-    /// Of the connections that are open, the latest of each reason and schema.
+    /// The saved states of open connections, by connection: the latest of each reason and schema.
     private var open: [UInt64: [SavedState]] = [:]
-    /// All, those of ended connections too, in the order they were made.
+    /// All saved states, including those of ended connections, in the order they were made.
     private var all: [SavedState] = []
     private var bytes = 0
 
-    /// Adds an image of a connection in place of the earlier one of the same kind.
+    /// Adds a connection's saved state, and drops its earlier one of the same reason and schema.
     mutating func add(_ image: SavedState, of serial: UInt64) {
         isEmpty = false
         var images = open[serial] ?? []
@@ -123,20 +124,20 @@ struct SavedStates {
         image.drop()
     }
 
-    /// Drops images of connections that have ended, for which nobody will ask.
+    /// Drops saved states of ended connections that are no longer needed.
     mutating func forget(_ images: [SavedState]) {
         for image in images {
             if let index = all.lastIndex(where: { $0 === image }) { drop(at: index) }
         }
     }
 
-    /// Whether none was added since this was made.
+    /// True if no state was ever added.
     private(set) var isEmpty = true
 
-    /// Of a connection that is open.
+    /// The saved states of an open connection.
     subscript(serial: UInt64) -> [SavedState] { open[serial] ?? [] }
 
-    /// Hands out the images of a connection that has ended.
+    /// Removes and returns the saved states of a connection that has ended.
     mutating func take(of serial: UInt64) -> [SavedState] {
         open.isEmpty ? [] : open.removeValue(forKey: serial) ?? []
     }

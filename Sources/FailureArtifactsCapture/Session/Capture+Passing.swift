@@ -1,15 +1,18 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-// The bundle of a test that passes.
+// The bundle of a passing test.
 extension Capture {
-    /// Whether the bundle is one of a test that has not failed.
+    /// True if the bundle belongs to a test that has not failed.
     var isOfPassingTest: Bool { state.withLock { $0.outcome == .passed } }
 
-    /// Copies the stores as the test leaves them; to be called on its thread.
+    /// Copies the stores as the test leaves them.
     ///
-    /// - Parameter maximumBytes: What the bundle may take. Where a copy would exceed it there are none.
-    /// - Returns: Whether there are.
+    /// Call it on the test's thread.
+    ///
+    /// - Parameter maximumBytes: The maximum total size of the copies, in bytes. If they would exceed it, none are
+    ///   kept.
+    /// - Returns: True if the copies are kept.
     func stagePassing(maximumBytes: UInt64) -> Bool {
         let limitsHit = state.withLock { state in
             defer {
@@ -20,7 +23,7 @@ extension Capture {
         }
         add {
             let start = state.withLock(\.warnings.count)
-            // A failure that is yet to come may take all that is left.
+            // Only these copies are limited: a later failure may use all the remaining room.
             room.limited(to: maximumBytes) { stageStores(after: nil) }
             state.withLock { $0.passingWarnings = start..<$0.warnings.count }
         }
@@ -33,7 +36,7 @@ extension Capture {
         return isWhole
     }
 
-    /// Removes these copies: the test has failed after all, or there is no room for them.
+    /// Removes the copies of a passing test, because the test failed after all or there is no room for them.
     func withdrawPassing() {
         for folder in ["stores", "history", "statements", "raw", "snapshots/\(RunningTest.startLabel)"] {
             try? FileSystem.remove(staging.file(ofEntry: folder))

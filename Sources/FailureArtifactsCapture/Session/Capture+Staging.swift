@@ -8,15 +8,15 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-// The copies that a bundle is packed from.
+// Staging of the copies that a bundle is packed from.
 extension Capture {
-    /// Limits, by what sets them.
+    /// The names of limits, by the setting that controls each.
     enum Limit {
         static let storeBytes = DirectoryLimits.Limit.storeBytes.rawValue
         static let time = "CaptureConfiguration.timeLimitPerFailure"
     }
 
-    /// The stores that belong to the test.
+    /// Returns the stores that belong to the test.
     func findStores() -> [FoundStores.Store] {
         FoundStores(
             test: test, registry: registry, discovers: configuration.discoversStores,
@@ -25,13 +25,13 @@ extension Capture {
         ).stores
     }
 
-    /// Copies stores, as they are now.
+    /// Copies stores in their current state.
     ///
     /// - Parameters:
     ///   - found: The stores.
-    ///   - folder: Where their entries are in the bundle.
-    ///   - failure: What has happened; nil where the test asked for copies.
-    /// - Returns: What came of it, store by store, without temporary schemas that have no tables.
+    ///   - folder: The bundle folder for their entries.
+    ///   - failure: The failure; nil if no failure caused the copies.
+    /// - Returns: The result for each store. Temporary schemas without tables are left out.
     func staging(
         _ found: [FoundStores.Store], below folder: String, after failure: FailureEvent?
     ) -> [BundleMetadata.Store] {
@@ -46,7 +46,7 @@ extension Capture {
         }
     }
 
-    /// Describes a store that is not copied.
+    /// Describes a store that is not copied, and records the reason as a warning.
     private func leaveOut(
         _ found: FoundStores.Store, because reason: String, _ limit: String? = nil
     ) -> BundleMetadata.Store {
@@ -67,7 +67,7 @@ extension Capture {
         let entries = StoreEntries(of: found.name, in: folder)
         do {
             let expected = found.store.expectedBytes
-            // For what is too large anyway nothing need be left.
+            // A store above the size limit isn't copied, so no room is looked up for it.
             var maximum =
                 expected > configuration.maximumStoreBytes ? expected : room.available(for: expected)
             var snapshotter = Snapshotter(
@@ -90,7 +90,7 @@ extension Capture {
             let isAfterError = failure?.isThrownError == true
             var snapshot = snapshotter.capture(
                 source, to: targets, prefersStateBeforeRollback: isAfterError)
-            // How large a store in memory is, only its copy tells; and a file may have grown.
+            // Only the copy shows the size of a store in memory. A file may also have grown.
             if let bytes = snapshot.excessiveBytes, bytes > maximum,
                 bytes <= configuration.maximumStoreBytes
             {
@@ -129,7 +129,7 @@ extension Capture {
         }
     }
 
-    /// Has the library of a store copy it; nil where there is none, or where it fails.
+    /// Copies a store through its library; returns nil if no library is known or its copy fails.
     private func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
         guard let library = found.storeOfLibrary else { return nil }
         do {
@@ -167,13 +167,13 @@ extension Capture {
         }
     }
 
-    /// Writes down the last statements of a store.
+    /// Writes the last statements of a store to the staging directory.
     ///
     /// - Parameters:
     ///   - found: The store.
-    ///   - entry: Where they go.
-    ///   - names: The names of its schema, which may be kept whatever is redacted.
-    ///   - store: Gets to know of them.
+    ///   - entry: The bundle entry to write to.
+    ///   - names: The names in the store's schema, which may stay in redacted statements.
+    ///   - store: The store's description. Updated in place.
     private func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
         _ store: inout BundleMetadata.Store
@@ -220,7 +220,7 @@ extension Capture {
         }
     }
 
-    /// Checkpoints the test's own store, now that there is a copy of what it was.
+    /// Checkpoints the test's own store, after it has been copied.
     private func checkpoint(_ found: FoundStores.Store, _ store: inout BundleMetadata.Store) {
         guard store.journalMode == "wal" else { return }
         do {
@@ -238,7 +238,7 @@ extension Capture {
         }
     }
 
-    /// Has a store of a snapshot refer to the entries of an earlier copy that have the same bytes.
+    /// Replaces entries of a snapshot's store with entries of an earlier copy that have the same content.
     func shareContent(of store: inout BundleMetadata.Store) {
         let earlier = state.withLock { state in state.stores + state.snapshots.flatMap(\.stores) }
             .filter { $0.name == store.name }.flatMap(\.stagedEntries)
@@ -279,7 +279,7 @@ extension Capture {
         }
     }
 
-    /// Takes what the test has attached since the last time.
+    /// Stages the attachments that were added since the last call.
     func stageAttachments() {
         let done = state.withLock(\.attachments.count)
         for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
@@ -338,7 +338,7 @@ extension Capture {
         }
     }
 
-    /// Whether an attachment must not be kept, by the name it was given or by its file's own.
+    /// Returns true if a redaction leaves out an attachment, by its given name or its file's name.
     private func leavesOut(_ source: RunningTest.AttachmentSource, named name: String) -> Bool {
         if rules.leavesOut(attachment: name) { return true }
         guard case .file(let path) = source else { return false }
@@ -347,7 +347,7 @@ extension Capture {
 }
 
 extension DiscoveredStore {
-    /// The bytes that its copy has at least, as far as its file tells.
+    /// The minimum size of the copy, in bytes, according to the store's file; 0 if there is no file.
     fileprivate var expectedBytes: UInt64 {
         path.flatMap { FileSystem.regularFile($0)?.size } ?? 0
     }

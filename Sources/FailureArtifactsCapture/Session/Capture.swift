@@ -2,21 +2,23 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Why there is no bundle, as a full sentence.
+/// A failure to make a bundle, described by a full sentence.
 struct CaptureError: Error, CustomStringConvertible {
     let description: String
-    /// Whether that is for want of room.
+    /// True if a limit of the artifacts directory caused this.
     var isLimit = false
 }
 
-/// The bundle of one test in the making, which fails or is captured although it passes.
+/// The bundle of one test in the making.
 ///
-/// What the test has to tell is staged when it happens, on the test's own thread: copies of its stores, and
-/// what is known about them. When the test has ended, the staging directory is packed, by a thread that the next test
-/// does not wait for. At each moment between, the staging directory on the disk is complete, so that somebody else can
-/// pack it should this process die.
+/// The test either fails or is captured although it passes.
 ///
-/// One thread at a time puts something into it: the one that holds ``RunningTest/capture``.
+/// Data is staged on the test's own thread when it becomes available: copies of its stores and their descriptions.
+/// After the test has ended, the staging directory is packed. This may happen on a background thread, without delaying
+/// the next test. The staging directory on disk is complete after each addition. If this process dies, another process
+/// can pack it.
+///
+/// Only one thread at a time adds to it: the one that holds ``RunningTest/capture``.
 final class Capture: Sendable {
     struct State {
         var outcome = BundleMetadata.Outcome.failed
@@ -26,18 +28,20 @@ final class Capture: Sendable {
         var attachmentNames = UniqueNames()
         var warnings: [CaptureWarning] = []
         var saidWarnings = 0
-        /// The problems of publishing the bundle, as full sentences; not in the bundle.
+        /// The problems found while publishing the bundle, as full sentences.
+        ///
+        /// They are not in `warnings`.
         var publishingProblems: [String] = []
         var limitsHit: Set<String> = []
-        /// Which of the warnings are about the copies of a passing test.
+        /// The indices of the warnings about the copies of a passing test.
         var passingWarnings = 0..<0
-        /// Directories with what libraries have copied, until it is staged.
+        /// Temporary directories with copies made by libraries, which are removed after staging.
         var scratch: [String] = []
-        /// Some of what redactions have removed.
+        /// A selection of the values that redactions removed.
         var removed = RemovedValues()
-        /// What the staging directory says.
+        /// The metadata last written to the staging directory.
         var recorded: BundleMetadata?
-        /// How long the test was held up by the capture of its first failure, in seconds.
+        /// The time that the capture of the first failure held up the test, in seconds.
         var duration: Double?
 
         mutating func warn(
@@ -51,34 +55,34 @@ final class Capture: Sendable {
     let test: RunningTest
     let configuration: CaptureConfiguration
     let registry: ConnectionRegistry
-    /// Whether a test has not ended yet.
+    /// Returns true if a test has not ended yet.
     let isRunning: @Sendable (TestID) -> Bool
-    /// Names a test that has not ended, or has left stores open.
+    /// Returns the identity of a test that has not ended, or has left stores open.
     let opener: @Sendable (TestID) -> BundleMetadata.Store.Opener?
-    /// The stores that adapters know.
+    /// Returns the stores known to adapters.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
-    /// What the capture may still take.
+    /// The bytes that the capture may still stage.
     let room: StagingReservation
     var staging: StagingDirectory { room.staging }
     let state = Lock(State())
-    /// What must not get into the bundle.
+    /// The redactions to apply to the bundle.
     let rules: RedactionRules
     private let environment = RunEnvironment.describe(variables: ProcessEnvironment.variables)
     private let start = Instant.now
     private let date = Timestamp.now
 
-    /// Prepares the directory.
+    /// Prepares the artifacts directory and a staging directory.
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - configuration: What is captured.
+    ///   - configuration: The configuration of the capture.
     ///   - output: The directory of bundles.
     ///   - registry: The process's connections.
-    ///   - isRunning: Tells if a test has not ended yet.
-    ///   - opener: Names a test that has ended and left a store open.
-    ///   - libraryStores: The stores that adapters know.
-    /// - Throws: That it can't be written to, or holds as many bundles as it may.
+    ///   - isRunning: Returns true if a test has not ended yet.
+    ///   - opener: Returns the identity of a test that has not ended, or has left stores open.
+    ///   - libraryStores: Returns the stores known to adapters.
+    /// - Throws: An error if the directory can't be written to, or already holds the maximum number of bundles.
     init(
         of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
         registry: ConnectionRegistry,
@@ -118,34 +122,36 @@ final class Capture: Sendable {
             state.warnings = lost.map {
                 CaptureWarning(.earlierCaptureLost, $0)
             }
-            // When they were new.
+            // These were reported when they occurred.
             state.saidWarnings = lost.count
         }
     }
 
-    /// Returns the warnings that it has not returned before, as full sentences.
+    /// Returns the warnings not returned before, as full sentences.
     func takeWarnings() -> [String] {
         state.withLock { state in
             defer {
                 state.saidWarnings = state.warnings.count
                 state.publishingProblems = []
             }
-            // What publishing says of a copy is a warning of the bundle's, which is written by then.
+            // Publishing itself adds warnings about copies to the bundle, so `state.warnings` doesn't have them.
             return state.warnings.dropFirst(state.saidWarnings).map(\.text) + state.publishingProblems
         }
     }
 
     // MARK: While the test runs
 
-    /// Copies the stores as they are at the first failure; to be called on its thread.
+    /// Copies the stores as they are at the first failure.
+    ///
+    /// Call it on the thread of the failure.
     func stageFailure(_ failure: FailureEvent) {
         if isOfPassingTest { withdrawPassing() }
         add { stageStores(after: failure) }
     }
 
-    /// Copies the stores as they are.
+    /// Copies the stores in their current state.
     ///
-    /// - Parameter failure: What has happened; nil where the test passes.
+    /// - Parameter failure: The failure; nil if the test passes.
     func stageStores(after failure: FailureEvent?) {
         let found = findStores()
         let stores = staging(found, below: "stores", after: failure)
@@ -153,26 +159,28 @@ final class Capture: Sendable {
         if configuration.baseline { stageBaseline(of: found) }
     }
 
-    /// Copies the stores as they are at another moment; to be called on the test's thread.
+    /// Copies the stores as they are at another point in time.
+    ///
+    /// Call it on the test's thread.
     ///
     /// - Parameters:
-    ///   - label: The folder under `snapshots/`, which gets a number where there is one of that name.
-    ///   - date: The moment.
-    ///   - failure: What has happened; nil where the test asked for it.
+    ///   - label: The folder name below `snapshots/`. It gets a number if the name is already used.
+    ///   - date: The point in time.
+    ///   - failure: The failure; nil if the test requested the snapshot.
     func stageSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
         }
         add {
             var stores = staging(findStores(), below: "snapshots/\(label)", after: failure)
-            // Copies of a passing test's end go, should it fail yet.
+            // The final copies of a passing test are removed if it fails later, so nothing may refer to them.
             if !isOfPassingTest { for index in stores.indices { shareContent(of: &stores[index]) } }
             let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
             state.withLock { $0.snapshots.append(snapshot) }
         }
     }
 
-    /// Adds what the stores held when the test began to use them.
+    /// Adds the content that the stores had when the test began to use them.
     private func stageBaseline(of found: [FoundStores.Store]) {
         let baseline = found.compactMap { found in
             found.store.baseline(of: test.id).map {
@@ -189,7 +197,7 @@ final class Capture: Sendable {
         state.withLock { $0.snapshots.insert(snapshot, at: 0) }
     }
 
-    /// Copies the stores as they are when the process ends in the middle of the test.
+    /// Copies the stores as they are when the process exits during the test.
     func stageEnd(_ event: FailureEvent) {
         state.withLock { $0.outcome = .terminated }
         if state.withLock(\.stores.isEmpty) {
@@ -199,7 +207,7 @@ final class Capture: Sendable {
         }
     }
 
-    /// Puts something into the staging directory, and records what is known then.
+    /// Runs `body`, which adds to the staging directory, and then writes the current metadata.
     func add(_ body: () -> Void) {
         withoutFileSizeSignal {
             body()
@@ -211,9 +219,9 @@ final class Capture: Sendable {
     }
 
     private func record(_ metadata: BundleMetadata) {
-        // As at the end of most tests, which add nothing.
+        // Unchanged, as at the end of most tests.
         if state.withLock({ $0.recorded == metadata }) { return }
-        // Where there is no room for it there will be none for the bundle, which is said then.
+        // If the metadata doesn't fit, the bundle doesn't fit either. Packing reports that.
         guard (try? staging.record(metadata)) != nil else { return }
         state.withLock { $0.recorded = metadata }
     }
@@ -221,7 +229,7 @@ final class Capture: Sendable {
     private func describe() -> BundleMetadata {
         let failures = test.state.withLock(\.failures).map(\.metadata)
         return state.withLock { state in
-            // It has failed at the last moment.
+            // The test failed after it had been captured as passing.
             if !failures.isEmpty, state.outcome == .passed { state.outcome = .failed }
             let duration = state.duration ?? start.elapsed
             state.duration = duration
@@ -241,7 +249,7 @@ final class Capture: Sendable {
         }
     }
 
-    /// The files of the copies, until they are packed.
+    /// The names and paths of the staged copies, which exist until they are packed.
     var copies: [(name: String, path: String)] {
         state.withLock(\.stores).compactMap { store in
             store.entry.map { (store.name, staging.file(ofEntry: $0)) }
@@ -250,17 +258,19 @@ final class Capture: Sendable {
 
     // MARK: When it has ended
 
-    /// Takes what the test had to tell last: the staging directory is complete.
+    /// Completes the staging directory with the last data, and releases the objects retained for the test.
     func end() {
         add {}
         try? staging.markEnded()
         test.endRetention()
     }
 
-    /// Packs what was staged; to be called once, on any thread.
+    /// Packs the staged content.
+    ///
+    /// Call it once, on any thread.
     ///
     /// - Returns: The bundle's path.
-    /// - Throws: Why there is none. Nothing is left then.
+    /// - Throws: An error if no bundle could be written. The staging directory is removed in any case.
     func pack() throws(CaptureError) -> String {
         try withoutFileSizeSignal { () throws(CaptureError) in try packStaged() }
     }
@@ -271,7 +281,7 @@ final class Capture: Sendable {
         do {
             return try publish(describe())
         } catch {
-            // A disk that is too full for the stores may still take their description.
+            // A disk without room for the stores may still have room for their description.
             let first = error
             let limit = (first as? LimitReached)?.limit
             let reason =
@@ -290,7 +300,7 @@ final class Capture: Sendable {
             } catch {
                 state.withLock { $0.warnings.removeAll { $0.is(.contentNotPacked) } }
                 let isLimit = first is LimitReached && error is LimitReached
-                // What is true of every further failure is said once.
+                // A limit affects every further failure, so its message names no test and is reported only once.
                 throw CaptureError(
                     description: isLimit
                         ? "\(error)" : "The bundle of \(test.name) could not be written: \(first)",
@@ -299,7 +309,7 @@ final class Capture: Sendable {
         }
     }
 
-    /// Looks in the bundle's content for what redactions have removed elsewhere.
+    /// Searches the bundle's content for values that redactions removed elsewhere, and adds warnings.
     private func noteWhatIsStillThere() {
         let removed = state.withLock(\.removed)
         guard !removed.isEmpty else { return }
@@ -307,7 +317,7 @@ final class Capture: Sendable {
         state.withLock { $0.warnings += warnings }
     }
 
-    /// Leaves nothing: the test has passed.
+    /// Removes the staging directory, because the test has passed.
     func discard() {
         directory.discard(staging)
     }

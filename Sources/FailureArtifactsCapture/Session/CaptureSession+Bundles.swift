@@ -2,14 +2,14 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Making bundles, and saying so.
+/// Creation of bundles, and messages about them.
 extension CaptureSession {
-    /// Has a test's capture take something, and says what went wrong.
+    /// Passes a test's capture to `body`, and reports problems.
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - unlessBusy: Whether to leave it where another thread is at it.
-    ///   - body: Gets the capture, which is created where there is none.
+    ///   - unlessBusy: True to do nothing if another thread is using the capture.
+    ///   - body: Receives the capture, which is created if necessary. It isn't called if the capture has ended.
     func update(
         _ test: RunningTest, unlessBusy: Bool = false, _ body: (Capture) -> Void
     ) {
@@ -50,12 +50,14 @@ extension CaptureSession {
         }
     }
 
-    /// Forgets a test, and has its capture packed, or dropped if the test has neither failed nor is to be captured.
+    /// Unregisters a test, and packs or discards its capture.
+    ///
+    /// The capture is discarded if the test has not failed and is not captured as a passing test.
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - packsNow: Whether the bundle is to be there at once; nil to do as the configuration says.
-    /// - Returns: The bundle's path, where it was packed now.
+    ///   - packsNow: True to pack the bundle before returning; nil to follow the configuration.
+    /// - Returns: The bundle's path if it was packed before returning.
     @discardableResult
     func end(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
         guard test.isOfThisProcess else { return nil }
@@ -82,12 +84,12 @@ extension CaptureSession {
                 capture.discard()
             }
         }
-        // One that was skipped has told nothing.
+        // A skipped test has no outcome.
         if hasFailed || finished != nil, capturesPassingTests {
             earlierAttempts.note(test.identity, hasFailed: hasFailed)
         }
-        // Before its bundle is there: should the process die in between, whoever finds the capture packs it, but
-        // of a test that the journal calls running there would be another bundle.
+        // The test leaves the journal before its bundle exists. If the process dies in between, crash recovery packs
+        // the staging directory. If the journal still listed the test as running, recovery would make another bundle.
         forget(test)
         guard let finished else { return nil }
         if packsNow ?? !policy.packsInBackground { return pack(finished) }
@@ -96,7 +98,8 @@ extension CaptureSession {
     }
 
     private func forget(_ test: RunningTest) {
-        // While it counts as running: what it leaves open would seem to be used by others until that is noted.
+        // Done while the test counts as running. Otherwise its open stores would seem to be used by others until this
+        // is noted.
         let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
         let state = self.state.enter()
         state.pointee.remove(test)

@@ -3,11 +3,13 @@ internal import FailureArtifactsSystem
 
 /// The start of a process's tests, and the end of the process.
 extension CaptureSession {
-    /// Tests are about to run: has what earlier processes have left packed, if there is anything.
+    /// Recovers the bundles that earlier processes left unpacked, if any.
+    ///
+    /// Call it before tests run.
     package func testsWillStart() {
         for warning in CaptureConfiguration.environment.warnings { sayOnce(warning) }
         let configuration = configuration
-        // `failure-artifacts run` does it itself, and knows more.
+        // `failure-artifacts run` recovers them itself, with more information.
         guard configuration.mode != .off, !ProcessEnvironment.isSupervised else { return }
         output.choose()
         let directory = artifactsDirectory
@@ -19,16 +21,18 @@ extension CaptureSession {
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }
         }
-        // Among what an earlier attempt has left may be the failures that make a difference.
+        // With `.afterFailure`, recovered failures of an earlier attempt decide which passing tests are captured.
         if configuration.capturesPassingTests == .afterFailure { sweep() } else { packing.add(sweep) }
     }
 
-    /// All tests have run: waits until every bundle is there.
+    /// Waits until every bundle is written.
+    ///
+    /// Call it when all tests have run.
     package func testsDidFinish() {
         packing.waitUntilEmpty()
     }
 
-    /// The process ends in an orderly way, perhaps in the middle of a test.
+    /// Captures interrupted tests, waits for all bundles and closes the journal, when the process exits normally.
     private func processWillExit() {
         let tests = state.withLock { state in
             Array(state.running.values) + [state.current].compactMap(\.self)
@@ -38,7 +42,7 @@ extension CaptureSession {
         inFlight?.close()
     }
 
-    /// The process ends, and the test with it.
+    /// Captures and ends a test that is interrupted by the end of the process.
     private func testIsCutOff(_ test: RunningTest) {
         guard test.isOfThisProcess else { return }
         if inFlight?.isInFlight(test.id) == true {
@@ -51,15 +55,15 @@ extension CaptureSession {
         end(test, packsNow: true)
     }
 
-    /// Sees to it that the process does not end before its bundles are there and its journal is gone.
+    /// Ensures that the process writes its bundles and removes its journal before it exits.
     func finishAtExit() {
         guard self === CaptureSession.shared else { return }
         _ = Self.exitHandler
     }
 
-    /// The process that has the handler, which is registered once.
+    /// The process that registered the exit handler, which is registered once.
     ///
-    /// A child made by `fork` has neither the thread nor, perhaps, the locks.
+    /// A child created by `fork` inherits the handler, but not the thread. Its locks may be unusable.
     private static let exitHandler: pid_t = {
         atexit {
             if getpid() == CaptureSession.exitHandler { CaptureSession.shared.processWillExit() }

@@ -2,26 +2,28 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// What adapters report of a test.
+/// Events of tests, as reported by adapters.
 extension CaptureSession {
-    /// A test starts, before any of its code runs.
+    /// Registers a test that starts.
+    ///
+    /// Call it before any of the test's code runs.
     ///
     /// - Parameters:
     ///   - framework: The framework's name.
     ///   - suite: The class or suite.
     ///   - name: The method or function.
-    ///   - arguments: Of a parameterised test, each as its description.
-    ///   - location: What tells it from tests of the same name.
-    ///   - isAlone: Whether no other test runs before this one has ended. If not, its code is to run where
-    ///     ``RunningTest/ofTask`` is this test.
-    /// - Returns: The test, to be named in what is reported later.
+    ///   - arguments: The arguments of a parameterized test, each as its description.
+    ///   - location: A location that distinguishes tests of the same name.
+    ///   - isAlone: True if no other test runs before this one has ended. If false, run the test's code with
+    ///     ``RunningTest/ofTask`` set to this test.
+    /// - Returns: The test, to be passed to later reports.
     package func testWillStart(
         framework: String, suite: String, name: String, arguments: [String]? = nil,
         location: String = "", isAlone: Bool
     ) -> RunningTest {
         let policy = policy
         let start = beginWatching(policy, isAlone: isAlone)
-        // Not by interpolation, which takes ten times as long in a debug build.
+        // String interpolation takes ten times as long in a debug build.
         var key = suite
         key += "\u{0}"
         key += name
@@ -47,9 +49,9 @@ extension CaptureSession {
         return test
     }
 
-    /// Keeps from now on what tests lose, where stores are looked for.
+    /// Starts keeping the content that tests lose, if stores are discovered.
     ///
-    /// - Returns: The present point in the order of what happens.
+    /// - Returns: The current point in the order of events.
     private func beginWatching(_ policy: Policy, isAlone: Bool) -> ConnectionRegistry.PointInTime {
         guard policy.isWatching else { return registry.now }
         registry.ensureInstalled()
@@ -76,9 +78,11 @@ extension CaptureSession {
 
     // MARK: Tests that started before the adapter
 
-    /// A test that runs alone may have started before the adapter could report it.
+    /// Registers a test that may have started before the adapter could report it.
     ///
-    /// Its stores are followed from now on. It has no entry in the journal, as its name isn't known yet.
+    /// Such a test runs alone.
+    ///
+    /// Its stores are tracked from now on. It has no entry in the journal, because its name isn't known yet.
     package func unreportedTestMayBeRunning() {
         let policy = policy
         let start = beginWatching(policy, isAlone: true)
@@ -93,7 +97,7 @@ extension CaptureSession {
         if let previous { end(previous) }
     }
 
-    /// The adapter learns the name of the test that had started before.
+    /// Registers the name of the test that had started before.
     ///
     /// - Returns: The test; nil if all tests were reported when they started.
     package func unreportedTestIs(framework: String, suite: String, name: String) -> RunningTest? {
@@ -116,7 +120,9 @@ extension CaptureSession {
         return test
     }
 
-    /// The test that had started before has ended without a failure.
+    /// Ends the test that had started before.
+    ///
+    /// It has not failed.
     package func unreportedTestDidFinish() {
         let unreported = state.withLock { state in
             defer { state.unreported = nil }
@@ -132,14 +138,17 @@ extension CaptureSession {
 
     // MARK: Failures and ends
 
-    /// A test has failed; to be called on the thread of the failure, before anything else of the test runs.
+    /// Records a test's failure.
+    ///
+    /// Call it on the thread of the failure, before any other code of the test runs.
     ///
     /// When it returns, copies of the stores are on the disk. The bundle follows when the test has ended.
     ///
     /// - Parameters:
     ///   - test: The test.
-    ///   - event: What has happened.
-    ///   - testGoesOn: Whether ``testDidFinish(_:)`` will be called. If not, the bundle is there at once.
+    ///   - event: The failure.
+    ///   - testGoesOn: True if ``testDidFinish(_:)`` will be called. If false, the bundle is written before this
+    ///     returns.
     package func testDidFail(_ test: RunningTest, _ event: FailureEvent, testGoesOn: Bool = true) {
         guard test.isOfThisProcess else { return }
         let configuration = configuration
@@ -152,7 +161,7 @@ extension CaptureSession {
         if number == 1 {
             update(test) { $0.stageFailure(event) }
         } else if configuration.mode == .everyFailure {
-            // While another thread makes a copy, it is not waited for: it may wait for this one.
+            // Another thread that makes a copy may be waiting for this one, so this one doesn't wait.
             update(test, unlessBusy: true) {
                 $0.stageSnapshot(label: "failure-\(number)", at: event.date, after: event)
             }
@@ -163,12 +172,16 @@ extension CaptureSession {
         }
     }
 
-    /// Whether tests that pass may have to be captured: what it takes to do so is done for no others.
+    /// True if passing tests may have to be captured.
+    ///
+    /// If false, callers skip the preparations for that.
     package var capturesPassingTests: Bool { policy.capturesPassingTests }
 
-    /// A test's own code has ended; to be called on its thread.
+    /// Records that a test's own code has ended.
     ///
-    /// If it has not failed, its stores are captured where that was asked for.
+    /// Call it on the test's thread.
+    ///
+    /// If the test has not failed, its stores are captured as far as the configuration requests it.
     package func testDidReachEnd(_ test: RunningTest) {
         guard capturesPassingTests, test.state.withLock({ $0.failures.isEmpty && !$0.hasEnded }) else {
             return
@@ -188,23 +201,23 @@ extension CaptureSession {
                 + "most (FAILURE_ARTIFACTS_MAX_TOTAL_BYTES, FAILURE_ARTIFACTS_MAX_BUNDLES).")
     }
 
-    /// A test has ended, after its teardown.
+    /// Ends a test, after its teardown.
     package func testDidFinish(_ test: RunningTest) {
         end(test)
     }
 
-    /// A test has ended, and its bundle is wanted now.
+    /// Ends a test, and packs its bundle before returning.
     ///
-    /// - Returns: The bundle's path; nil where there is none.
+    /// - Returns: The bundle's path; nil if there is no bundle.
     package func testDidFinishAndIsPacked(_ test: RunningTest) -> String? {
         end(test, packsNow: true)
     }
 
-    /// Copies the stores of a test as they are now, for its bundle should it fail.
+    /// Copies a test's stores in their current state, for its bundle if it fails.
     ///
     /// - Parameters:
-    ///   - label: What the copies are called.
-    ///   - test: The test, on whose thread this is to be called.
+    ///   - label: The label of the copies.
+    ///   - test: The test. Call this on the test's thread.
     func takeSnapshot(_ label: String, of test: RunningTest) {
         guard test.isOfThisProcess, configuration.mode != .off else { return }
         let date = Timestamp.now

@@ -2,25 +2,25 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Turns what a test framework tells into bundles: the policy between the adapters and the parts.
+/// The connection between adapters and capture: turns the reports of a test framework into bundles.
 ///
-/// It never throws into a test, waits for a bounded time only, and says what goes wrong in the bundle and on
-/// standard error. May be used from any thread.
+/// It never throws into a test, and waits only for a bounded time. It reports problems in the bundle and on standard
+/// error. It can be used from any thread.
 ///
-/// What is done for each test and each store, whether the test fails or not, is written for debug builds: without
-/// closures under locks, copies of the configuration, or look-ups of what there is only one of.
+/// Code that runs for every test and every store, failing or not, is optimized for debug builds. It avoids closures
+/// under locks, copies of the configuration, and look-ups of objects that exist only once.
 package final class CaptureSession: Sendable {
     struct State {
         var configuration: CaptureConfiguration { didSet { policy = Policy(configuration) } }
-        /// What of that is asked for each test.
+        /// The parts of the configuration that are read for each test.
         private(set) var policy: Policy
-        /// How often each test was started.
+        /// The number of starts of each test.
         var attempts: [String: Int] = [:]
-        /// How many tests were started.
+        /// The number of tests that were started.
         var tests: TestID = 0
         /// The directory of bundles.
         var output: OutputDirectory
-        /// What others are told should the process die; nil only before the session is configured.
+        /// The journal that other processes read if this one dies; nil only before the session is configured.
         var inFlight: InFlightJournal?
         /// The test that runs alone.
         var current: RunningTest?
@@ -30,13 +30,17 @@ package final class CaptureSession: Sendable {
         var running: [TestID: RunningTest] = [:]
         /// The tests that have ended and left stores open.
         var endedOpeners: [TestID: BundleMetadata.Store.Opener] = [:]
-        /// Whether there were tests that do not run alone: the only ones to have a task.
+        /// True if some tests don't run alone.
+        ///
+        /// Only such tests have a task.
         var hasTasks = false
-        /// Whether the caller runs in a test, reported or not; nil where no adapter can tell.
+        /// Returns true if the caller runs in a test, reported or not; nil if no adapter can tell.
         var isInTest: (@Sendable () -> Bool)?
-        /// What adapters know of stores.
+        /// Closures that return the stores known to adapters.
         var sources: [@Sendable () -> [LibraryStore]] = []
-        /// What was said on standard error already: some things are true of every failure of a run.
+        /// The messages already written to standard error.
+        ///
+        /// Some apply to every failure of a run.
         var said: Set<String> = []
 
         init(_ configuration: CaptureConfiguration) {
@@ -45,13 +49,13 @@ package final class CaptureSession: Sendable {
             output = OutputDirectory(configuration.directoryPath)
         }
 
-        /// The test of that number, if it has not ended.
+        /// Returns the test with a number, if it has not ended.
         func test(_ id: TestID) -> RunningTest? {
             if let current, current.id == id { return current }
             return running.isEmpty ? nil : running[id]
         }
 
-        /// The test of that number, if it has not ended, or has left stores open.
+        /// Returns the identity of the test with a number, if it has not ended or has left stores open.
         func opener(_ id: TestID) -> BundleMetadata.Store.Opener? {
             test(id).map { .init($0.identity) } ?? endedOpeners[id]
         }
@@ -75,12 +79,12 @@ package final class CaptureSession: Sendable {
     /// Held while the configuration changes.
     private let configuring = Lock(())
     let registry = ConnectionRegistry.shared
-    /// What became of tests when they were last run.
+    /// The outcomes of tests when they last ran.
     let earlierAttempts = EarlierAttempts()
-    /// Packs what tests have staged.
+    /// The queue that packs what tests have staged.
     ///
-    /// Where more tests fail than it can follow, they wait for it, so that
-    /// there is never much more on the disk than the bundles.
+    /// When more tests fail than the queue can pack, they wait for it. This limits the disk space used beyond the
+    /// bundles.
     let packing = BackgroundQueue(maximumWaiting: 8)
 
     package init(configuration: CaptureConfiguration) {
@@ -99,12 +103,12 @@ package final class CaptureSession: Sendable {
     /// The directory of bundles.
     var output: OutputDirectory { state.withLock(\.output) }
 
-    /// The directory of bundles, as far as it is known, for those who write to it.
+    /// The directory of bundles at its currently known path, for code that writes to it.
     var artifactsDirectory: ArtifactsDirectory {
         state.withLock { $0.configuration.artifactsDirectory(at: $0.output.path) }
     }
 
-    /// Changes what is captured from now on.
+    /// Changes the configuration that applies from now on.
     package func configure(_ configuration: CaptureConfiguration) {
         configuring.withLock { _ in
             let (old, known) = state.withLock { state in
@@ -133,22 +137,24 @@ package final class CaptureSession: Sendable {
         registry.install(observer: self)
     }
 
-    /// Has the stores of tests that no adapter reports told from those of no test at all.
+    /// Distinguishes stores of unreported tests from stores that no test uses.
     ///
-    /// - Parameter isInTest: Whether the caller runs in a test, reported or not.
+    /// - Parameter isInTest: Returns true if the caller runs in a test, reported or not.
     package func tellTests(by isInTest: @escaping @Sendable () -> Bool) {
         state.withLock { $0.isInTest = isInTest }
         registry.followTasks()
     }
 
-    /// Has the stores captured that an adapter knows.
+    /// Adds a source of stores known to an adapter.
     ///
-    /// - Parameter source: Lists them; called at each failure, on its thread.
+    /// These stores are captured too.
+    ///
+    /// - Parameter source: Returns the stores. It is called at each failure, on the thread of the failure.
     package func addSource(_ source: @escaping @Sendable () -> [LibraryStore]) {
         state.withLock { $0.sources.append(source) }
     }
 
-    /// The copies of a failing test's stores that were made so far, by the stores' names.
+    /// Returns the copies made so far of a failing test's stores, with the stores' names.
     package func copies(of test: RunningTest) -> [(name: String, path: String)] {
         test.capture.withLock { stage in
             guard case .open(let capture) = stage else { return [] }
@@ -156,7 +162,7 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// The test on whose behalf the caller runs; nil between tests, and where that can't be known.
+    /// The test that the caller runs for; nil between tests, or if the test can't be determined.
     package var currentTest: RunningTest? {
         let state = self.state.enter()
         let current = state.pointee.current
@@ -173,11 +179,11 @@ package final class CaptureSession: Sendable {
         return journal
     }
 
-    /// Writes down that a test uses a store.
+    /// Records in the journal that a test uses a store.
     ///
     /// - Parameters:
-    ///   - path: Its file; nil for one in memory.
-    ///   - test: The test; nil where any test may use it.
+    ///   - path: The store's file.
+    ///   - test: The test; nil if any test may use the store.
     package func storeOpened(_ path: String, by test: RunningTest?) {
         if policy.isOff { return }
         path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
@@ -198,7 +204,7 @@ extension CaptureSession: ConnectionObserver {
         return isInTest() ? RunningTest.unobserved : nil
     }
 
-    /// Writes down that a store is in use, and whose it is.
+    /// Registers a connection, and records in the journal that its store is in use, with the owner.
     func connectionOpened(_ connection: OpenedConnection) {
         let state = self.state.enter()
         var test = state.pointee.current
@@ -217,13 +223,13 @@ extension CaptureSession: ConnectionObserver {
         if isOff { return }
         if owner != test?.id { test = owner.flatMap(runningTest) }
         if let test, !test.isOfThisProcess { return }
-        // A test without a name has no place in the journal.
+        // The journal has no entries for tests without a name.
         if test == nil, let owner, owner == unreported { return }
         journal?.storeOpened(connection.path, by: test?.inJournal)
         finishAtExit()
     }
 
-    /// Writes down that a store is in use that an earlier test has opened.
+    /// Records in the journal that a store opened by an earlier test is in use.
     func leftConnectionUsed(_ connection: LeftConnection) {
         if policy.isOff { return }
         let test = currentTest

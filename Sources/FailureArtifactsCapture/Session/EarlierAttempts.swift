@@ -1,34 +1,39 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Knows what became of tests when they were last run: in this process, or in one that has left bundles.
+/// The outcomes of tests when they last ran, in this process or in one that left bundles.
 ///
-/// May be used from any thread.
+/// It can be used from any thread.
 final class EarlierAttempts: Sendable {
-    /// An end of a test, of which there is a bundle.
+    /// The outcome of a test, read from its bundle.
     private struct End: Sendable {
         let test: BundleMetadata.Test
         let hasFailed: Bool
-        /// By ISO 8601.
+        /// The time of the capture, in ISO 8601 format.
         let at: String
     }
 
-    /// Whether tests have failed when they were last run in this process.
+    /// The outcomes in this process.
+    ///
+    /// The value is true if the test failed when it last ran.
     private let failures = Lock<[BundleMetadata.Test: Bool]>([:])
-    /// What bundles tell, which do not change, by their paths; nil of those that cannot be read.
+    /// The outcomes read from bundles, by path; nil for unreadable bundles.
+    ///
+    /// Bundles don't change, so each is read once.
     private let bundles = Lock<[String: End?]>([:])
 
-    /// A test has ended.
+    /// Records the outcome of a test that has ended.
     func note(_ test: BundleMetadata.Test, hasFailed: Bool) {
         failures.withLock { $0[test.ofAnyAttempt] = hasFailed }
     }
 
-    /// Whether a test has failed when it was last run.
+    /// Checks if a test failed when it last ran.
     ///
     /// - Parameters:
-    ///   - test: The test, of whatever attempt.
-    ///   - directory: Where earlier processes have left bundles.
-    /// - Returns: Whether it has; false where it was captured since then, as it passed.
+    ///   - test: The test. Its attempt number is ignored.
+    ///   - directory: The directory with the bundles of earlier processes.
+    /// - Returns: True if the latest known outcome is a failure. False if the test has since been captured as passing,
+    ///   or has no known outcome.
     func hasFailed(_ test: BundleMetadata.Test, in directory: ArtifactsDirectory) -> Bool {
         let test = test.ofAnyAttempt
         if let hasFailed = failures.withLock({ $0[test] }) { return hasFailed }
@@ -38,7 +43,7 @@ final class EarlierAttempts: Sendable {
 
     private func end(_ path: String) -> End? {
         if let known = bundles.withLock({ $0[path] }) { return known }
-        // Somebody may have put anything there.
+        // The path may name anything, not only a bundle.
         let metadata =
             FileSystem.regularFile(path) == nil ? nil : try? BundleMetadata(ofBundle: path)
         let end = metadata.map { metadata in
@@ -52,7 +57,7 @@ final class EarlierAttempts: Sendable {
 }
 
 extension BundleMetadata.Test {
-    /// The same in all attempts.
+    /// The test without its attempt number, which is equal for all attempts.
     fileprivate var ofAnyAttempt: BundleMetadata.Test {
         var test = self
         test.attempt = 0

@@ -1,19 +1,21 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
-/// A failure, as any test framework can tell of it.
+/// A failure, as reported by any test framework.
 package struct FailureEvent: Sendable {
     package let message: String
-    /// The source file; nil where the framework does not know.
+    /// The source file; nil if the framework does not know it.
     package let file: String?
-    /// Counts from 1; nil where the framework does not know.
+    /// The line, counted from 1; nil if the framework does not know it.
     package let line: Int?
     package let kind: BundleMetadata.Failure.Kind
     package let date: Timestamp
 
-    /// Whether an error has left the code that threw it, so that what that code did may be undone already.
+    /// True if an error has left the code that threw it.
+    ///
+    /// The changes made by that code may already be undone.
     var isThrownError: Bool {
-        // XCTest's words for an error inside an assertion's expression, such as XCTUnwrap's.
+        // XCTest's message for an error inside an assertion's expression, such as XCTUnwrap's.
         kind == .error || message.contains("threw error")
     }
 
@@ -28,7 +30,7 @@ package struct FailureEvent: Sendable {
         self.date = date
     }
 
-    /// Its form in the metadata.
+    /// The failure's form in the metadata.
     var metadata: BundleMetadata.Failure {
         BundleMetadata.Failure(message: message, file: file, line: line, kind: kind, at: date)
     }

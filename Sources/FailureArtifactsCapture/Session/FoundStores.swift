@@ -2,35 +2,37 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The stores that belong to a failing test, each with its name in the bundle.
+/// The stores that belong to a test, each with its name in the bundle.
 ///
-/// They are the stores that are open or were closed since the test started, and those that the test registered. Of
-/// what an earlier test opened, only the stores that were used since the test started are among them.
+/// They are the stores that are open, were closed since the test started, or were registered by the test. A store that
+/// an earlier test opened is included only if it was used since the test started.
 struct FoundStores {
     struct Store {
         let store: DiscoveredStore
-        /// Unique among them, and fit for a file name.
+        /// The store's name, which is unique among the stores and can be used as a file name.
         let name: String
-        /// Whether other tests may have used it too.
+        /// True if other tests may have used the store too.
         let isShared: Bool
-        /// The test that opened it; nil where it is this one, none, or not known.
+        /// The test that opened the store; nil if it is this test, no test, or not known.
         let openedBy: BundleMetadata.Store.Opener?
-        /// How the library that has it open copies it, where that is known.
+        /// The library store that can copy this store, if known.
         let storeOfLibrary: LibraryStore?
     }
 
     private(set) var stores: [Store] = []
 
-    /// Looks for the stores; to be called on the thread of the failure.
+    /// Finds the stores.
+    ///
+    /// Call it on the thread of the failure.
     ///
     /// - Parameters:
-    ///   - test: The test that failed.
-    ///   - registry: What knows the process's connections.
-    ///   - discovers: Whether stores that were not registered count.
-    ///   - libraryStores: Those that adapters know.
-    ///   - artifactsDirectory: Databases in it are not the test's.
-    ///   - isRunning: Whether a test has not ended yet.
-    ///   - opener: Names a test.
+    ///   - test: The test.
+    ///   - registry: The registry of the process's connections.
+    ///   - discovers: True to include stores that were not registered.
+    ///   - libraryStores: The stores known to adapters.
+    ///   - artifactsDirectory: The artifacts directory. Databases in it are not included.
+    ///   - isRunning: Returns true if a test has not ended yet.
+    ///   - opener: Returns the identity of a test.
     init(
         test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
         libraryStores: [LibraryStore] = [],
@@ -41,7 +43,7 @@ struct FoundStores {
         if discovers {
             var open = DiscoveredStore.grouping(registry.openConnections)
             open += DiscoveredStore.openedByOthers(than: open)
-            // Should time or room run out, it is at the expense of what the test has not touched.
+            // If time or room runs out, the stores that the test has not touched are left out first.
             let ranked = open.map { ($0, Relation(of: $0, to: test, isRunning: isRunning)) }
             for relation in Relation.captured {
                 candidates += ranked.filter { $0.1 == relation }.map(\.0)
@@ -91,18 +93,20 @@ struct FoundStores {
         }
     }
 
-    /// What a store has to do with a test.
+    /// The relation of a store to a test.
     private enum Relation {
-        /// The test has opened it, or is the only one that can have used it, and it did.
+        /// The test opened it.
+        ///
+        /// Or it was used while the test ran alone, so only that test can have used it.
         case own
-        /// Nobody knows whose it is, or the test has used what another one has opened.
+        /// The owner is unknown, or the test has used a store that another test opened.
         case shared
-        /// An earlier test has opened it and left it open, and this one may have used it.
+        /// An earlier test opened it and left it open, and this test may have used it.
         case left
-        /// It belongs to another test that runs at the same time, or to one that has ended.
+        /// It belongs to another test that is running, or to one that has ended.
         case foreign
 
-        /// Those that are in the test's bundle, in the order in which they are copied.
+        /// The relations of stores in the test's bundle, in the order of copying.
         static let captured: [Relation] = [.own, .shared, .left]
 
         init(of store: DiscoveredStore, to test: RunningTest, isRunning: (TestID) -> Bool) {

@@ -1,6 +1,6 @@
-/// A store that an adapter knows by its library, and that the library copies.
+/// A store that an adapter knows through a library, which can also copy it.
 package struct LibraryStore: Sendable {
-    /// A file that belongs to a copy without being a part of the database.
+    /// A file that belongs to a copy but is not part of the database.
     package struct ExternalFile: Sendable {
         package let name: String
         package let path: String
@@ -13,13 +13,17 @@ package struct LibraryStore: Sendable {
 
     /// The database file.
     package let path: String
-    /// Makes a copy at a path in a new directory, with its journals beside it, and tells what else came with it.
+    /// Copies the store to a path in a new directory, with its journals beside it.
+    ///
+    /// Returns the copy's other files.
     let copy: @Sendable (_ target: String) throws -> [ExternalFile]
 
+    /// Creates a library store.
+    ///
     /// - Parameters:
-    ///   - path: The database file, absolute.
-    ///   - copy: Makes a copy at a path in a new directory, on the thread of the failure. It returns the files that
-    ///     belong to the copy; they are read before that directory is removed.
+    ///   - path: The absolute path of the database file.
+    ///   - copy: Copies the store to a path in a new directory, on the thread of the failure. It returns the files that
+    ///     belong to the copy. They are read before that directory is removed.
     package init(path: String, copy: @escaping @Sendable (_ target: String) throws -> [ExternalFile]) {
         self.path = path
         self.copy = copy

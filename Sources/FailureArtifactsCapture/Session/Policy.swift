@@ -1,16 +1,16 @@
-/// What the configuration says that is asked for each test and each store.
+/// The parts of the configuration that are read for each test and each store.
 ///
-/// Kept apart because it is numbers alone: in a debug build, to copy the configuration or to compare its modes costs
-/// as much as half of what is done for a store.
+/// They are kept apart because they are only numbers and Booleans. In a debug build, copying the configuration or
+/// comparing its modes costs as much as half of the work for a store.
 struct Policy {
     let isOff: Bool
-    /// Whether the stores of tests are looked for.
+    /// True if the stores of tests are discovered.
     let isWatching: Bool
-    /// Stores of at most so many bytes are kept when they are lost.
+    /// The maximum size of a store whose lost content is kept, in bytes.
     let maximumKeptBytes: UInt64
-    /// Whether it is kept what a store held when a test began to use it.
+    /// True if the content of a store is kept as it was when a test began to use it.
     let keepsBaselines: Bool
-    /// Whether tests that pass may have to be captured.
+    /// True if passing tests may have to be captured.
     let capturesPassingTests: Bool
     let packsInBackground: Bool
 

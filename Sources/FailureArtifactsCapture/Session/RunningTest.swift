@@ -1,75 +1,86 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// A test that had started before its adapter could report it, until its name is known.
+/// A test that started before its adapter could report it, until its name is known.
 struct UnreportedTest: Sendable {
     let id: TestID
-    /// When it was noticed, in the order of what happened to connections.
+    /// The point at which the test was noticed, in the order of connection events.
     let start: ConnectionRegistry.PointInTime
-    /// The same by the calendar.
+    /// The same point as a date.
     let date: Timestamp
     let isWatched: Bool
 }
 
-/// A test between its start and its end, with what is known of it so far.
+/// A test between its start and its end, with the data known so far.
 ///
-/// May be used from any thread.
+/// It can be used from any thread.
 package final class RunningTest: Sendable {
-    /// What a test asked to have in its bundle.
+    /// The source of an attachment's content.
     enum AttachmentSource: Sendable {
         case bytes([UInt8])
-        /// Read when the test fails, or at once if it has.
+        /// A path.
+        ///
+        /// The file is read at the test's next capture: at a failure, at a snapshot, or after the test's end.
         case file(String)
     }
 
-    /// What changes while the test runs.
+    /// The state that changes while the test runs.
     struct State {
         var failures: [FailureEvent] = []
-        /// Whether what fails now comes too late: a task of the test's that goes on after its end.
+        /// True if the test has ended.
+        ///
+        /// Later failures are ignored, such as those of a task that outlives the test.
         var hasEnded = false
-        /// Whether there was no room for its bundle when it failed.
+        /// True if there was no room for the bundle when the test failed.
         var wasRefused = false
-        /// Names given to stores by their absolute path, in the order of registration.
+        /// The registered stores' absolute paths and names, in the order of registration.
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
         var labels = UniqueNames()
-        /// What is to live until nothing more will be captured of the test.
+        /// The objects to keep alive until the test's capture has ended.
         var retained: [any Sendable & AnyObject] = []
-        /// Why there was no capture when there should have been one, as full sentences.
+        /// The reasons for missing captures, as full sentences.
         var lostCaptures: [String] = []
     }
 
-    /// How far the test's capture is.
+    /// The progress of a test's capture.
     enum CaptureStage {
-        /// There was no reason for one.
+        /// There was no reason for a capture.
         case none
         case open(Capture)
-        /// It is packed or dropped; what comes now comes too late.
+        /// The capture is packed or dropped.
+        ///
+        /// Later data is ignored.
         case ended
     }
 
-    /// Counts the tests of the process.
+    /// The test's number among the tests of the process.
     let id: TestID
-    /// What the journal tells of it: its number, its identity and its start.
+    /// The test in the journal: its number, its identity and its start.
     let inJournal: InFlightJournal.Test
-    /// Whether no other test runs at the same time.
+    /// True if no other test runs at the same time.
     let isAlone: Bool
-    /// When the test started, in the order of what happened to connections.
+    /// The point at which the test started, in the order of connection events.
     let start: ConnectionRegistry.PointInTime
-    /// Whether what its stores lose is kept until it has ended.
+    /// True if content lost by the test's stores is kept until the test has ended.
     let isWatched: Bool
-    /// Of most tests there is nothing to be known but that they ran, so that it is made when something happens.
+    /// The test's state and capture.
+    ///
+    /// Nothing happens in most tests, so it is created on demand.
     @exclusivity(unchecked) private nonisolated(unsafe) var record: Record?
-    /// Whether it has ended before there was one.
+    /// True if the test ended before a record was created.
     @exclusivity(unchecked) private nonisolated(unsafe) var hasEndedWithoutRecord = false
-    /// Guards these two of all tests: none has a lock of its own before it has a record.
+    /// Guards these two properties of all tests.
+    ///
+    /// A test has no lock of its own before it has a record.
     private static let records = Lock(())
 
-    /// The process that it runs in.
+    /// The process in which the test was created.
     private let process = getpid()
 
-    /// Whether it runs in this process, and not in the one that this is a child of: what a child does that was made
-    /// by `fork` is not the test's, and the child has its parent's connections and locks.
+    /// True if the test belongs to this process, not to the parent of a child created by `fork`.
+    ///
+    /// The child has its parent's connections and locks, but its actions are not the test's.
     var isOfThisProcess: Bool { process == getpid() }
 
     var state: Lock<State> { madeRecord.state }
@@ -77,19 +88,19 @@ package final class RunningTest: Sendable {
     var capture: Lock<CaptureStage> { madeRecord.capture }
 
     package var identity: BundleMetadata.Test { inJournal.identity }
-    /// When it started, by the calendar.
+    /// The time at which the test started.
     var date: Timestamp { inJournal.start }
 
-    /// The label of what its stores held when it began to use them.
+    /// The label of the snapshot of the stores' content when the test began to use them.
     static let startLabel = "start"
 
-    /// Whether a statement was run after the test had started.
+    /// Returns true if a statement was run after the test had started.
     func hasRun(_ statement: LoggedStatement) -> Bool { statement.order > start.statement }
 
-    /// Whether it has failed, and not again since.
+    /// True if the test has failed exactly once.
     package var hasFailedOnce: Bool { state.withLock { $0.failures.count == 1 } }
 
-    /// `Suite.test`.
+    /// The test's name in the form `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }
 
     init(
@@ -124,9 +135,9 @@ package final class RunningTest: Sendable {
         return record
     }
 
-    /// Ends a test in which nothing has happened: it has not failed, and there is no capture of it.
+    /// Ends a test without failures or a capture, if no record was created for it.
     ///
-    /// - Returns: Whether it was such a test, and has not ended before.
+    /// - Returns: True if the test had no record and had not ended before.
     func endsUneventfully() -> Bool {
         _ = Self.records.enter()
         defer { Self.records.leave() }
@@ -135,12 +146,14 @@ package final class RunningTest: Sendable {
         return true
     }
 
-    /// Keeps an object until the test has ended and was captured, if it failed.
+    /// Keeps an object alive until the test has ended and was captured, if it failed.
     package func retain(_ object: any Sendable & AnyObject) {
         state.withLock { $0.retained.append(object) }
     }
 
-    /// Lets go of what was kept: nothing more will be captured, although the bundle is yet to be packed.
+    /// Releases the retained objects.
+    ///
+    /// Nothing more will be captured, but the bundle is not packed yet.
     func endRetention() {
         let objects = state.withLock { state in
             defer { state.retained = [] }
@@ -149,9 +162,9 @@ package final class RunningTest: Sendable {
         _ = consume objects
     }
 
-    /// Stands for every test that no adapter reports.
+    /// The number that stands for every test that no adapter reports.
     static let unobserved = TestID.max
 
-    /// The test in whose task the caller runs, of a framework that runs several at once; nil elsewhere.
+    /// The test in whose task the caller runs, if its framework runs several tests at once; nil elsewhere.
     @TaskLocal package static var ofTask: RunningTest?
 }

@@ -2,21 +2,21 @@ internal import FailureArtifactsSQLite
 
 /// The result of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
 struct Checkpoint: Equatable, Sendable {
-    /// True if another connection kept it from being completed.
+    /// True if another connection prevented the checkpoint from completing.
     let isBusy: Bool
-    /// Frames in the WAL; −1 where there is no WAL.
+    /// The number of frames in the WAL; −1 if there is no WAL.
     let logFrames: Int64
-    /// Frames of the WAL that are in the database now; −1 where there is no WAL.
+    /// The number of WAL frames that are in the database now; −1 if there is no WAL.
     let checkpointedFrames: Int64
 }
 
 extension DiscoveredStore {
-    /// Moves all of the store's WAL into its database file and empties the WAL, without waiting for anybody.
+    /// Moves all of the store's WAL into its database file and empties the WAL, without waiting for locks.
     ///
-    /// The one thing that changes a test's store: only for those who ask for it.
+    /// This is the only operation that changes a test's store. It runs only if the configuration requests it.
     ///
-    /// - Returns: What came of it; nil for a store without a file.
-    /// - Throws: The failure of SQLite.
+    /// - Returns: The result of the checkpoint; nil for a store without a file.
+    /// - Throws: An error from SQLite.
     func checkpoint() throws(SQLiteError) -> Checkpoint? {
         guard let path else { return nil }
         let connection = try Connection(path: path, mode: .readWrite, vfs: source.foreignVFS)

@@ -5,16 +5,16 @@ internal import FailureArtifactsSystem
 
 // The strategies that read a store through SQLite.
 extension SnapshotAttempt {
-    /// Copies through the test's own connection, where the table in reading.h allows it.
+    /// Copies through the test's own connection, if the table in reading.h allows it.
     ///
     /// - Parameter isLastResort: True if nothing else is left.
-    /// - Returns: The way in which the copy was made; nil if the store's files are to be read.
-    /// - Throws: The reason why it could not be made.
+    /// - Returns: The method of the copy; nil if the store's files are to be read.
+    /// - Throws: An error if the copy could not be made.
     mutating func copyThroughOwnConnection(
         isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
         var failure: SnapshotFailure?
-        // Of a store without a file, another connection may give what the first one can't.
+        // If a store has no file, another connection may be able to copy it when the first one can't.
         for access in store.path == nil ? store.accesses[...] : store.accesses.prefix(1) {
             do {
                 return try copyThrough(access, isLastResort: isLastResort)
@@ -31,7 +31,7 @@ extension SnapshotAttempt {
     private mutating func copyThrough(
         _ access: DiscoveredStore.Access, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        // A thread that is inside the connection for longer is not the test's, and there is another way.
+        // A thread that stays inside the connection for longer is not the test's, and there is another way.
         let patience = isLastResort ? deadline : min(deadline, .now.advanced(bySeconds: 0.25))
         do {
             let result = try access.connection.lend(
@@ -67,7 +67,7 @@ extension SnapshotAttempt {
                 let version = failure_artifacts_read_version(borrowed.handle, schema)
                 snapshot.journalMode = [1: "delete", 2: "wal"][version]
             }
-            // Without a mutex nothing keeps another thread from starting to use the connection now.
+            // Without a mutex, nothing prevents another thread from starting to use the connection now.
             if !isLastResort, source.isInPlace, sqlite3_db_mutex(borrowed.handle) == nil { return nil }
             // A deleted file has no other reader, and only the VFS knows the meaning of its bytes.
             guard failure_artifacts_leaves_no_wal(borrowed.handle, schema) else {
@@ -84,26 +84,25 @@ extension SnapshotAttempt {
         return .ownConnection
     }
 
-    /// An upper limit for the size of a database in bytes.
+    /// Returns an upper limit for the size of a database, in bytes.
     private func sizeLimit(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
         UInt64(max(0, failure_artifacts_size_limit(borrowed.handle, schema)))
     }
 
-    /// The size in bytes of a database without a file, as the backup API tells it.
+    /// Returns the size of a database without a file, in bytes, from the page count of the backup API.
     private func size(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
         let pages = failure_artifacts_page_count(borrowed.handle, schema)
         guard pages > 0 else { return 0 }
-        // In memory a page takes up less than twice its size, which is a power of two.
+        // In memory, a page takes up less than twice its size, and its size is a power of two.
         let most = min(sizeLimit(of: schema, borrowed) / UInt64(pages), 65_536)
         var pageSize: UInt64 = 512
         while pageSize * 2 <= most { pageSize *= 2 }
         return UInt64(pages) * pageSize
     }
 
-    /// Writes what `sqlite3_serialize` gives: the pages as the connection sees them, with what it has not
-    /// committed.
+    /// Writes the result of `sqlite3_serialize`: the pages as the connection sees them, with uncommitted changes.
     ///
-    /// The image is as large as the store, and in memory.
+    /// The image is held in memory, and is as large as the store.
     private mutating func serialize(_ schema: String, of borrowed: BorrowedHandle)
         throws(SnapshotFailure)
     {
@@ -127,11 +126,11 @@ extension SnapshotAttempt {
         }
     }
 
-    /// An image all of whose pages could be read.
+    /// Returns an image for which all pages could be read.
     private func image(of schema: String, on borrowed: BorrowedHandle) throws -> SerializedImage {
         let first = try SerializedImage(of: schema, on: borrowed.record)
         if first.isFull { return first }
-        // Either it has empty pages, or some could not be read.
+        // Either the store has empty pages, or some pages could not be read.
         let second = try SerializedImage(of: schema, on: borrowed.record)
         if second.isFull { return second }
         guard first.isEqual(to: second) else {
@@ -141,7 +140,7 @@ extension SnapshotAttempt {
         return second
     }
 
-    /// Reads all that the pages of a store are read from, to learn whether that can be done.
+    /// Reads all files that contain the store's pages, to find out if they are readable.
     private func readFiles() throws(SystemError) {
         guard let paths = store.files else { return }
         for path in [paths.database, paths.wal] where try FileSystem.regularFile(at: path) != nil {
@@ -158,13 +157,13 @@ extension SnapshotAttempt {
         }
     }
 
-    /// Copies through a connection of our own, which sees what is committed.
+    /// Copies through a connection of our own, which sees the committed state.
     ///
     /// - Parameters:
     ///   - target: The copy's file.
-    ///   - deadline: Until when to wait for a lock.
-    /// - Returns: How the copy was made; nil where there is no file to open.
-    /// - Throws: Why it could not be made.
+    ///   - deadline: The time until which to wait for a lock.
+    /// - Returns: The method of the copy; nil if no connection may be opened to the store.
+    /// - Throws: An error if the copy could not be made.
     mutating func copyThroughSecondConnection(
         to target: String, until deadline: Instant
     ) throws(SnapshotFailure) -> Snapshot.Method? {
@@ -185,7 +184,7 @@ extension SnapshotAttempt {
         }
     }
 
-    /// True if a connection of our own to the store leaves no file behind, and has the locks of the store's others.
+    /// True if our own connection to the store leaves no file behind and uses the same locks as the store's others.
     ///
     /// The first reader of a store in WAL mode creates a WAL and its index.
     private var mayOpenAnotherConnection: Bool {
@@ -197,19 +196,21 @@ extension SnapshotAttempt {
         let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
             failure_artifacts_leaves_no_wal(borrowed.handle, "main")
         }
-        // Another thread uses the connection, and has done so.
+        // If another thread is using the connection, it suffices that a statement was run on it.
         return leavesNone ?? ((connection.lastUse?.order ?? 0) > 0)
     }
 
-    /// Copies all pages in one step: in several, each write to the source would start the copy anew.
+    /// Copies all pages in one step.
+    ///
+    /// In several steps, each write to the source would restart the copy.
     private func backUp(
         _ schema: String, of source: OpaquePointer, to target: String, until deadline: Instant
     ) throws(SnapshotFailure) {
         do {
             try File(creating: target).close()
             let copy = try Connection(path: target, mode: .readWrite)
-            // No other code uses the copy, and half a copy is thrown away: neither locks nor a journal nor
-            // waiting for the disk would be of use.
+            // No other code uses the copy, and an incomplete copy is deleted. Therefore it needs neither locks nor a
+            // journal, and no waiting for the disk.
             try copy.execute(
                 "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")
             try copy.replaceContent(with: schema, of: source, until: deadline)
@@ -220,14 +221,14 @@ extension SnapshotAttempt {
 }
 
 extension Connection {
-    /// Makes this database a copy of another connection's, by the backup API
+    /// Makes this database a copy of another connection's, with the backup API
     /// (<https://www.sqlite.org/c3ref/backup_finish.html>).
     ///
     /// - Parameters:
-    ///   - schema: The database's name there.
+    ///   - schema: The database's name on the source connection.
     ///   - source: The handle to read from, which must not be inside a write transaction.
-    ///   - deadline: Until when to try again where a lock is held.
-    /// - Throws: Why it could not be copied as a whole.
+    ///   - deadline: The time until which to retry if a lock is held.
+    /// - Throws: An error if it could not be copied as a whole.
     fileprivate borrowing func replaceContent(
         with schema: String, of source: OpaquePointer, until deadline: Instant
     ) throws(SQLiteError) {
@@ -245,7 +246,7 @@ extension Connection {
 }
 
 extension SnapshotFailure {
-    /// The reason why nothing may be run on a connection, by the table in reading.h.
+    /// Creates a failure that explains why nothing may be run on a connection, by the table in reading.h.
     fileprivate init(_ state: failure_artifacts_reading) {
         switch state {
         case failure_artifacts_is_being_closed:

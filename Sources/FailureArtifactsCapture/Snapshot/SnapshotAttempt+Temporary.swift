@@ -3,10 +3,10 @@ internal import FailureArtifactsSystem
 
 // Temporary schemas, which belong to a connection and refer to its other databases.
 extension SnapshotAttempt {
-    /// Makes the copy of a temporary schema a database that opens by itself, or nothing if it has no tables.
+    /// Makes the copy of a temporary schema a database that opens by itself, or removes it if it has no tables.
     ///
-    /// A temporary trigger may belong to a table of another database. Without that table SQLite takes the whole
-    /// schema for malformed.
+    /// A temporary trigger may belong to a table of another database. Without that table, SQLite considers the whole
+    /// schema malformed.
     mutating func separateTemporarySchema() throws(SnapshotFailure) {
         guard store.accesses.first?.schema == "temp" else { return }
         do {
@@ -31,7 +31,8 @@ extension SnapshotAttempt {
     /// - Returns: The number of triggers removed; nil if the schema has no tables.
     private static func removeStrayTriggers(in path: String) throws(SQLiteError) -> Int64? {
         let copy = try Connection(path: path, mode: .readWrite)
-        // Has SQLite read the valid part of a malformed schema (<https://www.sqlite.org/pragma.html#pragma_writable_schema>).
+        // Lets SQLite read the valid part of a malformed schema
+        // (<https://www.sqlite.org/pragma.html#pragma_writable_schema>).
         try copy.execute("PRAGMA writable_schema = on")
         guard try copy.integer(of: "SELECT count(*) FROM sqlite_schema WHERE type = 'table'") > 0 else {
             return nil

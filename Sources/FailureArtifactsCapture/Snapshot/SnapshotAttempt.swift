@@ -4,16 +4,16 @@ internal import FailureArtifactsSystem
 extension Snapshotter {
     /// Copies one store as the test's connection sees it.
     ///
-    /// The original's locks, journal mode, WAL and error state stay as they are. To be used on the thread of the failing
-    /// test, which tells its own connection from the others'.
+    /// The original's locks, journal mode, WAL and error state stay unchanged. Call it on the thread of the failing
+    /// test, because the thread identifies the test's own connection.
     ///
     /// - Parameters:
     ///   - store: The store.
-    ///   - targets: The copy's places.
-    ///   - prefersStateBeforeRollback: True if the failure is an error that has left the test's code, and rolled back
-    ///     on its way the state that the test is about. Then the state before the rollback is the store, and the state
-    ///     after it is the committed state.
-    /// - Returns: What was done, and how well. Where it says that there is no copy, there is no file.
+    ///   - targets: The paths of the copy's files.
+    ///   - prefersStateBeforeRollback: True if the failure is an error that left the test's code, which may have rolled
+    ///     back the relevant state. Then the copy is the state before the rollback, and the committed state is the
+    ///     state after it.
+    /// - Returns: The method and the quality of the copy. If it reports no copy, there is no file.
     func capture(
         _ store: DiscoveredStore, to targets: Targets, prefersStateBeforeRollback: Bool = false
     ) -> Snapshot {
@@ -33,7 +33,7 @@ extension Snapshotter {
 struct SnapshotAttempt {
     let store: DiscoveredStore
     let prefersStateBeforeRollback: Bool
-    /// The strategies that read files, and what is known of the copy so far.
+    /// The strategies that read files, with the results so far.
     var files: FileSnapshot
     /// True if the copy was made inside a read transaction, which may see an older state than others.
     var hasReadTransaction = false
@@ -60,7 +60,7 @@ struct SnapshotAttempt {
                 try files.finishCopy()
                 try separateTemporarySchema()
                 snapshot.method = method
-                // A store that had to be copied by its bytes says itself whether they fit together.
+                // A copy of the files has already checked its own consistency.
                 if method != .fileCopy { snapshot.isConsistent = true }
                 switch method {
                 case .serialize:
@@ -106,7 +106,7 @@ struct SnapshotAttempt {
         } else if store.path == nil {
             strategies += store.last == nil ? [.ownAsLastResort] : [.ownAsLastResort, .imageAtClose]
         } else if source.foreignVFS != nil {
-            // What the file's bytes mean is the VFS's secret.
+            // Only the VFS knows the meaning of the file's bytes.
             strategies += [.own, .secondConnection, .ownAsLastResort, .fileCopy]
         } else {
             strategies += [.own, .unlockedFileCopy, .secondConnection]
@@ -117,7 +117,7 @@ struct SnapshotAttempt {
 
     /// Tries one strategy.
     ///
-    /// - Returns: How the copy was made; nil where the strategy does not apply.
+    /// - Returns: The method of the copy; nil if the strategy does not apply.
     private mutating func attempt(_ strategy: Strategy) throws(SnapshotFailure) -> Snapshot.Method? {
         try files.checkSize(of: snapshot.originalBytes)
         switch strategy {
@@ -136,7 +136,7 @@ struct SnapshotAttempt {
         case .own: return try copyThroughOwnConnection(isLastResort: false)
         case .unlockedFileCopy: return try files.copyFilesOfOpenStore()
         case .secondConnection:
-            // A reader would be in a writer's way.
+            // A reader would block writers.
             if files.journal == .rollback { return nil }
             return try copyThroughSecondConnection(to: targets.copy, until: deadline)
         case .ownAsLastResort: return try copyThroughOwnConnection(isLastResort: true)
@@ -144,7 +144,7 @@ struct SnapshotAttempt {
         case .imageAtClose:
             guard let last = store.last else { return nil }
             guard try write(last) else {
-                // A file that is left may still be read.
+                // The remaining file may still be readable.
                 if store.files != nil { return nil }
                 throw SnapshotFailure(
                     "The store was closed before the failure, and its last \(last.size) bytes were not "
@@ -168,11 +168,13 @@ struct SnapshotAttempt {
         }
     }
 
-    /// A file that was never written to is empty, and no SQLite database for tools that look at its header.
+    /// Writes an empty database with a header.
+    ///
+    /// A file that was never written to is empty, and tools that check the header reject it.
     private func writeEmptyStore() throws(SnapshotFailure) {
         do {
             let connection = try Connection(path: targets.copy, mode: .create)
-            // What is set to what it was is written all the same.
+            // SQLite writes a value even if it does not change.
             try connection.execute("PRAGMA user_version = 1; PRAGMA user_version = 0")
         } catch {
             throw SnapshotFailure(error)
@@ -187,11 +189,11 @@ struct SnapshotAttempt {
         }
     }
 
-    /// Makes a second copy, of what everyone but the test's connection sees.
+    /// Makes a second copy, of the committed state that all other connections see.
     private mutating func copyCommittedState() {
         guard store.path != nil, let target = targets.committed else { return }
         do throws(SnapshotFailure) {
-            // The transaction is open on this thread's own connection: waiting for its lock is in vain.
+            // The transaction is open on this thread's own connection, so waiting for its lock is useless.
             guard try copyThroughSecondConnection(to: target, until: Instant.now) != nil else {
                 guard !snapshot.isDeleted else { return }
                 throw SnapshotFailure("The system did not tell whether its file is in place.")
@@ -208,7 +210,7 @@ struct SnapshotAttempt {
         }
     }
 
-    /// Makes a second copy of what others see, if that is not what the test's read transaction sees.
+    /// Makes a second copy of the state that others see, if the test's read transaction sees another one.
     private mutating func copyNewerState() {
         copyCommittedState()
         guard snapshot.hasCommittedCopy, let target = targets.committed,
@@ -218,10 +220,12 @@ struct SnapshotAttempt {
         snapshot.hasCommittedCopy = false
     }
 
-    /// Makes that copy where the test's connection has locked everybody out, as a transaction does that has
-    /// outgrown its cache: the journal undoes in the copy what is in the file of it.
+    /// Copies the committed state from the files, if the test's connection has locked out all others.
     ///
-    /// - Returns: Whether there is a copy, of the committed state for sure.
+    /// A transaction that outgrew its cache takes such a lock. In the copy, the journal undoes the changes that the
+    /// transaction has already written to the file.
+    ///
+    /// - Returns: True if there is a copy that is certainly of the committed state.
     private func copyCommittedFiles(to target: String) -> Bool {
         guard let path = store.path, source.foreignVFS == nil, source.isInPlace else { return false }
         let copy = limitsOfFurtherCopy(seconds: 0.25).capture(
@@ -232,16 +236,16 @@ struct SnapshotAttempt {
         return false
     }
 
-    /// The limits of a copy beside the first one, of what is there now.
+    /// Returns the limits of a second copy, of the current state.
     private func limitsOfFurtherCopy(seconds: Double = .infinity) -> Snapshotter {
         var limits = limits
         limits.timeLimit = min(seconds, Instant.now.seconds(until: deadline))
         return limits
     }
 
-    /// Makes a second copy, of what is left after the rollback.
+    /// Makes a second copy, of the state after the rollback.
     private mutating func copyStateAfterRollback() {
-        // Of a store in memory that ended inside a transaction nothing else is left.
+        // If a store in memory ended inside a transaction, nothing else is left of it.
         guard let target = targets.committed, store.last.map({ $0 !== store.beforeRollback }) ?? true
         else { return }
         let after = limitsOfFurtherCopy().capture(
@@ -263,7 +267,7 @@ struct SnapshotAttempt {
 }
 
 extension DiscoveredStore {
-    /// The part of it that reading its files needs.
+    /// The part of the store that is needed to read its files.
     var source: StoreSource {
         StoreSource(
             storage: storage, path: path, identity: identity, files: files,
@@ -273,7 +277,7 @@ extension DiscoveredStore {
 }
 
 extension Sequence where Element: Hashable {
-    /// The elements without repetitions, each where it first stood.
+    /// Returns the elements without repetitions, in the order of their first occurrence.
     fileprivate func uniqued() -> [Element] {
         var seen: Set<Element> = []
         return filter { seen.insert($0).inserted }
