@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 // The bundle of a passing test.
 extension Capture {
     /// True if the bundle belongs to a test that has not failed.
-    var isOfPassingTest: Bool { state.withLock { $0.outcome == .passed } }
+    var isOfPassingTest: Bool { outcome == .passed }
 
     /// Copies the stores as the test leaves them.
     ///
@@ -13,44 +13,35 @@ extension Capture {
     /// - Parameter maximumBytes: The maximum total size of the copies, in bytes. If they would exceed it, none are
     ///   kept.
     /// - Returns: True if the copies are kept.
-    func stagePassing(maximumBytes: UInt64) -> Bool {
-        let limitsHit = state.withLock { state in
-            defer {
-                state.outcome = .passed
-                state.limitsHit = []
-            }
-            return state.limitsHit
-        }
-        add {
-            let start = state.withLock(\.warnings.count)
+    mutating func stagePassing(maximumBytes: UInt64) -> Bool {
+        let earlierLimitsHit = limitsHit
+        outcome = .passed
+        limitsHit = []
+        add { capture in
+            let start = capture.warnings.count
             // Only these copies are limited: a later failure may use all the remaining room.
-            room.limited(to: maximumBytes) { stageStores(after: nil) }
-            state.withLock { $0.passingWarnings = start..<$0.warnings.count }
+            capture.room.limited(to: maximumBytes) { capture.stageStores(after: nil) }
+            capture.passingWarnings = start..<capture.warnings.count
         }
-        let isWhole = state.withLock { state in
-            let isWhole = state.limitsHit.isDisjoint(with: DirectoryLimits.Limit.ofRoom.map(\.rawValue))
-            state.limitsHit = isWhole ? state.limitsHit.union(limitsHit) : limitsHit
-            return isWhole
-        }
+        let isWhole = limitsHit.isDisjoint(with: DirectoryLimits.Limit.ofRoom.map(\.rawValue))
+        limitsHit = isWhole ? limitsHit.union(earlierLimitsHit) : earlierLimitsHit
         if !isWhole { withdrawPassing() }
         return isWhole
     }
 
     /// Removes the copies of a passing test, because the test failed after all or there is no room for them.
-    func withdrawPassing() {
+    mutating func withdrawPassing() {
         for folder in ["stores", "history", "statements", "raw", "snapshots/\(RunningTest.startLabel)"] {
             try? FileSystem.remove(staging.file(ofEntry: folder))
         }
         let left = FileSystem.size(ofAllBelow: staging.path)
-        state.withLock { state in
-            state.outcome = .failed
-            state.stores = []
-            state.snapshots.removeAll { $0.label == RunningTest.startLabel }
-            let said = state.passingWarnings.clamped(to: 0..<state.saidWarnings)
-            state.saidWarnings -= said.count
-            state.warnings.removeSubrange(state.passingWarnings)
-            state.passingWarnings = 0..<0
-        }
+        outcome = .failed
+        stores = []
+        snapshots.removeAll { label == RunningTest.startLabel }
+        let said = passingWarnings.clamped(to: 0..<saidWarnings)
+        saidWarnings -= said.count
+        warnings.removeSubrange(passingWarnings)
+        passingWarnings = 0..<0
         room.giveBack(room.used.saturatingSubtract(left))
     }
 }

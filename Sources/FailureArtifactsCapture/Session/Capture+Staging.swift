@@ -18,11 +18,10 @@ extension Capture {
 
     /// Returns the stores that belong to the test.
     func findStores() -> [FoundStores.Store] {
-        FoundStores(
-            test: test, registry: registry, discovers: configuration.discoversStores,
+        FoundStores.find(
+            of: test, registry: registry, discovers: configuration.discoversStores,
             libraryStores: storesOfLibraries(),
-            artifactsDirectory: directory.path, isRunning: isRunning, opener: opener
-        ).stores
+            artifactsDirectory: directory.path, isRunning: isRunning, opener: opener)
     }
 
     /// Copies stores in their current state.
@@ -32,7 +31,7 @@ extension Capture {
     ///   - folder: The bundle folder for their entries.
     ///   - failure: The failure; nil if no failure caused the copies.
     /// - Returns: The result for each store. Temporary schemas without tables are left out.
-    func staging(
+    mutating func stage(
         _ found: [FoundStores.Store], below folder: String, after failure: FailureEvent?
     ) -> [BundleMetadata.Store] {
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
@@ -47,7 +46,7 @@ extension Capture {
     }
 
     /// Describes a store that is not copied, and records the reason as a warning.
-    private func leaveOut(
+    private mutating func leaveOut(
         _ found: FoundStores.Store, because reason: String, _ limit: String? = nil
     ) -> BundleMetadata.Store {
         var snapshot = Snapshot(storage: found.store.storage)
@@ -59,7 +58,7 @@ extension Capture {
             bytes: nil)
     }
 
-    private func stageStore(
+    private mutating func stageStore(
         _ found: FoundStores.Store, below folder: String, after failure: FailureEvent?,
         until deadline: Instant
     ) -> BundleMetadata.Store? {
@@ -103,19 +102,19 @@ extension Capture {
             }
             if snapshot.isNothing { return nil }
             note(snapshot, of: found)
-            state.withLock { $0.removed.add(snapshot.redaction?.removed ?? RemovedValues()) }
+            removed.add(snapshot.redaction?.removed ?? RemovedValues())
             var store = BundleMetadata.Store(
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
-            let spooled = store.stagedEntries.reduce(0) { bytes, entry in
+            let stagedBytes = store.stagedEntries.reduce(0) { bytes, entry in
                 bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)
             }
-            guard room.take(spooled) else {
+            guard room.take(stagedBytes) else {
                 for entry in store.stagedEntries { try? FileSystem.remove(staging.file(ofEntry: entry)) }
                 return leaveOut(
                     found,
-                    because: "It has \(spooled) bytes with its history, for which no room was left.",
+                    because: "It has \(stagedBytes) bytes with its history, for which no room was left.",
                     room.limit.rawValue)
             }
             if folder == "stores" {
@@ -130,12 +129,12 @@ extension Capture {
     }
 
     /// Copies a store through its library; returns nil if no library is known or its copy fails.
-    private func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
+    private mutating func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
         guard let library = found.storeOfLibrary else { return nil }
         do {
             let directory = try FileSystem.createUniqueDirectory(
                 in: FileManager.default.temporaryDirectory.path, prefix: "failure-artifacts-")
-            state.withLock { $0.scratch.append(directory) }
+            scratch.append(directory)
             let target = Path.join(directory, Path.name(of: library.path))
             let files = try library.copy(target)
             guard FileSystem.regularFile(target) != nil else {
@@ -146,23 +145,19 @@ extension Capture {
                     state.attachments += files.map { ($0.name, .file($0.path)) }
                 }
             } else if !files.isEmpty {
-                state.withLock { state in
-                    state.warn(
-                        .externalFilesLeftOut,
-                        "What the store '\(found.name)' keeps in files of their own was left out: there is no "
-                            + "telling which of it is redacted.",
-                        ["store": .text(found.name)])
-                }
+                warn(
+                    .externalFilesLeftOut,
+                    "What the store '\(found.name)' keeps in files of their own was left out: there is no "
+                        + "telling which of it is redacted.",
+                    ["store": .text(found.name)])
             }
             return DiscoveredStore(path: target)
         } catch {
-            state.withLock { state in
-                state.warn(
-                    .storeCopiedWithoutLibrary,
-                    "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
-                        + "\(error).",
-                    ["store": .text(found.name)])
-            }
+            warn(
+                .storeCopiedWithoutLibrary,
+                "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
+                    + "\(error).",
+                ["store": .text(found.name)])
             return nil
         }
     }
@@ -174,7 +169,7 @@ extension Capture {
     ///   - entry: The bundle entry to write to.
     ///   - names: The names in the store's schema, which may stay in redacted statements.
     ///   - store: The store's description. Updated in place.
-    private func stageStatements(
+    private mutating func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
         _ store: inout BundleMetadata.Store
     ) {
@@ -192,7 +187,7 @@ extension Capture {
         guard !records.isEmpty || reason != nil else { return }
         let lines = StatementRecord.lines(of: redacted(Array(records), names))
         guard room.take(UInt64(lines.count)) else {
-            state.withLock { _ = $0.limitsHit.insert(room.limit.rawValue) }
+            limitsHit.insert(room.limit.rawValue)
             return
         }
         do {
@@ -200,11 +195,9 @@ extension Capture {
             store.statements = .init(entry: entry, count: records.count, reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
-            state.withLock { state in
-                state.warn(
-                    .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
-                    ["store": .text(found.name)])
-            }
+            warn(
+                .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
+                ["store": .text(found.name)])
         }
     }
 
@@ -221,7 +214,7 @@ extension Capture {
     }
 
     /// Checkpoints the test's own store, after it has been copied.
-    private func checkpoint(_ found: FoundStores.Store, _ store: inout BundleMetadata.Store) {
+    private mutating func checkpoint(_ found: FoundStores.Store, _ store: inout BundleMetadata.Store) {
         guard store.journalMode == "wal" else { return }
         do {
             store.capture.originalCheckpoint = try found.store.checkpoint().map {
@@ -229,18 +222,16 @@ extension Capture {
                     busy: $0.isBusy, log: $0.logFrames, checkpointed: $0.checkpointedFrames)
             }
         } catch {
-            state.withLock { state in
-                state.warn(
-                    .storeNotCheckpointed,
-                    "The store '\(found.name)' could not be checkpointed: \(error.message).",
-                    ["store": .text(found.name)])
-            }
+            warn(
+                .storeNotCheckpointed,
+                "The store '\(found.name)' could not be checkpointed: \(error.message).",
+                ["store": .text(found.name)])
         }
     }
 
     /// Replaces entries of a snapshot's store with entries of an earlier copy that have the same content.
     func shareContent(of store: inout BundleMetadata.Store) {
-        let earlier = state.withLock { state in state.stores + state.snapshots.flatMap(\.stores) }
+        let earlier = (stores + snapshots.flatMap(\.stores))
             .filter { $0.name == store.name }.flatMap(\.stagedEntries)
         store.entry = store.entry.map { sharedEntry($0, among: earlier) }
         store.committedEntry = store.committedEntry.map { sharedEntry($0, among: earlier) }
@@ -261,8 +252,8 @@ extension Capture {
         return entry
     }
 
-    private func note(_ snapshot: Snapshot, of found: FoundStores.Store, limit: String? = nil) {
-        var warnings = snapshot.warnings
+    private mutating func note(_ snapshot: Snapshot, of found: FoundStores.Store, limit: String? = nil) {
+        var news = snapshot.warnings
         var limit = limit
         if let bytes = snapshot.excessiveBytes {
             let isTooLargeItself = bytes > configuration.maximumStoreBytes
@@ -270,31 +261,27 @@ extension Capture {
         }
         if let reason = snapshot.reason {
             let hint = limit.map { " \($0) sets the limit." } ?? ""
-            warnings.insert(
+            news.insert(
                 .storeNotCopied(found.name, because: reason + hint, limit: limit), at: 0)
         }
-        state.withLock { state in
-            state.warnings += warnings
-            if let limit { state.limitsHit.insert(limit) }
-        }
+        warnings += news
+        if let limit { limitsHit.insert(limit) }
     }
 
     /// Stages the attachments that were added since the last call.
-    func stageAttachments() {
-        let done = state.withLock(\.attachments.count)
+    mutating func stageAttachments() {
+        let done = attachments.count
         for (name, source) in test.state.withLock(\.attachments).dropFirst(done) {
             let safeName = SafeName.make(from: name, maximumBytes: 150)
             let stem = Path.stem(of: safeName)
-            let entry = state.withLock { state in
-                state.attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
-            }
+            let entry = attachmentNames.claim(stem, suffix: String(safeName.dropFirst(stem.count)))
             let attachment = stageAttachment(
                 source, named: name, entry: "attachments/\(entry)")
-            state.withLock { $0.attachments.append(attachment) }
+            attachments.append(attachment)
         }
     }
 
-    private func stageAttachment(
+    private mutating func stageAttachment(
         _ source: RunningTest.AttachmentSource, named name: String, entry: String
     ) -> BundleMetadata.Attachment {
         do {
@@ -304,22 +291,18 @@ extension Capture {
                 case .file(let path): try File(sharing: path).size()
                 }
             if leavesOut(source, named: name) {
-                state.withLock {
-                    $0.warn(
-                        .attachmentLeftOut, "The attachment '\(name)' was left out by a redaction.",
-                        ["attachment": .text(name)])
-                }
+                warn(
+                    .attachmentLeftOut, "The attachment '\(name)' was left out by a redaction.",
+                    ["attachment": .text(name)])
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
             guard room.take(size) else {
-                state.withLock { state in
-                    state.limitsHit.insert(room.limit.rawValue)
-                    state.warn(
-                        .attachmentNotKept,
-                        "The attachment '\(name)' has \(size) bytes, for which no room was left. "
-                            + "\(room.limit.rawValue) sets the limit.",
-                        ["attachment": .text(name), "limit": .text(room.limit.rawValue)])
-                }
+                limitsHit.insert(room.limit.rawValue)
+                warn(
+                    .attachmentNotKept,
+                    "The attachment '\(name)' has \(size) bytes, for which no room was left. "
+                        + "\(room.limit.rawValue) sets the limit.",
+                    ["attachment": .text(name), "limit": .text(room.limit.rawValue)])
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
             let target = try staging.path(ofEntry: entry)
@@ -329,11 +312,9 @@ extension Capture {
             }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
         } catch {
-            state.withLock {
-                $0.warn(
-                    .attachmentNotKept, "The attachment '\(name)' was not kept: \(error).",
-                    ["attachment": .text(name)])
-            }
+            warn(
+                .attachmentNotKept, "The attachment '\(name)' was not kept: \(error).",
+                ["attachment": .text(name)])
             return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)
         }
     }

@@ -18,40 +18,8 @@ struct CaptureError: Error, CustomStringConvertible {
 /// the next test. The staging directory on disk is complete after each addition. If this process dies, another process
 /// can pack it.
 ///
-/// Only one thread at a time adds to it: the one that holds ``RunningTest/capture``.
-final class Capture: Sendable {
-    struct State {
-        var outcome = BundleMetadata.Outcome.failed
-        var stores: [BundleMetadata.Store] = []
-        var snapshots: [BundleMetadata.Snapshot] = []
-        var attachments: [BundleMetadata.Attachment] = []
-        var attachmentNames = UniqueNames()
-        var warnings: [CaptureWarning] = []
-        var saidWarnings = 0
-        /// The problems found while publishing the bundle, as full sentences.
-        ///
-        /// They are not in `warnings`.
-        var publishingProblems: [String] = []
-        var limitsHit: Set<String> = []
-        /// The indices of the warnings about the copies of a passing test.
-        var passingWarnings = 0..<0
-        /// Temporary directories with copies made by libraries, which are removed after staging.
-        var scratch: [String] = []
-        /// A selection of the values that redactions removed.
-        var removed = RemovedValues()
-        /// The metadata last written to the staging directory.
-        var recorded: BundleMetadata?
-        /// The time that the capture of the first failure held up the test, in seconds.
-        var duration: Double?
-
-        mutating func warn(
-            _ code: CaptureWarning.Code, _ text: String,
-            _ parameters: [String: CaptureWarning.Parameter?] = [:]
-        ) {
-            warnings.append(CaptureWarning(code, text, parameters))
-        }
-    }
-
+/// It is a value with one owner: ``RunningTest/capture`` while the test runs, and the packing thread after that.
+struct Capture: Sendable {
     let test: RunningTest
     let configuration: CaptureConfiguration
     let registry: ConnectionRegistry
@@ -65,9 +33,32 @@ final class Capture: Sendable {
     /// The bytes that the capture may still stage.
     let room: StagingReservation
     var staging: StagingDirectory { room.staging }
-    let state = Lock(State())
     /// The redactions to apply to the bundle.
     let rules: RedactionRules
+
+    var outcome = BundleMetadata.Outcome.failed
+    var stores: [BundleMetadata.Store] = []
+    var snapshots: [BundleMetadata.Snapshot] = []
+    var attachments: [BundleMetadata.Attachment] = []
+    var attachmentNames = UniqueNames()
+    var warnings: [CaptureWarning] = []
+    var saidWarnings = 0
+    /// The problems found while publishing the bundle, as full sentences.
+    ///
+    /// They are not in `warnings`.
+    var publishingProblems: [String] = []
+    var limitsHit: Set<String> = []
+    /// The indices of the warnings about the copies of a passing test.
+    var passingWarnings = 0..<0
+    /// Temporary directories with copies made by libraries, which are removed after staging.
+    var scratch: [String] = []
+    /// A selection of the values that redactions removed.
+    var removed = RemovedValues()
+    /// The metadata last written to the staging directory.
+    var recorded: BundleMetadata?
+    /// The time that the capture of the first failure held up the test, in seconds.
+    var duration: Double?
+
     private let environment = RunEnvironment.describe(variables: ProcessEnvironment.variables)
     private let start = Instant.now
     private let date = Timestamp.now
@@ -118,25 +109,26 @@ final class Capture: Sendable {
                     + "Set FAILURE_ARTIFACTS_DIR to a directory that can be written to.")
         }
         let lost = test.state.withLock(\.lostCaptures)
-        state.withLock { state in
-            state.warnings = lost.map {
-                CaptureWarning(.earlierCaptureLost, $0)
-            }
-            // These were reported when they occurred.
-            state.saidWarnings = lost.count
-        }
+        warnings = lost.map { CaptureWarning(.earlierCaptureLost, $0) }
+        // These were reported when they occurred.
+        saidWarnings = lost.count
+    }
+
+    mutating func warn(
+        _ code: CaptureWarning.Code, _ text: String,
+        _ parameters: [String: CaptureWarning.Parameter?] = [:]
+    ) {
+        warnings.append(CaptureWarning(code, text, parameters))
     }
 
     /// Returns the warnings not returned before, as full sentences.
-    func takeWarnings() -> [String] {
-        state.withLock { state in
-            defer {
-                state.saidWarnings = state.warnings.count
-                state.publishingProblems = []
-            }
-            // Publishing itself adds warnings about copies to the bundle, so `state.warnings` doesn't have them.
-            return state.warnings.dropFirst(state.saidWarnings).map(\.text) + state.publishingProblems
+    mutating func takeWarnings() -> [String] {
+        defer {
+            saidWarnings = warnings.count
+            publishingProblems = []
         }
+        // Publishing itself adds warnings about copies to the bundle, so `warnings` doesn't have them.
+        return warnings.dropFirst(saidWarnings).map(\.text) + publishingProblems
     }
 
     // MARK: While the test runs
@@ -144,18 +136,17 @@ final class Capture: Sendable {
     /// Copies the stores as they are at the first failure.
     ///
     /// Call it on the thread of the failure.
-    func stageFailure(_ failure: FailureEvent) {
+    mutating func stageFailure(_ failure: FailureEvent) {
         if isOfPassingTest { withdrawPassing() }
-        add { stageStores(after: failure) }
+        add { $0.stageStores(after: failure) }
     }
 
     /// Copies the stores in their current state.
     ///
     /// - Parameter failure: The failure; nil if the test passes.
-    func stageStores(after failure: FailureEvent?) {
+    mutating func stageStores(after failure: FailureEvent?) {
         let found = findStores()
-        let stores = staging(found, below: "stores", after: failure)
-        state.withLock { $0.stores = stores }
+        stores = stage(found, below: "stores", after: failure)
         if configuration.baseline { stageBaseline(of: found) }
     }
 
@@ -167,21 +158,21 @@ final class Capture: Sendable {
     ///   - label: The folder name below `snapshots/`. It gets a number if the name is already used.
     ///   - date: The point in time.
     ///   - failure: The failure; nil if the test requested the snapshot.
-    func stageSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
+    mutating func stageSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
         }
         add {
-            var stores = staging(findStores(), below: "snapshots/\(label)", after: failure)
+            var stores = stage(findStores(), below: "snapshots/\(label)", after: failure)
             // The final copies of a passing test are removed if it fails later, so nothing may refer to them.
             if !isOfPassingTest { for index in stores.indices { shareContent(of: &stores[index]) } }
             let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
-            state.withLock { $0.snapshots.append(snapshot) }
+            snapshots.append(snapshot)
         }
     }
 
     /// Adds the content that the stores had when the test began to use them.
-    private func stageBaseline(of found: [FoundStores.Store]) {
+    private mutating func stageBaseline(of found: [FoundStores.Store]) {
         let baseline = found.compactMap { found in
             found.store.baseline(of: test.id).map {
                 FoundStores.Store(
@@ -190,17 +181,17 @@ final class Capture: Sendable {
             }
         }
         guard !baseline.isEmpty else { return }
-        var stores = staging(baseline, below: "snapshots/\(RunningTest.startLabel)", after: nil)
+        var stores = stage(baseline, below: "snapshots/\(RunningTest.startLabel)", after: nil)
         for index in stores.indices { shareContent(of: &stores[index]) }
         let snapshot = BundleMetadata.Snapshot(
             label: RunningTest.startLabel, at: test.date, stores: stores)
-        state.withLock { $0.snapshots.insert(snapshot, at: 0) }
+        snapshots.insert(snapshot, at: 0)
     }
 
     /// Copies the stores as they are when the process exits during the test.
-    func stageEnd(_ event: FailureEvent) {
-        state.withLock { $0.outcome = .terminated }
-        if state.withLock(\.stores.isEmpty) {
+    mutating func stageEnd(_ event: FailureEvent) {
+        outcome = .terminated
+        if stores.isEmpty {
             stageFailure(event)
         } else {
             stageSnapshot(label: "terminated", at: event.date, after: event)
@@ -208,50 +199,48 @@ final class Capture: Sendable {
     }
 
     /// Runs `body`, which adds to the staging directory, and then writes the current metadata.
-    func add(_ body: () -> Void) {
+    mutating func add(_ body: (inout Capture) -> Void) {
         withoutFileSizeSignal {
-            body()
+            body(&self)
             stageAttachments()
-            for directory in state.withLock(\.scratch) { try? FileSystem.remove(directory) }
-            state.withLock { $0.scratch = [] }
+            for directory in scratch { try? FileSystem.remove(directory) }
+            scratch = []
             record(describe())
         }
     }
 
-    private func record(_ metadata: BundleMetadata) {
+    private mutating func record(_ metadata: BundleMetadata) {
         // Unchanged, as at the end of most tests.
-        if state.withLock({ $0.recorded == metadata }) { return }
+        if recorded == metadata { return }
         // If the metadata doesn't fit, the bundle doesn't fit either. Packing reports that.
         guard (try? staging.record(metadata)) != nil else { return }
-        state.withLock { $0.recorded = metadata }
+        recorded = metadata
     }
 
-    private func describe() -> BundleMetadata {
+    private mutating func describe() -> BundleMetadata {
         let failures = test.state.withLock(\.failures).map(\.metadata)
-        return state.withLock { state in
-            // The test failed after it had been captured as passing.
-            if !failures.isEmpty, state.outcome == .passed { state.outcome = .failed }
-            let duration = state.duration ?? start.elapsed
-            state.duration = duration
-            var metadata = BundleMetadata(
-                test: test.identity, outcome: state.outcome,
-                fingerprint: Fingerprint.make(
-                    test: test.identity, outcome: state.outcome, first: failures.first),
-                failures: failures, stores: state.stores,
-                snapshots: state.snapshots.isEmpty ? nil : state.snapshots,
-                attachments: state.attachments,
-                environment: environment,
-                capture: BundleMetadata.Capture(
-                    at: date, duration: duration, limitsHit: state.limitsHit.sorted()),
-                warnings: state.warnings)
-            if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
-            return metadata
-        }
+        // The test failed after it had been captured as passing.
+        if !failures.isEmpty, outcome == .passed { outcome = .failed }
+        let duration = duration ?? start.elapsed
+        duration = duration
+        var metadata = BundleMetadata(
+            test: test.identity, outcome: outcome,
+            fingerprint: Fingerprint.make(
+                test: test.identity, outcome: outcome, first: failures.first),
+            failures: failures, stores: stores,
+            snapshots: snapshots.isEmpty ? nil : snapshots,
+            attachments: attachments,
+            environment: environment,
+            capture: BundleMetadata.Capture(
+                at: date, duration: duration, limitsHit: limitsHit.sorted()),
+            warnings: warnings)
+        if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
+        return metadata
     }
 
     /// The names and paths of the staged copies, which exist until they are packed.
     var copies: [(name: String, path: String)] {
-        state.withLock(\.stores).compactMap { store in
+        stores.compactMap { store in
             store.entry.map { (store.name, staging.file(ofEntry: $0)) }
         }
     }
@@ -259,8 +248,8 @@ final class Capture: Sendable {
     // MARK: When it has ended
 
     /// Completes the staging directory with the last data, and releases the objects retained for the test.
-    func end() {
-        add {}
+    mutating func end() {
+        add { _ in }
         try? staging.markEnded()
         test.endRetention()
     }
@@ -271,11 +260,11 @@ final class Capture: Sendable {
     ///
     /// - Returns: The bundle's path.
     /// - Throws: An error if no bundle could be written. The staging directory is removed in any case.
-    func pack() throws(CaptureError) -> String {
+    mutating func pack() throws(CaptureError) -> String {
         try withoutFileSizeSignal { () throws(CaptureError) in try packStaged() }
     }
 
-    private func packStaged() throws(CaptureError) -> String {
+    private mutating func packStaged() throws(CaptureError) -> String {
         defer { directory.discard(staging) }
         noteWhatIsStillThere()
         do {
@@ -286,19 +275,17 @@ final class Capture: Sendable {
             let limit = (first as? LimitReached)?.limit
             let reason =
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
-            state.withLock { state in
-                if let limit { state.limitsHit.insert(limit.rawValue) }
-                state.warn(
-                    .contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
-                state.stores = state.stores.map { $0.described(because: reason) }
-                state.snapshots = []
-                state.attachments = []
-            }
+            if let limit { limitsHit.insert(limit.rawValue) }
+            warn(
+                .contentNotPacked, reason, ["limit": limit.map { .text(rawValue) }])
+            stores = stores.map { described(because: reason) }
+            snapshots = []
+            attachments = []
             staging.removeContent()
             do {
                 return try publish(describe())
             } catch {
-                state.withLock { $0.warnings.removeAll { $0.is(.contentNotPacked) } }
+                warnings.removeAll { $0.is(.contentNotPacked) }
                 let isLimit = first is LimitReached && error is LimitReached
                 // A limit affects every further failure, so its message names no test and is reported only once.
                 throw CaptureError(
@@ -310,11 +297,9 @@ final class Capture: Sendable {
     }
 
     /// Searches the bundle's content for values that redactions removed elsewhere, and adds warnings.
-    private func noteWhatIsStillThere() {
-        let removed = state.withLock(\.removed)
+    private mutating func noteWhatIsStillThere() {
         guard !removed.isEmpty else { return }
-        let warnings = removed.warnings(about: describe(), in: staging)
-        state.withLock { $0.warnings += warnings }
+        warnings += removed.warnings(about: describe(), in: staging)
     }
 
     /// Removes the staging directory, because the test has passed.
@@ -322,11 +307,11 @@ final class Capture: Sendable {
         directory.discard(staging)
     }
 
-    private func publish(_ metadata: BundleMetadata) throws -> String {
+    private mutating func publish(_ metadata: BundleMetadata) throws -> String {
         try directory.publish(
             metadata, from: staging, within: configuration.limits, date: date
         ) { warning in
-            state.withLock { $0.publishingProblems.append(warning) }
+            publishingProblems.append(warning)
         }
     }
 }

@@ -11,7 +11,7 @@ extension CaptureSession {
     ///   - unlessBusy: True to do nothing if another thread is using the capture.
     ///   - body: Receives the capture, which is created if necessary. It isn't called if the capture has ended.
     func update(
-        _ test: RunningTest, unlessBusy: Bool = false, _ body: (Capture) -> Void
+        _ test: RunningTest, unlessBusy: Bool = false, _ body: (inout Capture) -> Void
     ) {
         do {
             let take = { (stage: inout RunningTest.CaptureStage) throws(CaptureError) in
@@ -34,9 +34,10 @@ extension CaptureSession {
                     if let warning = output.warning { self.sayOnce(warning) }
                     self.finishAtExit()
                 }
-                guard case .open(let capture) = stage else { return }
-                defer { self.passOnWarnings(of: capture) }
-                body(capture)
+                guard case .open(var capture) = stage else { return }
+                body(&capture)
+                self.passOnWarnings(of: &capture)
+                stage = .open(capture)
             }
             if unlessBusy {
                 _ = try test.capture.withLockIfAvailable(take)
@@ -76,7 +77,7 @@ extension CaptureSession {
         if case .none = stage, hasFailed, wasRefused {
             artifactsDirectory.countFailureLeftOut()
         }
-        if case .open(let capture) = stage {
+        if case .open(var capture) = stage {
             if hasFailed || capture.isOfPassingTest {
                 capture.end()
                 finished = capture
@@ -118,8 +119,9 @@ extension CaptureSession {
     }
 
     @discardableResult
-    private func pack(_ capture: Capture) -> String? {
-        defer { passOnWarnings(of: capture) }
+    private func pack(_ staged: Capture) -> String? {
+        var capture = staged
+        defer { passOnWarnings(of: &capture) }
         do {
             let bundle = try capture.pack()
             let end = capture.isOfPassingTest ? "passed" : "failed"
@@ -132,7 +134,7 @@ extension CaptureSession {
         }
     }
 
-    private func passOnWarnings(of capture: Capture) {
+    private func passOnWarnings(of capture: inout Capture) {
         for warning in capture.takeWarnings() { say("warning: \(capture.test.name): \(warning)") }
     }
 

@@ -6,7 +6,7 @@ internal import FailureArtifactsSystem
 ///
 /// They are the stores that are open, were closed since the test started, or were registered by the test. A store that
 /// an earlier test opened is included only if it was used since the test started.
-struct FoundStores {
+enum FoundStores {
     struct Store {
         let store: DiscoveredStore
         /// The store's name, which is unique among the stores and can be used as a file name.
@@ -18,8 +18,6 @@ struct FoundStores {
         /// The library store that can copy this store, if known.
         let storeOfLibrary: LibraryStore?
     }
-
-    private(set) var stores: [Store] = []
 
     /// Finds the stores.
     ///
@@ -33,12 +31,13 @@ struct FoundStores {
     ///   - artifactsDirectory: The artifacts directory. Databases in it are not included.
     ///   - isRunning: Returns true if a test has not ended yet.
     ///   - opener: Returns the identity of a test.
-    init(
-        test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
+    /// - Returns: The stores, those of the test first.
+    static func find(
+        of test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
         libraryStores: [LibraryStore] = [],
         artifactsDirectory: String,
         isRunning: (TestID) -> Bool, opener: (TestID) -> BundleMetadata.Store.Opener?
-    ) {
+    ) -> [Store] {
         var candidates: [DiscoveredStore] = []
         if discovers {
             var open = DiscoveredStore.grouping(registry.openConnections)
@@ -79,6 +78,7 @@ struct FoundStores {
             libraries[index] = store
         }
         var unique = StoreNames()
+        var stores: [Store] = []
         for (index, store) in candidates.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
             let fileName = store.path.map { Path.stem(of: Path.name(of: $0)) }
@@ -91,6 +91,7 @@ struct FoundStores {
                     openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap(opener),
                     storeOfLibrary: libraries[index]))
         }
+        return stores
     }
 
     /// The relation of a store to a test.
