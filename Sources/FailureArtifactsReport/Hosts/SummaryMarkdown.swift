@@ -8,8 +8,8 @@ package import FailureArtifactsSystem
 package struct SummaryMarkdown {
     /// The maximum number of bytes that GitHub accepts from a step.
     ///
-    /// Beyond it, GitHub [shows
-    /// nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
+    /// Beyond it, GitHub
+    /// [shows nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
     static let byteLimit = 1 << 20
     /// The maximum number of failures that are described in full.
     private static let fullLimit = 25
