@@ -167,7 +167,7 @@ int failure_artifacts_read_version(sqlite3 *handle, const char *schema) {
 
 bool failure_artifacts_leaves_no_wal(sqlite3 *handle, const char *schema) {
     sqlite3_file *journal = NULL;
-    // The WAL, where it is open, or else the rollback journal.
+    // The WAL if it is open; otherwise the rollback journal.
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal);
     if (journal && journal->pMethods) return true;
     int version = failure_artifacts_read_version(handle, schema);

@@ -8,17 +8,17 @@
 // One rule decides what may run on such a connection. It depends only on the connection's state, which SQLite reports
 // without running anything:
 //
-// | the connection                                    | may run                          | states with this answer        |
-// | ------------------------------------------------- | -------------------------------- | ------------------------------ |
-// | is being closed                                   | nothing                          | destructors of functions       |
-// | writes, in autocommit mode                        | nothing                          | commit hooks, a statement that |
-// |                                                   |                                  | writes, the target of a backup |
-// | writes, in a transaction that was interrupted     | nothing                          | sqlite3_interrupt()            |
-// | writes, with a cache that can't be made to grow   | nothing                          | SQLite used before the product |
-// | writes, in an explicit transaction                | sqlite3_serialize(), once        | BEGIN, SAVEPOINT               |
-// | reads                                             | the backup API                   | a pending SELECT, BEGIN        |
-// | neither, and the store has no file                | the backup API                   | in memory, temporary           |
-// | neither, and the store has a file                 | nothing: the file is read        | idle, never read               |
+// | the connection                                  | may run                   | states with this answer        |
+// | ----------------------------------------------- | ------------------------- | ------------------------------ |
+// | is being closed                                 | nothing                   | destructors of functions       |
+// | writes, in autocommit mode                      | nothing                   | commit hooks, a statement that |
+// |                                                 |                           | writes, the target of a backup |
+// | writes, in a transaction that was interrupted   | nothing                   | sqlite3_interrupt()            |
+// | writes, with a cache that can't be made to grow | nothing                   | SQLite used before the product |
+// | writes, in an explicit transaction              | sqlite3_serialize(), once | BEGIN, SAVEPOINT               |
+// | reads                                           | the backup API            | a pending SELECT, BEGIN        |
+// | neither, and the store has no file              | the backup API            | in memory, temporary           |
+// | neither, and the store has a file               | nothing: the file is read | idle, never read               |
 //
 // In the rows that say "nothing", a statement would do harm when it ends. It would end the application's transaction,
 // call its commit hook a second time, or crash the next step of its backup. sqlite3_serialize() compiles "PRAGMA
