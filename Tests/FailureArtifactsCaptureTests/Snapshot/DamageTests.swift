@@ -158,8 +158,8 @@ import Testing
                 INSERT INTO t VALUES (3)
                 """)
             process.kill()
-            // After the schema's frame there is one for each of three transactions. One byte of the second one's page
-            // is changed.
+            // After the schema's frames there is one frame for each of three transactions. One byte of the second one's
+            // page is changed.
             let frame: UInt64 = 24 + 4096
             let count = (try bytes(path + "-wal").count - 32) / Int(frame)
             let broken = UInt64(count - 2)
