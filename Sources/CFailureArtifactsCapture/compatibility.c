@@ -10,7 +10,7 @@
 // MARK: - Replaced traces
 
 // SQLite keeps one trace per connection, and does not report that it was replaced. A trial statement would be reported
-// to the application's own trace, and must not be run while another thread may be about to use the connection. So this
+// to the application's own trace. It must not be run while another thread may be about to use the connection. So this
 // code reads the word of the connection in which SQLite keeps the trace's argument. That word holds the record while
 // our trace is set, and something else without a trace. Its place depends on SQLite's version and build options; it is
 // searched once.

@@ -176,8 +176,8 @@ uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connec
 uint64_t failure_artifacts_point_in_time(void);
 
 // Between the two calls, another thread that starts a statement on the connection or closes it waits. For a connection
-// without a mutex this is the closest thing to one. The first call never waits. It returns false, and needs no second
-// call, if the connection is being closed or is borrowed already, or if a statement is about to start. The caller must
+// without a mutex this is the closest thing to one. The first call never waits. It returns false if the connection is
+// being closed, is borrowed already, or is about to start a statement. No second call is needed then. The caller must
 // make sure that the connection has not ended.
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection);
 void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);

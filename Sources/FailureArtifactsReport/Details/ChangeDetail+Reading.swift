@@ -10,7 +10,7 @@ extension ChangeDetail {
     /// - Parameters:
     ///   - old: The path of the earlier file.
     ///   - new: The path of the later file.
-    ///   - limits: The maximum number of rows, among other limits.
+    ///   - limits: The limits for reading.
     ///   - budget: The bytes of values that are left for this failure. The bytes used are subtracted.
     ///   - deadline: The time after which the remaining tables are skipped.
     /// - Throws: An error if the files cannot be read.

@@ -8,14 +8,16 @@ package struct ReportLimits: Sendable {
     static let pageBytes = 12 << 20
     /// The bytes of values for all tables of the page.
     private static let allRowBytes = 4 << 20
-    /// The seconds for the histories of all causes, over all cores.
+    /// The seconds that all causes share, over all cores.
     private static let allSeconds = 8.0
 
     /// The bytes of values for the tables of one cause.
     var rowBytes: Int
     /// The bytes of values for the changes of one cause.
     var changeBytes: Int
-    /// The seconds for the changes of one cause.
+    /// The seconds for the tables of one cause, or for comparing its attempts.
+    ///
+    /// The changes of each store have half as many seconds.
     var seconds: Double
 
     var rowsPerTable = 20_000
@@ -36,7 +38,7 @@ package struct ReportLimits: Sendable {
     ///
     /// A larger copy is described by its metadata only.
     var storeBytes: UInt64
-    /// The maximum size, in bytes, of a copy whose history is read.
+    /// The maximum size, in bytes, of a copy whose history and other changes are read.
     var historyStoreBytes: UInt64
     /// The maximum number of bytes shown of all attachments of one cause, and of one attachment.
     var attachmentBytes: Int

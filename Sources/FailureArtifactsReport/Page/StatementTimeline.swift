@@ -74,7 +74,7 @@ struct StatementTimeline {
         return ["COMMIT", "END", "ROLLBACK", "BEGIN"].contains { start.hasPrefix($0) }
     }
 
-    /// The time of day.
+    /// Returns the time of day of a timestamp.
     private static func time(_ at: String) -> String {
         let parts = at.split(separator: "T")
         return HTMLText.line(parts.count == 2 ? String(parts[1].prefix { $0 != "Z" }) : at)

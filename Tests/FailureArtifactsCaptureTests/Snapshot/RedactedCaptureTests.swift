@@ -63,7 +63,7 @@ import Testing
             try other.run("INSERT INTO t VALUES ('\(Self.secret)', 2)")
             try other.run("INSERT INTO t VALUES ('\(Self.secret)', 3)")
             other.kill()
-            // A byte of the second but last transaction's page.
+            // A byte of the second-to-last transaction's page.
             let wal = try File(updating: path + "-wal")
             let offset = try wal.size() - 2 * 4120 + 24 + 100
             try [UInt8(0xFF)].withUnsafeBytes { try wal.write($0, at: offset) }
