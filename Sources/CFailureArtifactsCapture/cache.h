@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-// While this is on, page caches that this thread uses grow beyond their size instead of having SQLite write changed
-// pages to the file, for which it would lock everybody out.
+// While this is on, page caches that this thread uses grow beyond their size. Otherwise SQLite would write changed
+// pages to the file, and would take an exclusive lock for that.
 void failure_artifacts_cache_grows(bool grows);
 
 // True if page caches can be made to grow: SQLite uses the cache methods that discovery has wrapped.

@@ -1,4 +1,4 @@
-// The C library's headers have O_PATH behind this.
+// The C library's headers define O_PATH only with this.
 #define _GNU_SOURCE
 
 #include "connections.h"
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Takes hold of a file; gives -1 where there is none, or the system knows no such thing.
+// Opens a handle on a file. Returns -1 if there is no such file, or if the system does not support handles.
 static int hold(const char *path) {
 #ifdef O_PATH
     return open(path, O_PATH | O_CLOEXEC);
@@ -35,7 +35,7 @@ failure_artifacts_closed_files *failure_artifacts_hold_files(
     static const char wal[] = "-wal", journal[] = "-journal";
     size_t length = strlen(path);
     failure_artifacts_closed_files *files = malloc(sizeof *files);
-    // With room for the names of the journals.
+    // Large enough for the names of the journals.
     char *name = malloc(length + sizeof journal);
     if (!files || !name) {
         free(files);

@@ -9,13 +9,13 @@
 
 // MARK: - Replaced traces
 
-// SQLite keeps one trace of a connection, and does not report that it was replaced. A statement run as a trial would be
-// reported to the application's own trace, and must not be run while another thread may be about to use the connection.
-// So the place is read where SQLite keeps the trace's argument: the one word of the connection that holds the record
-// while our trace is set, and something else without a trace. The place depends on SQLite's version and on how it was
-// built; it is searched once.
+// SQLite keeps one trace per connection, and does not report that it was replaced. A trial statement would be reported
+// to the application's own trace. It must not be run while another thread may be about to use the connection. So this
+// code reads the word of the connection in which SQLite keeps the trace's argument. That word holds the record while
+// our trace is set, and something else without a trace. Its place depends on SQLite's version and build options; it is
+// searched once.
 
-// From the start of a connection, in bytes. SQLite does not keep it in the very first word.
+// The offset of that word from the start of a connection, in bytes. SQLite does not keep it in the very first word.
 static _Atomic(size_t) place;
 enum { not_looked_for = 0 };
 static const size_t not_found = SIZE_MAX;
@@ -30,10 +30,10 @@ static void set(failure_artifacts_connection *connection, unsigned events, failu
     sqlite3_trace_v2(connection->handle, events, trace, connection);
 }
 
-// Only at a connection's open, when no other code knows it.
+// Returns the offset of the word. May only be called at a connection's open, when no other code knows the connection.
 static size_t find(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
     size_t found = not_found;
-    // Of what SQLite has allocated it knows the size.
+    // SQLite knows the size of memory that it has allocated.
     sqlite3_uint64 size = sqlite3_msize(connection->handle);
     for (size_t offset = sizeof(void *); offset + sizeof(void *) <= size; offset += sizeof(void *)) {
         if (word_at(connection, offset) != connection) continue;
@@ -75,7 +75,7 @@ bool failure_artifacts_is_constant_name(const char *name) {
 
 // MARK: - The error log
 
-// As much of a statement's start in SQLite's error log makes it that statement.
+// The number of bytes at a statement's start that identify it in SQLite's error log.
 enum { minimum_logged = 100 };
 
 bool failure_artifacts_error_names(
@@ -87,7 +87,7 @@ bool failure_artifacts_error_names(
     text++;
     size_t logged = strlen(text);
     if (logged <= length || is_cut) {
-        // SQLite's log takes some 200 bytes a message, of which a long statement leaves none for what is wrong.
+        // SQLite's log has about 200 bytes per message; a long statement leaves no room for the reason.
         size_t compared = logged < length ? logged : length;
         return compared >= minimum_logged && memcmp(text, sql, compared) == 0;
     }
@@ -103,7 +103,7 @@ bool failure_artifacts_error_names(
 #ifndef __APPLE__
 extern void *swift_task_getCurrent(void) __attribute__((weak));
 #else
-// Nothing is discovered there, and its linker does not leave a weak symbol open.
+// Discovery does not work there, and Apple's linker does not accept an undefined weak symbol.
 static void *(*const swift_task_getCurrent)(void) = NULL;
 #endif
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Powers of two. A process that leaves thousands of connections open has chains of some tens.
+// Powers of two. In a process that leaves thousands of connections open, each chain has some tens.
 enum { serial_chains = 256, store_chains = 256 };
 
 static failure_artifacts_connection *by_serial[serial_chains];
@@ -13,7 +13,7 @@ static failure_artifacts_connection **serial_chain(uint64_t serial) {
     return &by_serial[serial & (serial_chains - 1)];
 }
 
-// The chain of all connections that have the same main database.
+// Returns the chain of all connections that have the same main database.
 static failure_artifacts_connection **store_chain(const failure_artifacts_connection *connection) {
     // Memory that SQLite allocates is aligned to 16 bytes, or to 8.
     uint64_t key = connection->path ? connection->identity.inode : (uint64_t)(uintptr_t)connection->file >> 4;
@@ -35,7 +35,7 @@ static bool have_same_store(
     return is_same_file(connection->path, connection->identity, other->path, other->identity);
 }
 
-// A connection in the table that has the same main database.
+// Returns another connection in the table with the same main database; NULL without one.
 static const failure_artifacts_connection *companion(const failure_artifacts_connection *connection) {
     const failure_artifacts_connection *other = *store_chain(connection);
     while (other && (other == connection || !have_same_store(connection, other))) {
@@ -89,7 +89,7 @@ failure_artifacts_connection *failure_artifacts_connections_next(
 }
 
 bool failure_artifacts_connections_leave(uint64_t test, uint64_t statements) {
-    // As after most tests: not even the chains are looked at.
+    // The usual case after a test: not even the chains are read.
     if (count == 0) return false;
     bool are_left = false;
     failure_artifacts_connection *connection = NULL;

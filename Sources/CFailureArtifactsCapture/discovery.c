@@ -22,19 +22,19 @@ static atomic_bool installed;
 static _Atomic(uint64_t) opened_connections;
 static atomic_bool follows_tasks;
 
-// What no thread has in its place.
+// A value that no thread has as its `settled`.
 static const uint64_t not_settled = UINT64_MAX;
 
 void failure_artifacts_follow_tasks(void) { atomic_store(&follows_tasks, true); }
 
-// What is known of this thread.
+// The state of this thread.
 static _Thread_local struct {
     // pthread_self(); 0 before its first statement.
     uintptr_t handle;
-    // What the connection has as well that it used last, if that has only to remember the next statement; 0 where
-    // there is none, and while what the thread runs does not count.
+    // The `settled` value of the connection that this thread used last, while its next statement only needs to be
+    // recorded. 0 otherwise, and while discovery is paused on this thread.
     uint64_t settled;
-    // The number the system shows it under.
+    // The system's number for this thread.
     int number;
     int pauses;
 } this_thread;
@@ -89,9 +89,8 @@ void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection) 
 
 // MARK: - The order of statements
 
-// Statements are numbered over all connections. A number for each from one counter would have every statement wait
-// for the processor to own it; so a connection takes many at once, and they are its own until somebody takes the
-// next ones.
+// Statements are numbered over all connections. With one counter, each statement would wait for the processor to own
+// its cache line. So a connection reserves many numbers at once. They are its own until other numbers are taken.
 enum { numbers_at_once = 1024 };
 static _Atomic(uint64_t) numbers_taken;
 
@@ -108,7 +107,7 @@ static void take_numbers(failure_artifacts_connection *connection) {
     atomic_store_explicit(&connection->last_use, last, memory_order_relaxed);
 }
 
-// The number of a statement that starts, of those that its connection has.
+// Returns the number of a statement that starts, one of those reserved for its connection.
 static inline uint64_t next_number(failure_artifacts_connection *connection) {
     uint64_t number = atomic_load_explicit(&connection->last_use, memory_order_relaxed) + 1;
     atomic_store_explicit(&connection->last_use, number, memory_order_relaxed);
@@ -122,11 +121,11 @@ void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_use
 
 uint64_t failure_artifacts_test_starts(void) {
     atomic_fetch_add(&started_tests, 1);
-    // Whoever finds that nobody has taken a number knows that no test has started either.
+    // If no number was taken since, no test has started since either.
     return failure_artifacts_point_in_time();
 }
 
-// Takes numbers for the next statements, unless a test has started since the last one.
+// Takes numbers for the next statements. Returns false if a test has started since the last one.
 static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connection *connection) {
     if (atomic_load_explicit(&started_tests, memory_order_relaxed) != connection->tests) return false;
     take_numbers(connection);
@@ -135,8 +134,8 @@ static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connectio
 
 // MARK: - One connection
 
-// Several tests of one process may use a connection, each in a task of its own. To ask whose task it is takes
-// longer than many a statement, so that it is only asked when it is another one.
+// Several tests of one process may use a connection, each in a task of its own. Finding the test of a task takes longer
+// than many statements, so it is only done when the task changes.
 static __attribute__((noinline)) void note_task(failure_artifacts_connection *connection) {
     uintptr_t task = failure_artifacts_current_task();
     if (task == 0 || task == atomic_load_explicit(&connection->last_task, memory_order_relaxed)) return;
@@ -144,18 +143,18 @@ static __attribute__((noinline)) void note_task(failure_artifacts_connection *co
     events.used_in_task(connection);
 }
 
-// Somebody uses the connection who is not its owner; not for long.
+// Waits while another thread borrows the connection, which never takes long.
 static void wait_until_given_back(failure_artifacts_connection *connection) {
-    // A capture is short, but nothing here may wait for ever: 50,000 times 100 µs.
+    // A capture is short, but the wait must end: 50,000 times 100 µs.
     for (int i = 0; i < 50000 && atomic_load(&connection->borrowed_by) != 0; i++) {
-        // Meanwhile the owner is not in anybody's way.
+        // While it waits, this thread does not keep others from borrowing the connection.
         atomic_store(&connection->is_called, false);
         usleep(100);
         atomic_store(&connection->is_called, true);
     }
 }
 
-// A statement starts that may be a ROLLBACK or an ATTACH, or follow one.
+// Handles the start of a statement that may be a ROLLBACK or an ATTACH, or that follows one.
 static void follow(failure_artifacts_connection *connection, const char *sql) {
     if (atomic_load_explicit(&connection->attaches, memory_order_relaxed)) {
         atomic_store_explicit(&connection->attaches, false, memory_order_relaxed);
@@ -169,7 +168,7 @@ static void follow(failure_artifacts_connection *connection, const char *sql) {
         || failure_artifacts_is_unwound(connection);
 }
 
-// A statement starts of which more is to be noted than that it does.
+// Handles the start of a statement that the fast path does not cover.
 static void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
     if (!this_thread.handle) learn_thread();
@@ -188,7 +187,7 @@ static void statement_starts(
     if (is_logged) failure_artifacts_log_statement(connection, statement, sql, number);
     bool is_settled = is_logged && !connection->is_watched && failure_artifacts_log_repeats()
         && failure_artifacts_has_heavy_fence();
-    // A number that nobody else has.
+    // A number that no other connection has.
     connection->settled = this_thread.settled = number;
     if (!is_settled) this_thread.settled = 0;
     if (atomic_load_explicit(&connection->last_thread, memory_order_relaxed) == thread) return;
@@ -196,7 +195,7 @@ static void statement_starts(
     atomic_store_explicit(&connection->last_thread, thread, memory_order_release);
 }
 
-// Not in line: what it needs room for, who has little to do would make room for as well.
+// Not inlined: otherwise the fast path would set up the larger stack frame too.
 static __attribute__((noinline)) int something_is_new(
     unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
     if (this_thread.pauses > 0) return 0;
@@ -222,14 +221,12 @@ static __attribute__((noinline)) int something_is_new(
     return 0;
 }
 
-// A statement starts or ends, or the connection is about to be closed. An application that sets a trace of its own
-// replaces this one, which is as it should be; what is lost is only the knowledge which thread used the
-// connection last.
+// Handles the start or end of a statement, or the close of a connection. An application that sets its own trace
+// replaces this one, which is intended. Later statements, their threads and the close are then not reported here.
 static int connection_is_used(unsigned event, void *context, void *statement, void *argument) {
     failure_artifacts_connection *connection = context;
     if (event != SQLITE_TRACE_STMT) return something_is_new(event, connection, statement, argument);
-    // Where all is as it was when the last statement started, which is so most of the time, and this one is known,
-    // there is little to do.
+    // The fast path: usually nothing has changed since the last statement started, and the statement is known.
     if (connection->settled == this_thread.settled) {
         atomic_store_explicit(&connection->is_called, true, memory_order_relaxed);
         failure_artifacts_light_fence();
@@ -258,7 +255,7 @@ static void marker_function(sqlite3_context *context, int count, sqlite3_value *
     sqlite3_result_error_code(context, connection->restored_code);
 }
 
-// SQLite has no call that sets the error of a connection (before 3.51), but a function that fails does it.
+// Before 3.51, SQLite has no call that sets the error of a connection, but a function that fails sets it.
 void failure_artifacts_restore_error(
     failure_artifacts_connection *connection, int code, const char *message) {
     connection->restored_code = code;
@@ -268,11 +265,11 @@ void failure_artifacts_restore_error(
     connection->restored_message = NULL;
 }
 
-// The destructor of an SQL function runs once, at the connection's real end: also for a connection that was
-// closed while statements were left (a "zombie"), and whatever the application does with traces and hooks.
+// The destructor of an SQL function runs once, at the connection's real end. It also runs for a connection that was
+// closed while statements were left (a "zombie"), whatever the application does with traces and hooks.
 static void connection_ends(void *context) {
     failure_artifacts_connection *connection = context;
-    // Where the application's own trace kept the close from being told.
+    // Needed if the application's own trace kept SQLite from reporting the close here.
     uintptr_t borrower = atomic_load(&connection->borrowed_by);
     if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
     if (connection->serial) events.closed(connection);
@@ -298,8 +295,8 @@ static void learn_file(failure_artifacts_connection *connection) {
     };
 }
 
-// An automatic extension: called at the end of each sqlite3_open. It returns 0 always, since anything else
-// would fail the application's open.
+// An automatic extension: called at the end of each sqlite3_open. It always returns 0, since anything else would fail
+// the application's open.
 static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
     (void)message, (void)api;
     if (failure_artifacts_is_paused()) return 0;
@@ -310,10 +307,10 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
     int code = sqlite3_create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
         marker_function, NULL, NULL, connection_ends);
-    // On failure SQLite has called the destructor already; serial 0 kept it from reporting an end.
+    // On failure SQLite has already called the destructor; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) {
-        // Whatever error the connection has when its extensions are loaded is that of the application's open. To run
-        // nothing takes it away.
+        // An error that the connection has while its extensions are loaded becomes the error of the application's open.
+        // Running an empty statement clears it.
         sqlite3_exec(handle, "", NULL, NULL, NULL);
         return 0;
     }
@@ -333,11 +330,11 @@ static void register_extension(void) {
 
 // MARK: - Getting in before the first open
 
-// sqlite3_auto_extension() initialises SQLite, after which the application's own sqlite3_config() is refused.
-// So nothing is registered until the application opens its first database: the page cache's methods, which
-// SQLite lets one replace *before* it is initialised, are wrapped, and the first cache that is created inside
-// that first open registers the extension. Auto-extensions are loaded after that, so this very open is seen.
-// sqlite3_shutdown() forgets the extensions; the next initialisation calls xInit, which arms the trap again.
+// sqlite3_auto_extension() initialises SQLite, after which the application's own sqlite3_config() is refused. So
+// nothing is registered until the application opens its first database. SQLite allows the page cache's methods to be
+// replaced *before* it is initialised. They are wrapped, and the first cache that is created inside that first open
+// registers the extension. Auto-extensions are loaded after that, so this very open is discovered too.
+// sqlite3_shutdown() forgets the extensions; the next initialisation calls xInit, which arms the registration again.
 // (Registering from xInit itself would deadlock on SQLite's start-up mutex.)
 static sqlite3_pcache_methods2 original_cache;
 static atomic_bool armed;
@@ -368,8 +365,8 @@ static sqlite3_pcache *cache_creates(int page_size, int extra_size, int purgeabl
     return original_cache.xCreate(page_size, extra_size, purgeable);
 }
 
-// Called for each page that SQLite looks at. 1 asks for a page if the cache has room for it, and has SQLite write a
-// changed one to the file if not; 2 asks for a page in any case (https://www.sqlite.org/c3ref/pcache_methods2.html).
+// Called for each page that SQLite requests. If `create` is 1 and the cache has no room, SQLite writes a changed page
+// to the file instead. If it is 2, the cache must provide a page (https://www.sqlite.org/c3ref/pcache_methods2.html).
 static sqlite3_pcache_page *cache_fetches(sqlite3_pcache *cache, unsigned page, int create) {
     if (cache_grows && create == 1) create = 2;
     return original_cache.xFetch(cache, page, create);
@@ -377,7 +374,7 @@ static sqlite3_pcache_page *cache_fetches(sqlite3_pcache *cache, unsigned page, 
 
 void failure_artifacts_discovery_ensure(void) {
 #ifdef __APPLE__
-    // The system's SQLite refuses automatic extensions there.
+    // On Apple's platforms, the system's SQLite refuses automatic extensions.
     return;
 #endif
     if (!atomic_load(&installed)) return;
@@ -407,7 +404,7 @@ void failure_artifacts_discovery_ensure(void) {
 }
 
 void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers) {
-    // Whoever comes second finds it done.
+    // Only the first call has an effect.
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (!atomic_load(&installed)) {

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-// 0 while nothing is kept.
+// The maximum size of a store whose content is saved, in bytes; 0 turns saving off.
 static _Atomic(int64_t) maximum_bytes;
-// In nanoseconds.
+// The start of saving and the time spent on it, in nanoseconds.
 static _Atomic(uint64_t) begun;
 static _Atomic(uint64_t) spent;
 
@@ -22,8 +22,9 @@ static uint64_t now(clockid_t clock) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-// The time that copying has taken from the test. It is processor time: on a busy machine the thread also waits for
-// its turn, which says nothing about the copy. A slow file system keeps it waiting too, so that some of that counts.
+// Measures the time that copying takes from the test. It is processor time: on a busy machine the thread also waits for
+// its turn, which says nothing about the copy. A slow file system makes the thread wait too, so at least a sixteenth of
+// the elapsed time counts.
 typedef struct stopwatch {
     uint64_t start, processor_start;
 } stopwatch;
@@ -56,8 +57,8 @@ uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connec
 
 // MARK: - What a connection has
 
-// SQLite has this function since 3.39. Where the library is older, or there is none at run time, attached stores
-// without a file are not seen.
+// SQLite has this function since 3.39. With an older library, or without the function at run time, attached stores
+// without a file are not found.
 extern const char *sqlite3_db_name(sqlite3 *, int) __attribute__((weak));
 
 const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
@@ -67,7 +68,8 @@ const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
 
 bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp(vfs, "memdb") == 0; }
 
-// The database's file; NULL where it has none. What is at /dev/null was never written: it is in the page cache only.
+// Returns the path of the database's file; NULL if it has none. A store at /dev/null was never written: its content is
+// in the page cache only.
 const char *failure_artifacts_path(sqlite3 *handle, const char *schema) {
     const char *path = sqlite3_db_filename(handle, schema);
     if (!path || !*path || strcmp(path, "/dev/null") == 0) return NULL;
@@ -76,20 +78,20 @@ const char *failure_artifacts_path(sqlite3 *handle, const char *schema) {
     return vfs && failure_artifacts_is_memory_vfs(vfs->zName) ? NULL : path;
 }
 
-// Whether the database's content outlives the connection: it is in a file that still has its name.
+// True if the database's content outlives the connection: it is in a file that still has its name.
 static bool is_in_place(sqlite3 *handle, const char *schema) {
     if (!failure_artifacts_path(handle, schema)) return false;
     int moved = 0;
-    // Compares the inode of the open file with that of the path; VFSs that can't tell leave it at 0.
+    // Compares the inode of the open file with the inode at the path. VFSs that do not support this leave `moved` at 0.
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
     return !moved;
 }
 
 // MARK: - Keeping it
 
-// What the database holds, by the rule of reading.h.
+// Returns the content of a database, read by the rule of reading.h.
 //
-// At the end of a connection that is in no transaction it is serialized too: there is nothing left that a statement
+// A connection that ends outside a write transaction is serialized too: there is no transaction left that a statement
 // could end.
 static failure_artifacts_image image_of(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
@@ -115,7 +117,7 @@ static void keep_database(
     if (image.size > 0) receiver(connection, image);
 }
 
-// Copies a database into memory, by the backup API.
+// Copies a database into memory with the backup API.
 static void back_up(sqlite3 *source, const char *schema, int64_t limit, failure_artifacts_image *image) {
     if (failure_artifacts_size_limit(source, schema) / 2 > limit) return;
     sqlite3 *target = NULL;
@@ -139,19 +141,19 @@ static int64_t size_of_journal(const char *path, const char *suffix) {
     return size;
 }
 
-// Reads the main database by a connection of its own.
+// Reads the main database through a separate connection.
 static void image_by_another(
     const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
     const char *path = connection->path;
     bool creates_wal =
         !failure_artifacts_leaves_no_wal(connection->handle, "main") && size_of_journal(path, "-shm") < 0;
-    // The application recovers a WAL without an index when it reads the store.
+    // A WAL without an index is left alone: the application recovers it when it reads the store.
     if (creates_wal && size_of_journal(path, "-wal") > 0) return;
-    // Where there is no WAL the file has it all. Read as immutable, it gets none.
+    // Without a WAL, the file has the whole content. Reading it as immutable creates no WAL.
     char *uri = creates_wal ? failure_artifacts_uri(path, true) : NULL;
     if (creates_wal && !uri) return;
     sqlite3 *other = NULL;
-    // One that only reads does not checkpoint when it is closed.
+    // A read-only connection does not checkpoint when it is closed.
     int flags = SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
     if (failure_artifacts_open(uri ? uri : path, &other, flags, connection->vfs) == SQLITE_OK) {
         sqlite3_busy_timeout(other, 100);
@@ -164,9 +166,9 @@ static void image_by_another(
     free(uri);
 }
 
-// Not read by the connection itself, unless it is in a transaction already or has no file: what is read inside a
-// statement leaves a read transaction behind until the statement ends, and one that then wants to write does not
-// wait for a lock that somebody else has, whatever busy handler there is. It would fail because it was looked at.
+// The connection itself is only read if it is in a transaction already or has no file. Reading inside a statement
+// leaves a read transaction behind until the statement ends. A statement that then wants to write does not wait for
+// another connection's lock, whatever busy handler is set. The capture would make it fail.
 failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
     failure_artifacts_discovery_pause();
     int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
@@ -178,7 +180,7 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
     } else if (reading == failure_artifacts_reads_by_backup) {
         back_up(handle, "main", limit, &image);
     } else if (reading == failure_artifacts_reads_files) {
-        // Another connection reads neither a deleted file nor one that this connection has locked for itself.
+        // Another connection can read neither a deleted file nor one that this connection has locked exclusively.
         bool is_alone = !is_in_place(handle, "main")
             || failure_artifacts_lock_state(handle, "main") >= failure_artifacts_has_exclusive_lock;
         if (is_alone) back_up(handle, "main", limit, &image);
@@ -200,16 +202,16 @@ void failure_artifacts_keep(
     if (limit == 0) return;
     stopwatch watch = started();
     if (atomic_load(&spent) > 100000000 + (watch.start - atomic_load(&begun)) / 50) limit = 0;
-    // What serialising runs is our own statement.
+    // Serializing runs a statement of our own.
     failure_artifacts_discovery_pause();
     bool was_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
     const char *schema;
     for (int i = 0; (schema = failure_artifacts_schema_name(connection->handle, i)); i++) {
-        // The temporary database of a connection is nobody's store.
+        // A connection's temporary database is not a store of the application.
         if (i == 1) continue;
-        // A close rolls back what is open.
+        // A close rolls back an open transaction.
         bool is_lost = sqlite3_txn_state(connection->handle, schema) == SQLITE_TXN_WRITE;
-        // Of several rollbacks in a row, nested savepoints and then the transaction, the first loses most.
+        // Of several rollbacks in a row, nested savepoints and then the transaction, the first loses the most.
         if (is_lost && !was_unwound) {
             begin_unwinding(connection);
             keep_database(connection, schema, failure_artifacts_is_rolling_back, limit, receiver);
@@ -231,7 +233,7 @@ static bool starts_with(const char *sql, const char *word, size_t length) {
     return strncasecmp(sql, word, length) == 0;
 }
 
-// Passes over white space and comments.
+// Skips white space and comments.
 static const char *start_of(const char *sql) {
     for (;;) {
         if (*sql == ' ' || *sql == '\n' || *sql == '\t' || *sql == '\r' || *sql == '\f' || *sql == ';') {
@@ -257,7 +259,7 @@ void failure_artifacts_follow(
     if (starts_with(sql, "ROLLBACK", 8)) {
         if (is_unwound) return;
         failure_artifacts_keep(connection, failure_artifacts_is_rolling_back, receiver);
-        // Also where nothing was lost by it: what an earlier one has lost is no longer the last thing.
+        // Also if this rollback lost nothing: content that an earlier rollback lost is no longer the latest loss.
         begin_unwinding(connection);
     } else if (is_unwound && !starts_with(sql, "RELEASE", 7)) {
         atomic_store_explicit(&connection->is_unwound, false, memory_order_relaxed);

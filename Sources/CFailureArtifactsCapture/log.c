@@ -7,27 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Longer statements are cut.
+// The maximum length of a recorded statement, in bytes; longer ones are cut.
 enum { maximum_length = 16 << 10 };
 
 typedef failure_artifacts_log_text text;
 typedef failure_artifacts_log_entry entry;
 
-// Why a statement failed.
+// The error of a statement.
 typedef struct failure_artifacts_log_error {
     struct failure_artifacts_log_error *next;
-    // The statement, which is still in the log if this is the order of what is in its place.
+    // The statement's entry. If the entry's order is not `order`, another statement has overwritten it.
     const entry *entry;
     uint64_t order;
     int code;
-    // NULL where there is none.
+    // NULL if SQLite's message was too short to contain a reason.
     char *message;
 } error;
 
-// How long the statement at the same place of the log took.
+// The duration of the statement at the same index of the log.
 typedef struct failure_artifacts_log_duration {
     sqlite3_stmt *statement;
-    // -1 before its end.
+    // -1 until the statement ends.
     int64_t nanoseconds;
 } duration;
 
@@ -47,11 +47,11 @@ unsigned failure_artifacts_log_events(void) {
 
 // MARK: - Writing
 
-// In place of a text that is known.
+// Fills the places that have no known text.
 static text none;
 
-// Frees the texts that are not known any more and have no entry: it is enough to look at the last one that each had,
-// and at the texts in the order in which they were given up.
+// Frees retired texts that no entry uses. A text is unused if its newest entry has another text by now. Texts are freed
+// in the order in which they were retired.
 static void free_unused(failure_artifacts_log *log) {
     text *first = log->first_retired;
     while (first && (!first->last || first->last->text != first)) {
@@ -62,7 +62,7 @@ static void free_unused(failure_artifacts_log *log) {
     if (!first) log->last_retired = NULL;
 }
 
-// No statement that starts will be found to have this text.
+// Retires a text: statements that start later no longer match it.
 static void retire(failure_artifacts_log *log, text *text) {
     if (text == &none) return;
     text->next = NULL;
@@ -95,7 +95,7 @@ static void release(failure_artifacts_log *log) {
 
 static void release_at_thread_exit(void *log) { release(log); }
 
-// On each thread the log that has its last statement: whose error SQLite's log may tell of next.
+// The log that contains this thread's last statement. A message of SQLite's error log may be about that statement.
 static _Thread_local failure_artifacts_log *last_log;
 static pthread_key_t last_log_key;
 static pthread_once_t last_log_once = PTHREAD_ONCE_INIT;
@@ -113,7 +113,7 @@ static void remember(failure_artifacts_log *log) {
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     unsigned wanted = atomic_load_explicit(&capacity, memory_order_relaxed);
     if (wanted == 0) return NULL;
-    // Not cleared: what is never written is never touched.
+    // The entries are not cleared, so that unused ones take no memory.
     failure_artifacts_log *log = malloc(sizeof *log + wanted * sizeof(entry));
     if (!log) return NULL;
     memset(log, 0, sizeof *log);
@@ -127,7 +127,7 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     return log;
 }
 
-// So many bytes, or the few less that make the last character of UTF-8 a whole one.
+// Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
 static size_t length_of_characters(const char *text, size_t length) {
     for (size_t less = 0; less < 4 && less < length; less++) {
         if (((unsigned char)text[length - less] & 0xc0) != 0x80) return length - less;
@@ -151,7 +151,7 @@ static text *copy(const char *sql) {
     return text;
 }
 
-// With the values that are bound to it.
+// Returns a copy of the statement's text with its bound values.
 static text *expanded(sqlite3_stmt *statement) {
     char *sql = sqlite3_expanded_sql(statement);
     text *text = sql ? copy(sql) : NULL;
@@ -159,7 +159,7 @@ static text *expanded(sqlite3_stmt *statement) {
     return text;
 }
 
-// A text that is known; NULL where it is not, or another statement's is where that one was.
+// Returns the known text of a statement; NULL if it is not known, or if SQLite has another text at that address by now.
 static text *known(failure_artifacts_log *log, const char *sql) {
     size_t place = failure_artifacts_known_place(sql);
     text *text = log->known[place];
@@ -167,13 +167,13 @@ static text *known(failure_artifacts_log *log, const char *sql) {
     return text->source == sql && strcmp(text->bytes, sql) == 0 ? text : NULL;
 }
 
-// Makes a text one that is known; NULL where there is no memory for it.
+// Adds a statement's text to the known ones; NULL if memory runs out.
 static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
     text *learned = copy(sql);
     if (!learned) return NULL;
     size_t number = failure_artifacts_known_place(sql);
     text **place = &log->known[number], **beside = &log->known[failure_artifacts_place_beside(number)];
-    // What was at this very place of SQLite's is nobody's any more.
+    // An older text from the same address is obsolete: SQLite has another statement there now.
     if ((*place)->source != sql) {
         retire(log, *beside);
         *beside = *place;
@@ -203,7 +203,7 @@ bool failure_artifacts_log_repeats(void) {
 
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
-    // What a trigger does is told by the name of the trigger, in a comment.
+    // SQLite reports the statements of a trigger as a comment with the trigger's name.
     if (sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement)) return;
     failure_artifacts_log *log = connection->log;
     int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
@@ -217,14 +217,14 @@ void failure_artifacts_log_statement(
     if (text) text->runs = runs;
     bool has_values = atomic_load_explicit(&records_values, memory_order_relaxed);
     if (has_values) text = expanded(statement);
-    // Without memory it is forgotten.
+    // If memory runs out, the statement is not recorded.
     if (!text) return;
     if (log->durations) log->durations[log->next - log->entries] = (duration){statement, -1};
     failure_artifacts_log_add(log, connection->handle, text, order);
     if (has_values) retire(log, text);
 }
 
-// The entry before another one; NULL for the oldest.
+// Returns the entry before `current`; NULL for the oldest.
 static entry *before(failure_artifacts_log *log, entry *current) {
     if (current == log->next) return NULL;
     return current > log->entries ? current - 1 : log->is_full ? log->end - 1 : NULL;
@@ -260,7 +260,7 @@ static const error *error_of(const failure_artifacts_log *log, const entry *entr
     return NULL;
 }
 
-// Adds one, and frees those of statements that are not in the log any more.
+// Adds an error, and frees the errors of statements that the log no longer contains.
 static void add_error(failure_artifacts_log *log, const entry *entry, int code, const char *message) {
     error **place = &log->errors;
     while (*place) {
@@ -277,9 +277,9 @@ static void add_error(failure_artifacts_log *log, const entry *entry, int code, 
     **place = (error){NULL, entry, entry->order, code, message ? strdup(message) : NULL};
 }
 
-// SQLite tells its error log why a statement failed, on the thread that runs it, and of nothing else that is of
-// interest here. There is no other way to learn of it that costs nothing where there is no error: the code that
-// a connection remembers is gone when the next statement starts.
+// Receives the messages of SQLite's error log, where SQLite reports why a statement failed, on the thread that runs it.
+// Other messages are ignored. Every other way to learn of an error has a cost for statements that succeed: a connection
+// forgets its error code when the next statement starts.
 static void error_is_logged(void *context, int code, const char *message) {
     (void)context;
     failure_artifacts_log *log = last_log;

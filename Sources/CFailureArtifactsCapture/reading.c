@@ -12,7 +12,7 @@
 extern int sqlite3_is_interrupted(sqlite3 *) __attribute__((weak));
 
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
-    // A close is told first, unless the application has set a trace of its own. But it may have been refused.
+    // SQLite reports a close first, unless the application has set its own trace. But the close may have been refused.
     if (!atomic_load(&connection->is_closing) && !failure_artifacts_trace_is_replaced(connection)) return false;
     return failure_artifacts_is_refused(connection->handle);
 }
@@ -30,14 +30,14 @@ static bool is_interrupted(sqlite3 *handle) {
     return sqlite3_is_interrupted && sqlite3_is_interrupted(handle) && failure_artifacts_has_pending_statement(handle);
 }
 
-// True unless reading may have SQLite write pages of the transaction to the file, for which it locks everybody out.
+// True unless reading may make SQLite write pages of the transaction to the file, which takes an exclusive lock.
 static bool may_fill_cache(sqlite3 *handle, const char *schema) {
     if (failure_artifacts_cache_can_grow()) return true;
-    // Writing to memory, to a temporary file or to a WAL locks no other connection out.
+    // Writing to memory, to a temporary file or to a WAL does not lock other connections out.
     if (!failure_artifacts_path(handle, schema) || failure_artifacts_read_version(handle, schema) == 2) return true;
     // Few caches are smaller than this.
     if (failure_artifacts_size_limit(handle, schema) <= 256 << 10) return true;
-    // It has happened already.
+    // SQLite has taken the lock already.
     return failure_artifacts_lock_state(handle, schema) >= failure_artifacts_has_exclusive_lock;
 }
 
@@ -71,7 +71,7 @@ static const int limits[] = {
 enum { limit_count = sizeof limits / sizeof *limits };
 
 static void raise_limits(sqlite3 *handle, int saved[limit_count]) {
-    // What is larger than SQLite can have becomes the most that it can.
+    // SQLite reduces a limit that is too large to its maximum.
     for (int i = 0; i < limit_count; i++) saved[i] = sqlite3_limit(handle, limits[i], INT_MAX);
 }
 
@@ -115,7 +115,7 @@ void *failure_artifacts_serialize_keeping_error(
         restore_limits(handle, saved);
         free(message);
     } else if (sqlite3_errcode(handle) != SQLITE_OK) {
-        // To run nothing takes the error away.
+        // Running an empty statement clears the error.
         sqlite3_exec(handle, "", NULL, NULL, NULL);
     }
     return bytes;
@@ -135,7 +135,7 @@ static int64_t file_size(sqlite3 *handle, const char *schema, int pointer) {
 int64_t failure_artifacts_size_limit(sqlite3 *handle, const char *schema) {
     int cached = 0, highest = 0;
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_USED, &cached, &highest, 0);
-    // The second is the WAL where there is one.
+    // The second is the WAL if there is one.
     return cached + file_size(handle, schema, SQLITE_FCNTL_FILE_POINTER)
         + file_size(handle, schema, SQLITE_FCNTL_JOURNAL_POINTER);
 }
@@ -167,7 +167,7 @@ int failure_artifacts_read_version(sqlite3 *handle, const char *schema) {
 
 bool failure_artifacts_leaves_no_wal(sqlite3 *handle, const char *schema) {
     sqlite3_file *journal = NULL;
-    // The WAL, where it is open, or else the rollback journal.
+    // The WAL if it is open; otherwise the rollback journal.
     sqlite3_file_control(handle, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal);
     if (journal && journal->pMethods) return true;
     int version = failure_artifacts_read_version(handle, schema);

@@ -2,12 +2,12 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
-/// What is written piece by piece, and never as a whole in memory.
+/// Text that is written piece by piece, and never held in memory as a whole.
 package protocol WrittenText {
-    /// Writes it.
+    /// Writes the text.
     ///
-    /// - Parameter write: Takes a piece of it.
-    /// - Throws: What `write` throws.
+    /// - Parameter write: A function that takes the next piece of the text.
+    /// - Throws: An error that `write` throws.
     func write(_ write: (String) throws -> Void) throws
 }
 
@@ -15,14 +15,14 @@ extension String: WrittenText {
     package func write(_ write: (String) throws -> Void) throws { try write(self) }
 }
 
-/// Files that are written whole: beside their place, and then put there, so that nobody sees half of one.
+/// Files that are written under a temporary name and then renamed, so that no reader sees half of one.
 package enum WholeFile {
-    /// Writes a file over one that may be there.
+    /// Writes a file, and replaces an existing one.
     ///
     /// - Parameters:
-    ///   - text: What is in it.
-    ///   - path: Where; its directory must exist.
-    /// - Throws: A failure to write; then what was there is left as it was.
+    ///   - text: The content of the file.
+    ///   - path: The path of the file. Its directory must exist.
+    /// - Throws: An error if writing fails. An existing file is left unchanged then.
     package static func write(_ text: some WrittenText, to path: String) throws {
         let path = try place(of: path)
         let name = ".\(Path.name(of: path)).\(ProcessEnvironment.processID)"
@@ -45,15 +45,15 @@ package enum WholeFile {
         }
     }
 
-    /// Removes a file that is to be written anew; whatever else is there is left alone.
+    /// Removes a file that is to be written anew; never removes anything but a regular file.
     package static func removeOld(_ path: String) {
         guard let place = try? place(of: path) else { return }
         try? FileSystem.remove(place)
     }
 
-    /// The file itself, where the path is a link to it.
+    /// Returns the path of the file itself if the path is a link to it.
     ///
-    /// - Throws: That something else is there, such as a terminal or a pipe, which a file must not replace.
+    /// - Throws: An error if the path names something that a file must not replace, such as a terminal or a pipe.
     private static func place(of path: String) throws -> String {
         let place = FileSystem.realPath(of: path) ?? path
         if let status = try FileSystem.status(of: place), status.kind != .regular {
@@ -62,7 +62,9 @@ package enum WholeFile {
         return place
     }
 
-    /// Adds text to the end of a file, which is created where there is none.
+    /// Appends text to a file.
+    ///
+    /// Creates the file if it does not exist.
     package static func append(_ text: String, to path: String) throws(SystemError) {
         if try FileSystem.status(of: path) == nil {
             let file = try File(creating: path, permissions: 0o644)

@@ -93,7 +93,7 @@ import Testing
         #expect(parse([:]).configuration.redactions.isEmpty)
     }
 
-    /// Nobody knows what was to be left out, so that all is.
+    /// The content to leave out is unknown, so all content is left out.
     @Test func redactionsThatCannotBeReadLeaveOutEverything() {
         let (configuration, warnings) = parse(["FAILURE_ARTIFACTS_REDACTIONS": "missing.json"])
         #expect(configuration.redactions == [.leaveOutContent])

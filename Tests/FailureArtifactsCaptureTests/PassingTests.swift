@@ -9,11 +9,11 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Tests that pass, and are captured because somebody asked for it.
+/// Passing tests that are captured because the configuration asks for it.
 ///
-/// The stores are registered, and discovery is off: it would find those of other tests in this process.
+/// The stores are registered, and discovery is off: it would find the stores of other tests in this process.
 @Suite struct PassingTests {
-    /// A directory with a store that is open, and sessions that write to it, as if each were a process.
+    /// A directory with an open store, and sessions that write to it as if each were a process.
     private final class World: @unchecked Sendable {
         let directory: String
         private(set) var session: CaptureSession
@@ -41,7 +41,7 @@ import Testing
             try? FileSystem.remove(directory)
         }
 
-        /// Another process: nothing is known but what is in the directory.
+        /// Simulates another process: it only knows the content of the directory.
         func startAgain() { session = CaptureSession(configuration: configuration) }
 
         func run(_ sql: String) throws {
@@ -66,7 +66,7 @@ import Testing
             session.testsDidFinish()
         }
 
-        /// A run of a test from its start to its end.
+        /// Runs a test from its start to its end.
         func perform(_ name: String = "testTotal", arguments: [String]? = nil, fails: Bool = false) {
             let test = start(name, arguments: arguments)
             if fails { fail(test) }
@@ -140,13 +140,13 @@ import Testing
         #expect(text.contains("as they were at its end: it passed."))
         #expect(try world.isTidy)
 
-        // It fails again, and passes again.
+        // The test fails again, and passes again.
         world.perform(fails: true)
         world.perform()
         #expect(try world.outcomes == [.failed, .passed, .failed, .passed])
     }
 
-    /// They have one name, and their bundles have the same but for the random part.
+    /// The tests have the same name, and so do their bundles except for the random part.
     @Test(arguments: [true, false]) func argumentsTellTestsApart(inOneProcess: Bool) throws {
         let world = try World(.afterFailure)
         world.perform(arguments: ["1"], fails: true)
@@ -167,7 +167,7 @@ import Testing
         #expect(try FileSystem.contents(ofDirectory: directory).count == 2)
     }
 
-    /// The stores of a bundle are those of the first failure.
+    /// The stores of a bundle are captured at the first failure.
     @Test(arguments: [false, true]) func aTestMayFailAfterItsEnd(fillsUp: Bool) throws {
         let world = try World(.always) { if fillsUp { $0.maximumStoreBytes = 100 } }
         let test = world.start()
@@ -201,7 +201,7 @@ import Testing
         world.session.takeSnapshot("before", of: test)
         try world.run("INSERT INTO t VALUES (2)")
         world.session.testDidReachEnd(test)
-        // After its end, as in a teardown.
+        // After the test's end, as in a teardown.
         try world.run("DELETE FROM t")
         world.finish(test)
         let bundle = try #require(try world.bundles.first)
@@ -210,7 +210,7 @@ import Testing
         #expect(try rows(bundle) == 2)
     }
 
-    /// Failures have the other half, and more where there is more.
+    /// Failures have the other half, and more if there is more.
     @Test func passingTestsTakeHalfOfTheBundlesAtMost() throws {
         let world = try World(.always) { $0.maximumBundles = 4 }
         for number in 1...4 { world.perform("testA\(number)") }
@@ -236,7 +236,7 @@ import Testing
         #expect(try large.bundles.map { $0.metadata.capture.limitsHit } == [[]])
     }
 
-    /// A copy that has no room leaves no trace of it in the bundle of a failure.
+    /// A copy that did not fit leaves no trace in the bundle of a failure.
     @Test func whatHasNoRoomWhenATestPassesHasItWhenItFails() throws {
         let world = try World(.always) { $0.maximumTotalBytes = 15_000 }
         let test = world.start()

@@ -10,11 +10,11 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// What becomes of what adapters report.
+/// The results of the events that adapters report to a session.
 ///
-/// The stores are registered, and discovery is off: it would find those of other tests in this process.
+/// The stores are registered, and discovery is off: it would find the stores of other tests in this process.
 @Suite struct SessionTests {
-    /// A directory, a store in it that is open, and a session that writes to it.
+    /// A directory with an open store, and a session that writes to it.
     private final class World: @unchecked Sendable {
         let directory: String
         let session: CaptureSession
@@ -42,7 +42,7 @@ import Testing
             try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
         }
 
-        /// A test with the store, and if it says so with a second one that does not exist.
+        /// Starts a test with the store.
         func start(_ name: String = "testTotal") -> RunningTest {
             let test = session.testWillStart(
                 framework: "XCTest", suite: "LedgerTests", name: name, isAlone: false)
@@ -64,13 +64,13 @@ import Testing
             session.testsDidFinish()
         }
 
-        /// The only bundle.
+        /// Returns the only bundle.
         func bundle() throws -> BundleReader {
             let location = try BundleLocator.single(at: directory + "/artifacts")
             return try BundleReader(location, scratchDirectory: directory)
         }
 
-        /// The rows in a copy of the store.
+        /// Returns the number of rows in a copy of the store.
         func rows(_ bundle: BundleReader, _ store: String? = nil) throws -> Int64? {
             try bundle.store(named: store).store.tables?.first?.rows
         }
@@ -126,7 +126,7 @@ import Testing
         world.session.testDidFail(test, event, testGoesOn: testGoesOn)
         if testGoesOn { world.session.testDidFinish(test) }
         #expect(try world.rows(try world.bundle()) == 1)
-        // What comes later comes too late.
+        // Later failures are too late.
         world.fail(test, "late")
         world.finish(test)
         #expect(messages(try world.bundle()) == ["m"])
@@ -156,7 +156,7 @@ import Testing
             ])
     }
 
-    /// What a store held at the start has the name that a test's own copies would else have.
+    /// The baseline has the label that the test's own snapshot would otherwise have.
     @Test func theLabelOfTheStartIsTaken() throws {
         let world = try World { $0.baseline = true }
         let test = world.start()
@@ -166,7 +166,7 @@ import Testing
         #expect(try world.bundle().metadata.snapshots?.map(\.label) == ["start-2"])
     }
 
-    /// A snapshot that the test took has the label that a further failure would else have.
+    /// A snapshot by the test has the label that a further failure would otherwise have.
     @Test func labelsOfFurtherFailuresMayBeTaken() throws {
         let world = try World { $0.mode = .everyFailure }
         let test = world.start()
@@ -181,7 +181,7 @@ import Testing
         #expect(try world.rows(bundle, "failure-2-2/ledger") == 2)
     }
 
-    /// Of a test in which nothing happens nothing is made that a failure could be added to.
+    /// An idle test creates nothing to which a later failure could be added.
     @Test func whatFailsAfterATestInWhichNothingHappenedComesTooLate() throws {
         let world = try World()
         let test = world.session.testWillStart(
@@ -202,7 +202,7 @@ import Testing
         #expect(try FileSystem.status(of: world.directory + "/artifacts") == nil)
     }
 
-    /// A third of the pages is free; what was in them is in no bundle.
+    /// A third of the pages is free; their old content is not in the bundle.
     @Test func whatIsInFreePagesIsNotPacked() throws {
         let world = try World()
         try world.run(
@@ -232,7 +232,7 @@ import Testing
             let store = try #require(try world.bundle().metadata.stores.first)
             #expect(store.tables?.first?.rows == 2)
             #expect((wal?.size == 0) == asked)
-            // SQLite's numbers of a WAL that was emptied.
+            // SQLite's numbers for an emptied WAL.
             #expect(
                 store.capture.originalCheckpoint
                     == (asked ? .init(busy: false, log: 0, checkpointed: 0) : nil))
@@ -367,7 +367,7 @@ import Testing
                     var handle: OpaquePointer?
                     defer { sqlite3_close_v2(handle) }
                     guard sqlite3_open(target, &handle) == SQLITE_OK,
-                        // What is in the WAL belongs to the copy too.
+                        // The content of the WAL belongs to the copy too.
                         sqlite3_exec(
                             handle,
                             "PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3)",
@@ -389,14 +389,14 @@ import Testing
         let bundle = try world.bundle()
         #expect(try world.rows(bundle) == 3)
         #expect(try bundle.store(named: nil).store.originalPath == path)
-        // Nobody knows what is in a file of its own.
+        // The content of an external file is unknown, so redaction leaves it out.
         #expect(
             bundle.metadata.attachments.map(\.entry)
                 == (isRedacted ? [] : ["attachments/ledger_EXTERNAL_DATA-1"]))
         #expect(bundle.metadata.warnings.map(\.code) == (isRedacted ? ["external-files-left-out"] : []))
     }
 
-    /// The store is copied as any other then.
+    /// If its library fails, the store is copied like any other store.
     @Test(arguments: [true, false]) func aLibraryThatFails(throwing: Bool) throws {
         let world = try World()
         let path = world.directory + "/ledger.sqlite"
@@ -423,7 +423,7 @@ import Testing
             ])
     }
 
-    /// A store that is neither open nor registered is captured because its library knows it.
+    /// A store that is neither open nor registered is captured if its library knows it.
     @Test func aLibrarysStoreIsFound() throws {
         let world = try World { $0.discoversStores = true }
         let other = world.directory + "/only-library.sqlite"

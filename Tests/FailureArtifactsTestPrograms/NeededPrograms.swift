@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The programs that tests run, and that a machine with a Swift toolchain may lack.
+/// Programs that tests run, and that a machine with a Swift toolchain may lack.
 ///
 /// `Scripts/test` installs them.
 private let optionalPrograms: Set<String> = [
@@ -12,19 +12,19 @@ private let optionalPrograms: Set<String> = [
 ///
 /// `Scripts/test` counts such a test as a failure.
 ///
-/// - Parameter commandLine: The program and its arguments; among them may be the text of a shell script.
+/// - Parameter commandLine: The program and its arguments, which may contain the text of a shell script.
 /// - Throws: The error that ends the test.
 package func requirePrograms(of commandLine: [String]) throws {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
     let missing = missingPrograms(of: commandLine, path: path)
     if missing.isEmpty { return }
     let reason: Comment = "needs the program \(missing.joined(separator: " and "))"
-    // Nothing is printed of a single case of a parameterised test that is cancelled.
+    // The test run prints nothing about a single cancelled case of a parameterised test.
     Issue.record(reason, severity: .warning)
     try Test.cancel(reason)
 }
 
-/// Returns the optional programs of a command line that are in none of the folders of a search path.
+/// Returns the optional programs of a command line that no folder of a search path contains.
 package func missingPrograms(of commandLine: [String], path: String) -> [String] {
     let words = commandLine.flatMap { $0.split(separator: " ") }.map { word in
         word.hasPrefix("/") ? word.split(separator: "/").last.map(String.init) ?? "" : String(word)

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Runs a program; gives what it prints on both streams, without line breaks at the end.
+/// Runs a program, and returns its output on both streams without line breaks at the end.
 @discardableResult
 package func run(_ arguments: String...) throws -> String {
     try runProgram(arguments)
@@ -11,7 +11,7 @@ package func sqlite3Program(_ path: String, _ sql: String...) throws -> String {
     try runProgram(["sqlite3", "-bail", path] + sql)
 }
 
-/// Runs a program; gives what it prints.
+/// Runs a program, and returns its output on both streams without line breaks at the end.
 package func runProgram(_ arguments: [String]) throws -> String {
     try requirePrograms(of: arguments)
     let process = Process()

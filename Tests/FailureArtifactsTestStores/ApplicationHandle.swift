@@ -1,7 +1,7 @@
 internal import CFailureArtifactsSQLite
 package import Testing
 
-/// A connection as an application opens it, with SQLite's C API.
+/// A connection that is opened with SQLite's C API, as an application does.
 package final class ApplicationHandle: @unchecked Sendable {
     package private(set) var handle: OpaquePointer?
 
@@ -18,7 +18,7 @@ package final class ApplicationHandle: @unchecked Sendable {
         handle = nil
     }
 
-    /// Makes this the connection that was used last: the test's own.
+    /// Makes this the connection that was used last, so that it is the test's own.
     package func use() throws { #expect(try value("SELECT 1") == "1") }
 
     package func run(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
@@ -26,7 +26,7 @@ package final class ApplicationHandle: @unchecked Sendable {
         try #require(failure.isEmpty, "\(sql)", sourceLocation: sourceLocation)
     }
 
-    /// What SQLite says of statements that fail; nil where they do not.
+    /// Runs statements, and returns SQLite's message if one fails; nil otherwise.
     package func failure(of sql: String) -> String? {
         var message: UnsafeMutablePointer<CChar>?
         let code = sqlite3_exec(handle, sql, nil, nil, &message)
@@ -34,7 +34,7 @@ package final class ApplicationHandle: @unchecked Sendable {
         return code == SQLITE_OK ? nil : message.map { String(cString: $0) } ?? "error \(code)"
     }
 
-    /// The first value of the first row; nil where there is none, or the statement fails.
+    /// Returns the first value of the first row; nil if there is no row, or if the statement fails.
     package func text(_ sql: String) -> String? {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
@@ -57,10 +57,10 @@ package final class ApplicationHandle: @unchecked Sendable {
 }
 
 extension ApplicationHandle {
-    /// GRDB's way: no mutex, each connection used by one thread at a time.
+    /// Flags for a connection without a mutex, as in GRDB: only one thread at a time uses it.
     package static let withoutMutex = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
 
-    /// With a table `big` of as many rows of 500 bytes, more than a cache of five pages holds.
+    /// Creates a table `big` with rows of 500 bytes; the default is more than a cache of five pages holds.
     package func fill(rows: Int = 400) throws {
         try run(
             """
@@ -71,8 +71,8 @@ extension ApplicationHandle {
     }
 }
 
-/// What ``ApplicationHandle/fill(rows:)`` made, untouched.
+/// A query that shows if the rows of ``ApplicationHandle/fill(rows:)`` are unchanged.
 package let untouched = "SELECT count(*), sum(a = zeroblob(500)) FROM big"
-/// Has a transaction write to the file before it is committed.
+/// Statements of a transaction that writes to the file before it is committed.
 package let spilling =
     "PRAGMA cache_size = 5; BEGIN IMMEDIATE; UPDATE big SET a = 'changed' || randomblob(500)"

@@ -6,207 +6,210 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Declared, not included: a module that includes <sqlite3.h> may be taken for the one that defines it.
+// Declared, not included: the compiler may take a module that includes <sqlite3.h> for the module that defines it.
 struct sqlite3;
 
-// How SQLite tells of every connection that the process opens, and of its end.
+// Discovery: SQLite reports every connection that the process opens, and its end.
 //
-// In C because SQLite calls it on every statement and every open, and because a debug build, which is what
-// `swift test` makes of a dependency, would spend longer in Swift than in the statement.
+// Written in C because SQLite calls it for every statement and every open. `swift test` builds dependencies in debug
+// mode, where Swift code would take longer than the statement itself.
 
 typedef struct failure_artifacts_log failure_artifacts_log;
 
-// What the registry of open connections knows of one of them; guarded by its lock.
+// The registry's record of an open connection; guarded by the registry's lock.
 typedef struct failure_artifacts_registration {
-    // The test that opened it; 0 where none did, or where that is not known.
+    // The test that opened the connection; 0 if no test did, or if the test is not known.
     uint64_t owner;
-    // The test that opened the first of the connections that have its store; 0 as above.
+    // The test that opened the first connection to the same store; 0 as above.
     uint64_t store_owner;
-    // When the owner ended, as failure_artifacts_point_in_time() has it; 0 before.
+    // The point in time at which the owner ended, see failure_artifacts_point_in_time(); 0 before.
     uint64_t left_at;
-    // A test in whose task a statement was run on it, 0 where none was, or once that test has ended. Mostly it is the
-    // only one.
+    // A test whose task ran a statement on the connection, usually the only such test. 0 if there was no such test, or
+    // once that test has ended.
     uint64_t user;
-    // Whether the registry has more on it in tables of its own.
+    // True if the registry has more about the connection in its own tables.
     bool is_noted;
-    // The next ones in the chains that they are found by.
+    // The next connections in the hash chains.
     struct failure_artifacts_connection *next_by_serial;
     struct failure_artifacts_connection *next_by_store;
 } failure_artifacts_registration;
 
-// Which file a path named at some moment.
+// The file that a path named at some point in time.
 typedef struct failure_artifacts_file_identity {
-    // Whether it named one.
+    // True if the path named a file.
     bool is_known;
     uint64_t device;
     uint64_t inode;
 } failure_artifacts_file_identity;
 
-// One connection that somebody else opened. Lives from its open until SQLite has freed it.
+// A connection that the application opened. Lives from its open until SQLite has freed it.
 typedef struct failure_artifacts_connection {
-    // First what each statement looks at: side by side in a processor's cache.
+    // The fields that every statement reads come first, so that they are close together in the processor's cache.
     struct sqlite3 *handle;
-    // What its thread has as well if that has only to remember the next statement, and has used no other connection
-    // since the last one; only the thread that uses the connection looks at it.
+    // Equal to the thread's `settled` value while the fast path applies: the thread used this connection last, and its
+    // next statement only needs to be recorded. Accessed only by the thread that uses the connection.
     uint64_t settled;
-    // The thread of ours that uses the connection now, 0 where there is none.
+    // The thread of this package that has borrowed the connection; 0 if it is not borrowed.
     _Atomic(uintptr_t) borrowed_by;
-    // Whether a thread is inside the callback for a statement of this connection.
+    // True while a thread is inside the callback for a statement of this connection.
     atomic_bool is_called;
-    // The number of the last statement, 0 before the first one. Those of all connections are in one order: which of
-    // two was used later.
+    // The number of the last statement; 0 before the first one. Numbers are ordered over all connections, so they show
+    // which of two connections was used later.
     _Atomic(uint64_t) last_use;
-    // The last of the numbers that are the connection's own, should nobody else have taken any since; only the thread
-    // that uses the connection looks at it.
+    // The last number reserved for the connection, valid while no other numbers have been taken since. Accessed only by
+    // the thread that uses the connection.
     uint64_t last_own_number;
-    // The last statements; NULL before the first one, and where none are remembered.
+    // The last statements; NULL before the first one, and if no statements are recorded.
     failure_artifacts_log *log;
-    // Counts opens in the process, from 1: a connection's identity, which an address is not.
+    // The number of this open in the process, from 1. It identifies the connection; an address may be reused.
     uint64_t serial;
-    // The thread (pthread_self) that ran the last statement, 0 before the first one.
+    // The thread (pthread_self) that ran the last statement; 0 before the first one.
     _Atomic(uintptr_t) last_thread;
-    // The same thread, by the number the system shows it under; 0 where that is not known.
+    // The system's number for the same thread; 0 if it is not known.
     _Atomic(int) last_thread_number;
-    // The Swift task that ran the last statement in a task, 0 where none has: only to be compared.
+    // The Swift task that ran the last statement in a task; 0 before the first one. Only for comparison.
     _Atomic(uintptr_t) last_task;
-    // The tests that had started when the last statement was run.
+    // The number of tests that had started when the last statement was run.
     uint64_t tests;
-    // Whether the test that opened it has ended.
+    // True if the test that opened the connection has ended.
     atomic_bool is_left;
-    // Whether the application has begun to close the connection and run no statement since.
+    // True if the application has begun to close the connection and has run no statement since.
     atomic_bool is_closing;
-    // Whether the last thing that was run is a ROLLBACK, or a RELEASE after one.
+    // True if the last statement was a ROLLBACK, or a RELEASE after one.
     atomic_bool is_unwound;
-    // When that began, as failure_artifacts_point_in_time() has it.
+    // The point in time at which `is_unwound` became true, see failure_artifacts_point_in_time().
     _Atomic(uint64_t) unwound_at;
-    // Whether one of these two is so; only the thread that uses the connection looks at it.
+    // True if `is_unwound` or `attaches` is true. Accessed only by the thread that uses the connection.
     bool is_watched;
-    // Whether the last statement is an ATTACH, of which nobody has been told yet.
+    // True if the last statement was an ATTACH that has not been reported yet.
     atomic_bool attaches;
-    // The file of the main database, and which one that was at the open; NULL for a store in memory or a temporary
-    // one. To be freed with the record.
+    // The path of the main database's file, and the file that it named at the open. NULL for a store in memory or a
+    // temporary store. Freed with the record.
     char *path;
     failure_artifacts_file_identity identity;
-    // What SQLite reads the store's file with: the same for all connections that share a store in memory.
+    // SQLite's file object for the store: the same for all connections that share a store in memory.
     const void *file;
-    // The name of the VFS, to be freed with the record; NULL for the system's own.
+    // The name of the VFS, freed with the record; NULL for the system's own.
     char *vfs;
-    // What the registry knows of it; see connections.h.
+    // The registry's record of the connection; see connections.h.
     failure_artifacts_registration registration;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
 } failure_artifacts_connection;
 
-// Why a store's content is kept although nothing has failed.
+// The reason why a store's content is saved although no test has failed.
 typedef enum failure_artifacts_keeping_reason {
     // A transaction is about to be rolled back.
     failure_artifacts_is_rolling_back,
-    // The connection is about to be closed, and what only it has will be gone.
+    // The connection is about to be closed, and content that only it has will be lost.
     failure_artifacts_is_ending,
     // A test begins to use the store.
     failure_artifacts_is_starting,
 } failure_artifacts_keeping_reason;
 
-// What a connection sees of one of its databases, as a database file in memory.
+// A database as its connection sees it, in the form of a database file in memory.
 typedef struct failure_artifacts_image {
     failure_artifacts_keeping_reason reason;
     // The database's name on the connection, such as "main"; valid during the call.
     const char *schema;
-    // Its file; NULL where it has none. Valid during the call.
+    // The path of its file; NULL if it has none. Valid during the call.
     const char *path;
-    // To be freed with sqlite3_free(); NULL where it was not kept, or need not be: its file is still there.
+    // The content, to be freed with sqlite3_free(). NULL if it was not saved, or need not be because its file still
+    // exists.
     void *bytes;
-    // -1 where it could not be read.
+    // In bytes; -1 if the content could not be read.
     int64_t size;
 } failure_artifacts_image;
 
 typedef struct failure_artifacts_discovery_events {
-    // On the opening thread, inside sqlite3_open.
+    // Called on the opening thread, inside sqlite3_open.
     void (*opened)(failure_artifacts_connection *connection);
-    // On the thread of a statement, before it starts, where its Swift task is not that of the one before.
+    // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's.
     void (*used_in_task)(failure_artifacts_connection *connection);
-    // On the thread of a statement, before it starts, where it is the first one since a test has started: of each
-    // connection if that was asked for, else of those that a test has left open.
+    // Called on the thread of a statement, before it starts, if it is the connection's first one since a test has
+    // started. Called only for connections that a test has left open, unless failure_artifacts_report_first_uses() was
+    // called.
     void (*used_since_start)(failure_artifacts_connection *connection);
-    // On the thread of the statement that follows an ATTACH, before it starts.
+    // Called on the thread of the statement that follows an ATTACH, before it starts.
     void (*attached)(failure_artifacts_connection *connection);
-    // On the closing thread, when the connection's files are closed and before its memory is freed.
+    // Called on the closing thread, when the connection's files are closed and before its memory is freed.
     void (*closed)(failure_artifacts_connection *connection);
-    // On the thread that rolls back or closes, before it happens. Takes over the bytes. Of a connection that is
-    // closed, each attached database is reported that has a file.
+    // Called on the thread that rolls back or closes, before it happens. The handler owns the bytes. When a connection
+    // is closed, each attached database that has a file is reported.
     void (*kept)(failure_artifacts_connection *connection, failure_artifacts_image image);
 } failure_artifacts_discovery_events;
 
-// Has the handlers called for each connection opened from now on. A second call changes nothing.
+// Calls the handlers for each connection opened from now on. A second call has no effect.
 void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers);
 
-// From now on, it is reported that a connection is used in another Swift task.
+// From now on, reports a connection when it is used in another Swift task.
 void failure_artifacts_follow_tasks(void);
 
-// A test starts, or has left connections open: the next use of a connection is its first one since then. Gives the
-// point in the order of statements.
+// Notes that a test starts, or has left connections open: the next use of a connection is its first one since then.
+// Returns this point in time in the order of statements.
 uint64_t failure_artifacts_test_starts(void);
 
-// From now on the first use since the start of a test is reported of each connection.
+// From now on, reports the first use of each connection since the start of a test.
 void failure_artifacts_report_first_uses(void);
 
-// Makes sure that discovery is still in place, whatever the application did to SQLite's configuration since.
-// Cheap enough to be called before each test.
+// Makes sure that discovery is still installed, whatever the application has changed in SQLite's configuration. Cheap
+// enough to be called before each test.
 void failure_artifacts_discovery_ensure(void);
 
-// Connections that this thread opens between the two calls are not reported, and statements that it runs on
-// any connection do not count as a use of it: they are our own.
+// Between the two calls, connections that this thread opens are not reported. Statements that it runs on any connection
+// do not count as uses. They are our own.
 void failure_artifacts_discovery_pause(void);
 void failure_artifacts_discovery_resume(void);
 bool failure_artifacts_is_paused(void);
 
-// This thread, in the form that `last_thread` has.
+// Returns this thread, in the form of `last_thread`.
 uintptr_t failure_artifacts_current_thread(void);
 uintptr_t failure_artifacts_last_thread(const failure_artifacts_connection *connection);
 int failure_artifacts_last_thread_number(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_last_use(const failure_artifacts_connection *connection);
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection);
 uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection);
-// Now, among the statements: larger than the number of each that has started, on any connection, and smaller than
-// that of each that starts from now on. Another one each time.
+// Returns the current point in time in the order of statements, a different number for each call. It is larger than the
+// numbers of all statements that have started, on any connection. It is smaller than the numbers of all statements that
+// start later.
 uint64_t failure_artifacts_point_in_time(void);
 
-// Between the two calls, another thread that starts a statement on the connection or closes it waits. For a
-// connection without a mutex this is what comes closest to one. The first waits for nobody; it gives false, and
-// needs no second, where the connection is being closed or is borrowed already, or a statement is just about to
-// start. It must be certain that the connection has not ended.
+// Between the two calls, another thread that starts a statement on the connection or closes it waits. For a connection
+// without a mutex this is the closest thing to one. The first call never waits. It returns false if the connection is
+// being closed, is borrowed already, or is about to start a statement. No second call is needed then. The caller must
+// make sure that the connection has not ended.
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection);
 void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 
-// Whether the application has set a trace of its own in place of the one that tells of statements and of the close,
-// as far as that is known. It must be certain that the connection has not ended.
+// True if the application is known to have replaced our trace, which reports statements and the close, with its own.
+// The caller must make sure that the connection has not ended.
 bool failure_artifacts_trace_is_replaced(const failure_artifacts_connection *connection);
 
-// From now on, what is about to be lost for good is kept: the content of a store in a transaction that is
-// rolled back, and at its close that of a store in memory or of one whose file is gone.
+// From now on, saves content that is about to be lost for good. This is the content of a store in a transaction that is
+// rolled back. At a close, it is the content of a store in memory or of a store whose file is gone.
 //
-// Stores of more than `maximum_bytes` are not. Nor is any while keeping has taken more than a tenth of a second
-// and a fiftieth of the time since the first call, so that a test that rolls back all the time is not held up.
+// Stores of more than `maximum_bytes` are not saved. Nothing is saved while saving has taken more than 100 ms plus a
+// fiftieth of the time since the first call. A test that rolls back all the time is therefore not held up.
 //
-// Called for each test. Of tests that run at the same time, only the first one passes true for `is_first`, and the
+// Called for each test. Among tests that run at the same time, only the first one passes true for `is_first`, and the
 // largest maximum applies to all.
 void failure_artifacts_keeping_begins(int64_t maximum_bytes, bool is_first);
 void failure_artifacts_keeping_ends(void);
 
-// Keeps what the main database of a connection holds, within the limit that was set last. Only to be called on
-// the thread of a statement, before it starts.
+// Returns the content of the connection's main database, within the limit that was set last. May only be called on the
+// thread of a statement, before it starts.
 failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection);
 
-// The name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
+// Returns the name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
 // past the last one. The caller must own the connection.
 const char *failure_artifacts_schema_name(struct sqlite3 *handle, int index);
 
-// The file of one of a connection's databases, as long as that is open; NULL where it has none. The caller must own
-// the connection.
+// Returns the path of a database's file, valid while the database is open; NULL if it has none. The caller must own the
+// connection.
 const char *failure_artifacts_path(struct sqlite3 *handle, const char *schema);
 
-// Whether SQLite has the store's content in memory under the given VFS name.
+// True if SQLite keeps stores of this VFS in memory.
 bool failure_artifacts_is_memory_vfs(const char *vfs);
 
 // MARK: The last statements of each connection
@@ -215,49 +218,50 @@ bool failure_artifacts_is_memory_vfs(const char *vfs);
 typedef struct failure_artifacts_logged_statement {
     // Grows from statement to statement, over all connections, though not by 1.
     uint64_t order;
-    // When it started, in milliseconds since 1970; precise to some milliseconds.
+    // The start, in milliseconds since 1970; accurate to some milliseconds.
     int64_t time;
     // The thread that ran it.
     uintptr_t thread;
-    // UTF-8, not ended by a NUL.
+    // UTF-8, not NUL-terminated.
     const char *text;
     size_t length;
     bool is_cut;
-    // Rows inserted, updated and deleted by it, and by what ran inside it; -1 where unknown.
+    // The number of rows inserted, updated and deleted by the statement and everything that ran inside it; -1 if
+    // unknown.
     int changes;
-    // Extended; SQLITE_OK where it did not fail, as far as that is known.
+    // The extended error code; SQLITE_OK if no error is known.
     int error_code;
-    // NULL where there is none.
+    // NULL without an error.
     const char *error_message;
-    // In nanoseconds; -1 where it was not recorded.
+    // In nanoseconds; -1 if it was not recorded.
     int64_t duration;
 } failure_artifacts_logged_statement;
 
 typedef void (*failure_artifacts_log_reader)(
     void *context, const failure_artifacts_logged_statement *statement);
 
-// How many statements are remembered of each connection that is opened from now on, whether with the values bound
-// to them, and whether with how long they took.
+// Sets the number of statements recorded for each connection that is opened from now on. `values` also records the
+// values bound to them, `durations` the time that they take.
 void failure_artifacts_log_configure(unsigned statements, bool values, bool durations);
 
-// Has `reader` called for each remembered statement, the oldest first. The connection must be borrowed, or at least
-// no other thread inside the callback: see failure_artifacts_borrowing_begins(). `is_owned` tells whether the
-// caller may use the connection itself.
+// Calls `reader` for each recorded statement, the oldest first. The connection must be borrowed, or at least no other
+// thread may be inside the callback: see failure_artifacts_borrowing_begins(). `is_owned` is true if the caller may use
+// the connection itself.
 void failure_artifacts_log_read(
     failure_artifacts_connection *connection, bool is_owned, void *context,
     failure_artifacts_log_reader reader);
 
-// Takes the log from a connection that ends; NULL where there is none.
+// Takes the log from a connection that ends; NULL if it has no log.
 failure_artifacts_log *failure_artifacts_log_take(failure_artifacts_connection *connection);
 void failure_artifacts_log_read_taken(
     failure_artifacts_log *log, void *context, failure_artifacts_log_reader reader);
-// Another one who will give the log back.
+// Adds a reference to the log.
 void failure_artifacts_log_retain(failure_artifacts_log *log);
-// Gives a log back; NULL is none.
+// Releases a reference to the log, which may be NULL.
 void failure_artifacts_log_release(failure_artifacts_log *log);
 
-// Gives the connection the error state it had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
-// sqlite3_extended_errcode() answer with `code` and `message` again. The caller must own the connection.
+// Restores the error state that the connection had before we used it: sqlite3_errcode(), sqlite3_errmsg() and
+// sqlite3_extended_errcode() return `code` and `message` again. The caller must own the connection.
 void failure_artifacts_restore_error(
     failure_artifacts_connection *connection, int code, const char *message);
 

@@ -5,21 +5,21 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 
-/// What differs between the attempts of a test: plain values, read from their bundles.
+/// The differences between the attempts of a test: plain values, read from their bundles.
 struct AttemptComparison: Sendable {
-    /// Attempts that are compared; further ones are counted.
+    /// The maximum number of attempts that are compared; further ones are counted.
     private static let limit = 6
 
-    /// A fact, and what it is in each attempt.
+    /// A fact and its value in each attempt.
     struct Row: Sendable {
         let label: String
-        /// Nil where an attempt has nothing of the kind.
+        /// The values by attempt; nil for an attempt without such a value.
         var values: [String?]
 
         var differs: Bool { Set(values).count > 1 }
     }
 
-    /// What changed in a store from one attempt to the next.
+    /// The changes of a store from one attempt to the next.
     struct StoreChange: Sendable {
         let store: String
         let from: String
@@ -28,24 +28,24 @@ struct AttemptComparison: Sendable {
     }
 
     let titles: [String]
-    /// What became of them, as a sentence; nil where none passed.
+    /// The outcomes of the attempts, as a sentence; nil if none passed.
     let summary: String?
-    /// Attempts that are not compared.
+    /// The number of attempts that are not compared.
     let omitted: Int
     private(set) var rows: [Row] = []
     private(set) var changes: [StoreChange] = []
-    /// What could not be read, as full sentences.
+    /// The parts that could not be read, as full sentences.
     private(set) var notes: [String] = []
 
     /// Reads the bundles.
     ///
     /// - Parameters:
     ///   - series: The attempts.
-    ///   - scratch: An existing directory; what is put there is gone afterwards.
-    ///   - limits: How much is read.
+    ///   - scratch: An existing directory for temporary files, which are removed afterwards.
+    ///   - limits: The limits for reading.
     init(reading series: AttemptSeries, scratch: String, _ limits: ReportLimits) {
         var attempts = series.attempts.prefix(Self.limit)
-        // Of many the one that passed tells more than the last that failed.
+        // If there are many, the attempt that passed tells more than the last one that failed.
         if !attempts.contains(where: { $0.cause == nil }),
             let passed = series.attempts.first(where: { $0.cause == nil })
         {
@@ -158,7 +158,7 @@ struct AttemptComparison: Sendable {
                 defer { try? FileSystem.remove(Path.directory(of: b)) }
                 var change = try ChangeDetail(
                     from: a, to: b, limits, budget: &budget, deadline: deadline)
-                // A few rows tell more than a table that is another one each time, by a key or a date.
+                // A few rows tell more than a table that differs in every attempt, by a key or a date.
                 change.tables.sort { ($0.counts.total, $0.name) < ($1.counts.total, $1.name) }
                 changes.append(StoreChange(store: second.name, from: from, to: to, change: change))
             } catch {

@@ -5,15 +5,15 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension ChangeDetail {
-    /// Compares two files that nobody else uses.
+    /// Compares two files that nothing else uses.
     ///
     /// - Parameters:
-    ///   - old: What there was.
-    ///   - new: What it became.
-    ///   - limits: How many rows are taken.
-    ///   - budget: Bytes of values that are left for this failure; what is used is taken off.
-    ///   - deadline: When the tables that are left are not looked at.
-    /// - Throws: Why the files cannot be read.
+    ///   - old: The path of the earlier file.
+    ///   - new: The path of the later file.
+    ///   - limits: The limits for reading.
+    ///   - budget: The bytes of values that are left for this failure. The bytes used are subtracted.
+    ///   - deadline: The time after which the remaining tables are skipped.
+    /// - Throws: An error if the files cannot be read.
     init(
         from old: String, to new: String, _ limits: ReportLimits, budget: inout Int, deadline: Instant
     ) throws {
@@ -51,7 +51,7 @@ extension ChangeDetail {
 }
 
 extension RowChange {
-    /// About the bytes that it takes on the page.
+    /// The approximate number of bytes that it takes on the page.
     fileprivate var size: Int {
         cells.reduce(80) { $0 + 40 + $1.column.utf8.count + ($1.old?.size ?? 0) + ($1.new?.size ?? 0) }
     }
@@ -67,7 +67,7 @@ extension StoredValue {
 }
 
 extension StoreDetail {
-    /// Goes through the last transactions of the history.
+    /// Reads the last transactions of the history.
     mutating func readHistory(
         of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ limits: ReportLimits,
         budget: inout Int, deadline: Instant
@@ -78,7 +78,7 @@ extension StoreDetail {
         let first = max(0, all.count - limits.transactions)
         let old = try history.rebuild(first)
         let new = try history.rebuild(first, to: old + ".next")
-        // What the statements are told apart by.
+        // The changes of each transaction, by which statements are matched to transactions.
         var outlines: [StateChanges] = []
         for index in first..<all.count {
             guard Instant.now < deadline else {

@@ -10,10 +10,10 @@ extension FailureDetail {
     ///
     /// - Parameters:
     ///   - location: The bundle.
-    ///   - scratch: An existing directory; what is put there is gone afterwards.
-    ///   - limits: How much is read.
-    ///   - archive: How much content is unpacked.
-    /// - Throws: Why the bundle cannot be opened; what is wrong with a store becomes a note.
+    ///   - scratch: An existing directory for temporary files, which are removed afterwards.
+    ///   - limits: The limits for reading.
+    ///   - archive: The limits for unpacking.
+    /// - Throws: An error if the bundle cannot be opened. A problem with a store becomes a note instead.
     init(
         reading location: BundleLocation, scratch: String, _ limits: ReportLimits, archive: ZipLimits
     ) throws {
@@ -35,7 +35,7 @@ extension FailureDetail {
                 detail.readCopy(
                     of: bundle, choice, scratch: directory, limits, budget: &rowBudget,
                     deadline: deadline)
-                // A long look at the tables leaves time for what led to them.
+                // The changes that led to the tables have a time limit of their own, in case the tables take long.
                 let deadline = Instant.now.advanced(bySeconds: limits.seconds / 2)
                 detail.readChanges(
                     of: bundle, choice, choice.committed(among: choices), scratch: directory, limits,
@@ -68,7 +68,7 @@ extension FailureDetail {
 }
 
 extension StoreDetail {
-    /// Bytes of statements that are read.
+    /// The maximum number of bytes of statements that are read.
     private static let statementBytes = 16 << 20
 
     fileprivate mutating func readStatements(of bundle: BundleReader, _ limits: ReportLimits) {
@@ -83,7 +83,7 @@ extension StoreDetail {
         statements = records
     }
 
-    /// The end of a text, so that not all of a long one has to be understood.
+    /// Returns the last lines of a text, so that a long text is not parsed as a whole.
     private static func lastLines(_ count: Int, of bytes: [UInt8]) -> [UInt8] {
         var left = count
         var start = bytes.endIndex
@@ -106,7 +106,7 @@ extension StoreDetail {
         do {
             let path = try bundle.extract(choice, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: path)) }
-            // SQLite's form of a store without any table.
+            // SQLite stores a database without tables as an empty file.
             guard FileSystem.regularFile(path)?.size != 0 else { return }
             try readTables(of: path, limits, budget: &budget, deadline: deadline)
         } catch {

@@ -1,46 +1,52 @@
-/// How much a report takes in, so that its size and time stay bounded whatever the bundles hold.
+/// Limits that keep a report's size and time bounded, whatever the bundles contain.
 package struct ReportLimits: Sendable {
-    /// Causes that are described with their stores; those beyond are in the overview only.
+    /// The maximum number of causes described with their stores; further causes are in the overview only.
     static let describedCauses = 200
-    /// Occurrences of one cause that are listed.
+    /// The maximum number of bundles listed for one cause.
     static let reportedBundles = 100
-    /// Bytes of the page after which no more causes are described with their stores.
+    /// The size of the page, in bytes, from which on causes are described without their stores.
     static let pageBytes = 12 << 20
-    /// Bytes of values of all tables of the page.
+    /// The bytes of values for all tables of the page.
     private static let allRowBytes = 4 << 20
-    /// Seconds for the histories of all causes, over all cores.
+    /// The seconds that all causes share, over all cores.
     private static let allSeconds = 8.0
 
-    /// Bytes of values for the tables of one cause.
+    /// The bytes of values for the tables of one cause.
     var rowBytes: Int
-    /// Bytes of values for the changes of one cause.
+    /// The bytes of values for the changes of one cause.
     var changeBytes: Int
-    /// Seconds for the changes of one cause.
+    /// The seconds for the tables of one cause, or for comparing its attempts.
+    ///
+    /// The changes of each store have half as many seconds.
     var seconds: Double
 
     var rowsPerTable = 20_000
     var columns = 256
-    /// Bytes of a text that are shown.
+    /// The maximum number of bytes shown of a text.
     var textBytes = 600
-    /// Bytes of a blob that are shown.
+    /// The maximum number of bytes shown of a blob.
     var blobBytes = 48
-    /// Stores and tables of one cause.
+    /// The maximum number of stores of one cause, and of tables of one store.
     var stores = 12
     var tables = 200
-    /// Transactions of one store's history, counted from the failure.
+    /// The maximum number of transactions of one store's history: the last ones before the failure.
     var transactions = 30
-    /// Rows of one table that one transaction changed.
+    /// The maximum number of rows of one table that are shown for one transaction.
     var changedRows = 20
     var statements = 100
-    /// A copy that is larger is described by its metadata only.
+    /// The maximum size, in bytes, of a copy whose tables are read.
+    ///
+    /// A larger copy is described by its metadata only.
     var storeBytes: UInt64
-    /// The history of a larger copy is not gone through.
+    /// The maximum size, in bytes, of a copy whose history and other changes are read.
     var historyStoreBytes: UInt64
-    /// Bytes of the attachments of one cause that are shown, and of one of them.
+    /// The maximum number of bytes shown of all attachments of one cause, and of one attachment.
     var attachmentBytes: Int
     let oneAttachment = 32 << 10
 
-    /// - Parameter causes: How many causes share the page.
+    /// Creates the limits of one page.
+    ///
+    /// - Parameter causes: The number of causes that share the page.
     package init(causes: Int) {
         let share = max(1, min(causes, Self.describedCauses))
         rowBytes = min(640 << 10, max(10 << 10, Self.allRowBytes / share))

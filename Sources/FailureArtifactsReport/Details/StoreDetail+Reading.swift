@@ -5,14 +5,14 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension StoreDetail {
-    /// Reads the tables of a stand-alone file that nobody else uses.
+    /// Reads the tables of a stand-alone file that nothing else uses.
     ///
     /// - Parameters:
-    ///   - path: The file.
-    ///   - limits: How much of it.
-    ///   - budget: Bytes of values that are left for this failure; what is used is taken off.
-    ///   - deadline: When the reading ends; what is missing then is noted.
-    /// - Throws: Why the file cannot be read at all.
+    ///   - path: The path of the file.
+    ///   - limits: The limits for reading.
+    ///   - budget: The bytes of values that are left for this failure. The bytes used are subtracted.
+    ///   - deadline: The time at which reading stops. Parts that are missing then are noted.
+    /// - Throws: An error if the file cannot be read at all.
     mutating func readTables(
         of path: String, _ limits: ReportLimits, budget: inout Int, deadline: Instant
     ) throws(SQLiteError) {
@@ -32,7 +32,7 @@ extension StoreDetail {
             if let counted = known[sources[name] ?? name] {
                 (table.count, table.isExact) = (counted.rows, counted.exact)
             }
-            // What small tables leave over is for the others.
+            // Small tables leave the rest of their share to the others.
             let share = budget / max(1, min(names.count, limits.tables) - index)
             do throws(SQLiteError) {
                 if known[sources[name] ?? name] == nil {
@@ -50,9 +50,9 @@ extension StoreDetail {
         }
     }
 
-    /// Has tables of Core Data replaced by views that show entities.
+    /// Replaces Core Data's tables with views that show entities.
     ///
-    /// - Returns: The tables of the views.
+    /// - Returns: The table of each view, by the view's name.
     private func useViews(
         in names: inout [String], of connection: borrowing Connection
     ) throws(SQLiteError) -> [String: String] {
@@ -112,14 +112,16 @@ extension TableDetail {
         }
     }
 
-    /// - Returns: The bytes that the rows take.
+    /// Reads the first rows.
+    ///
+    /// - Returns: The number of bytes that the rows take.
     fileprivate mutating func readRows(
         of connection: borrowing Connection, _ limits: ReportLimits, bytes: Int
     ) throws(SQLiteError) -> Int {
         let statement = try connection.prepare("SELECT * FROM \(quotedIdentifier(name))")
         let names = statement.columnNames
         if names.count != columns.count {
-            // A generated column may be missing from the one list, and is not from the other.
+            // A generated column may be missing from `columns`, but not from `names`.
             let known = Dictionary(
                 columns.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
             columns = names.map { known[$0] ?? Column(name: $0, type: "", isKey: false) }
@@ -150,7 +152,7 @@ extension TableDetail {
 }
 
 extension CoreDataStore {
-    /// Gives a table that is a view of an entity or a relationship what only tables have: types, a key, references.
+    /// Adds the parts that a view of an entity or a relationship lacks: types, a key and references.
     fileprivate func describe(_ table: inout TableDetail, of source: String) {
         func tableName(_ entity: String) -> String {
             entities.first { $0.name == entity }?.table.map(title(ofTable:)) ?? entity

@@ -8,15 +8,15 @@ struct FailureDetail: Sendable {
     let location: BundleLocation
     let metadata: BundleMetadata
     var stores: [StoreDetail] = []
-    /// The content of those that can be shown, by their entries.
+    /// The content of attachments that can be shown, by their entries.
     var attachments: [String: AttachmentPreview] = [:]
-    /// Stores that are not described, because there are too many.
+    /// The number of stores that are not described, because there are too many.
     var omittedStores = 0
-    /// What could not be read or was cut, as full sentences.
+    /// The parts that could not be read or were cut, as full sentences.
     var notes: [String] = []
 }
 
-/// The content of an attachment that is small.
+/// The content of a small attachment.
 enum AttachmentPreview: Sendable {
     case text(String)
     /// A picture, as a `data:` address.
@@ -29,12 +29,12 @@ struct StoreDetail: Sendable {
     var tables: [TableDetail] = []
     var omittedTables = 0
     var changes: [TransactionDetail] = []
-    /// The number of transactions that the history has.
+    /// The number of transactions in the history.
     var transactionCount = 0
     var uncommitted: ChangeDetail?
     var statements: [StatementRecord] = []
     var notes: [String] = []
-    /// Nil where Core Data has not made it.
+    /// Nil if the store was not created by Core Data.
     var coreData: CoreDataStore?
 
     init(_ store: BundleMetadata.Store) {
@@ -53,52 +53,52 @@ struct TableDetail: Sendable {
     struct ForeignKey: Sendable, Equatable {
         let columns: [String]
         let table: String
-        /// Empty where the other table's primary key is meant.
+        /// Empty if the key refers to the other table's primary key.
         let targets: [String]
     }
 
     let name: String
-    /// The table that it is a view of; nil where it is one itself.
+    /// The name of the table behind a view; nil for a table.
     var source: String?
     var columns: [Column] = []
     var foreignKeys: [ForeignKey] = []
-    /// Rows in the store; a lower bound where `isExact` is false.
+    /// The number of rows in the store; a lower bound if `isExact` is false.
     var count: Int64 = 0
     var isExact = true
     /// The rows as a JSON array of arrays; see ``CellJSON``.
     var rows = "[]"
     var shownRows = 0
     var shownColumns = 0
-    /// Why the rows could not be read, as a clause.
+    /// The reason why the rows could not be read, as a clause.
     var problem: String?
 }
 
-/// What one transaction changed.
+/// The changes of one transaction.
 struct TransactionDetail: Sendable {
     let number: Int
     let pages: Int
     let change: ChangeDetail
-    /// Those that made it, where the log of statements reaches back and that is certain.
+    /// The statements of the transaction, if the log of statements reaches back to it and the match is certain.
     var statements: [StatementRecord] = []
 }
 
-/// What distinguishes a state of a store from another one.
+/// The differences between two states of a store.
 struct ChangeDetail: Sendable {
     struct Table: Sendable {
         let name: String
         var counts: RowCounts
-        /// The first ones.
+        /// The first changed rows.
         var rows: [RowChange] = []
         var problem: String?
     }
 
     var schema: [SchemaChange] = []
     var tables: [Table] = []
-    /// Whether all tables were compared.
+    /// True if all tables were compared.
     var isComplete = true
 }
 
-/// Values of a store as JSON that may stand inside of an HTML page.
+/// Values of a store as JSON that is safe inside an HTML page.
 ///
 /// | value | JSON |
 /// | --- | --- |
@@ -127,7 +127,7 @@ enum CellJSON {
         }
     }
 
-    /// A string that neither ends a script nor a line of one, wherever it stands.
+    /// Returns a JSON string that ends neither a script nor a line of it, wherever it is placed.
     static func string(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         var previous: (UInt8, UInt8) = (0, 0)

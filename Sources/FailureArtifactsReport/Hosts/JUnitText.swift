@@ -2,22 +2,22 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// Test results as JUnit XML, the way Jenkins, GitLab and their like read it.
+/// Test results as JUnit XML, in the form that Jenkins, GitLab and similar servers read.
 ///
-/// It keeps to what Jenkins' xUnit plugin validates
-/// ([junit-10.xsd](https://github.com/jenkinsci/xunit-plugin/tree/master/src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd)):
-/// a failing test has one `failure`, or an `error` where its process died; further runs of it are `rerunFailure`,
-/// and those before the one that passed `flakyFailure`, as in Maven Surefire's reports. The bundles are named in
-/// `system-out`, where [GitLab](https://docs.gitlab.com/ci/testing/unit_test_reports/) and Jenkins' attachments
-/// plugin look.
+/// The form is the one that Jenkins' xUnit plugin validates
+/// ([junit-10.xsd](https://github.com/jenkinsci/xunit-plugin/tree/master/src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd)).
+/// A failing test has one `failure`, or an `error` if its process died. Further runs of the test are `rerunFailure`.
+/// Failed runs before one that passed are `flakyFailure`, as in Maven Surefire's reports. The bundles are named in
+/// `system-out`, where [GitLab](https://docs.gitlab.com/ci/testing/unit_test_reports/) and Jenkins' attachments plugin
+/// look for them.
 package struct JUnitText: WrittenText {
-    /// Characters of an attribute.
+    /// The maximum number of characters of an attribute.
     private static let attributeLimit = 1000
-    /// Bytes of a failure's text.
+    /// The maximum number of bytes of a failure's text.
     private static let textLimit = 64 << 10
 
     let results: TestResults
-    /// A bundle's path as a reader of the file is to find it.
+    /// A function that returns a bundle's path for readers of the file.
     let attachment: (String) -> String
 
     package init(results: TestResults, attachment: @escaping (String) -> String) {
@@ -25,7 +25,7 @@ package struct JUnitText: WrittenText {
         self.attachment = attachment
     }
 
-    /// Writes the file, a test at a time.
+    /// Writes the file, one test at a time.
     package func write(_ write: (String) throws -> Void) throws {
         let tests = results.tests
         try write("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
@@ -87,12 +87,12 @@ package struct JUnitText: WrittenText {
             text = String(text.unicodeScalars.prefix(Self.textLimit / 4)) + "…"
         }
         let content = XMLText.content(text)
-        // What ran again has its text one level lower: see `rerunType` of the schema.
+        // A repeated run has its text one level lower: see `rerunType` of the schema.
         let isDeep = isFlaky || !isFirst
         return head + (isDeep ? "<stackTrace>\(content)</stackTrace>" : content) + "</\(name)>\n"
     }
 
-    /// What failed: the assertion's name, or how the process ended.
+    /// Returns the type of failure: the assertion's name, or how the process ended.
     private static func type(of run: TestResult.Run) -> String {
         if let outcome = run.bundles.first?.outcome, outcome != .failed {
             return outcome.rawValue
@@ -109,14 +109,14 @@ package struct JUnitText: WrittenText {
             ? String(text.unicodeScalars.prefix(attributeLimit)) + "…" : text
     }
 
-    /// Seconds with three decimals: the schema takes no more.
+    /// Returns seconds with three decimals: the schema does not allow more.
     static func time(_ seconds: Double) -> String {
         let milliseconds = Int64(min(max(seconds, 0), 1e9) * 1000 + 0.5)
         let rest = String(milliseconds % 1000)
         return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
     }
 
-    /// How bundles are named: from where the CI's server looks for them.
+    /// Returns a function that names bundles relative to the directory in which the CI's server looks for them.
     package static func attachment(environment: [String: String]) -> (String) -> String {
         let project = environment["CI_PROJECT_DIR", default: ""]
         let base = project.isEmpty ? Path.currentDirectory : project
@@ -132,10 +132,10 @@ package struct JUnitText: WrittenText {
 ///
 /// Characters that XML [does not have](https://www.w3.org/TR/xml/#charsets), even as references, become `\u{…}`.
 enum XMLText {
-    /// Between two tags.
+    /// Returns text for use between two tags.
     static func content(_ text: String) -> String { escaped(text, inAttribute: false) }
 
-    /// Between the quotes of an attribute, where a reader would make a space of a line end.
+    /// Returns text for use as an attribute's value, where XML readers replace literal line ends with spaces.
     static func attribute(_ text: String) -> String { escaped(text, inAttribute: true) }
 
     private static func escaped(_ text: String, inAttribute: Bool) -> String {
@@ -145,7 +145,7 @@ enum XMLText {
             switch scalar {
             case "&": result += "&amp;"
             case "<": result += "&lt;"
-            // Of use in `]]>` only.
+            // Only necessary in `]]>`.
             case ">": result += "&gt;"
             case "\"": result += inAttribute ? "&quot;" : "\""
             case "\t", "\n":
@@ -154,7 +154,7 @@ enum XMLText {
                 } else {
                     result.unicodeScalars.append(scalar)
                 }
-            // Read literally it would become a line feed.
+            // XML readers replace a literal one with a line feed.
             case "\r": result += "&#13;"
             default:
                 if isAllowed(scalar) {
@@ -167,7 +167,9 @@ enum XMLText {
         return result
     }
 
-    /// Beyond the three above; surrogates are no scalars.
+    /// True if XML allows the character.
+    ///
+    /// Tabs and line ends are handled above; surrogates are not scalars.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0xFFFE, 0xFFFF: false

@@ -1,14 +1,14 @@
 internal import FailureArtifactsAnalysis
 
-/// Where the host of a CI shows a line of a source file, at the commit that was tested.
+/// Links to a line of a source file on the CI's code host, at the commit that was tested.
 enum SourceLink {
-    /// The address of a failure's line.
+    /// Returns the address of a failure's line.
     ///
     /// - Parameters:
-    ///   - file: The path as the test framework gives it.
-    ///   - line: Counts from 1.
-    ///   - variables: Those that identify the run.
-    /// - Returns: Nil where the host, the commit or the path in the repository is not known.
+    ///   - file: The path as the test framework reports it.
+    ///   - line: The line number, from 1.
+    ///   - variables: The environment variables that identify the run.
+    /// - Returns: The address. Nil if the host, the commit or the path in the repository is not known.
     static func url(file: String, line: Int?, variables: [String: String]) -> String? {
         guard let place = place(variables), let path = relative(file, in: place.checkout) else {
             return nil
@@ -21,21 +21,21 @@ enum SourceLink {
     }
 
     private struct Place {
-        /// What precedes the path.
+        /// The part of the address before the path.
         let base: String
         let anchor: String
-        /// Whether a line is only marked as a part of a text, from its start to the next one's.
+        /// True if a line must be marked as a range of text, from its start to the start of the next line.
         var isRange = false
         let checkout: Checkout
     }
 
-    /// Where a CI has put the repository.
+    /// The directory in which a CI has checked out the repository.
     private enum Checkout {
-        /// A directory that mostly has the repository's own name.
+        /// A directory that usually has the repository's own name.
         case named(String)
-        /// One that is the same everywhere.
+        /// A directory that is the same in every run.
         case directory(String)
-        /// `1/s`, the number being the pipeline's
+        /// `1/s`, where the number is the pipeline's
         /// (<https://learn.microsoft.com/azure/devops/pipelines/build/variables>, `Build.SourcesDirectory`).
         case azure
     }
@@ -55,7 +55,7 @@ enum SourceLink {
         if let origin = variables["BITBUCKET_GIT_HTTP_ORIGIN"],
             let commit = variables["BITBUCKET_COMMIT"]
         {
-            // `BITBUCKET_CLONE_DIR`, which is not to be changed.
+            // `BITBUCKET_CLONE_DIR`, which can't be changed.
             let directory = "/opt/atlassian/pipelines/agent/build/"
             return place(
                 origin, "/src/", commit, anchor: "#lines-", checkout: .directory(directory))
@@ -68,7 +68,7 @@ enum SourceLink {
         return nil
     }
 
-    /// Of a pipeline of Azure: its repository may be there or on GitHub.
+    /// Returns the place for an Azure pipeline, whose repository may be on Azure or on GitHub.
     private static func azure(_ repository: String, _ commit: String) -> Place? {
         if repository.hasPrefix("https://github.com/") {
             let name = repository.hasSuffix(".git") ? String(repository.dropLast(4)) : repository
@@ -82,7 +82,7 @@ enum SourceLink {
             checkout: .azure)
     }
 
-    /// `https://host/…` of `https://user@host/…`.
+    /// Returns `https://host/…` for `https://user@host/…`.
     private static func withoutUser(_ address: String) -> String {
         guard let start = address.firstRange(of: "://")?.upperBound,
             let at = address[start...].prefix(while: { $0 != "/" }).lastIndex(of: "@")
@@ -108,7 +108,7 @@ enum SourceLink {
             checkout: checkout ?? .named(String(name)))
     }
 
-    /// The path below the checkout.
+    /// Returns the path below the checkout; nil if it is not known.
     private static func relative(_ file: String, in checkout: Checkout) -> String? {
         var path = file[...]
         if file.hasPrefix("/") {
@@ -150,7 +150,7 @@ enum SourceLink {
         }
     }
 
-    /// Letters, digits, and what else a repository's address has.
+    /// True for letters, digits, and the other characters of a repository's address.
     private static func isOfURL(_ byte: UInt8) -> Bool {
         isUnreserved(byte) || "/:%".utf8.contains(byte)
     }
@@ -164,7 +164,7 @@ enum SourceLink {
         }
     }
 
-    /// A part of a path (RFC 3986, section 2.1).
+    /// Returns a part of a path, escaped (RFC 3986, section 2.1).
     private static func percentEncoded(_ text: String) -> String {
         text.utf8.map { byte in
             isUnreserved(byte)

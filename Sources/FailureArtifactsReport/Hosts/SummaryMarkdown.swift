@@ -3,28 +3,31 @@ package import FailureArtifactsSystem
 
 /// Failures as Markdown, for the page that a CI shows of a run.
 ///
-/// The first are told in full, the next in a line each, and the rest is counted: whatever the run, it fits.
+/// The first failures are described in full, the next ones have a line each, and the rest is counted. So the text fits,
+/// however many failures there are.
 package struct SummaryMarkdown {
-    /// Bytes that GitHub takes of a step; beyond it
+    /// The maximum number of bytes that GitHub accepts from a step.
+    ///
+    /// Beyond it, GitHub
     /// [shows nothing](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands).
     static let byteLimit = 1 << 20
-    /// Failures that are told in full.
+    /// The maximum number of failures that are described in full.
     private static let fullLimit = 25
-    /// Failures that have a line.
+    /// The maximum number of failures that have a line.
     private static let lineLimit = 1000
-    /// Characters of one message.
+    /// The maximum number of characters of one message.
     private static let messageLimit = 6000
-    /// Kept for the sentences that say what is left out.
+    /// The bytes reserved for the sentences about omitted failures.
     private static let reserve = 1024
 
     let causes: [BundleCause]
-    /// Bytes that it may have.
+    /// The maximum size of the text, in bytes.
     var limit = Self.byteLimit
-    /// Whether some bundles could not be read.
+    /// True if some bundles could not be read.
     package var isPart = false
-    /// The page that was made of them; nil where there is none.
+    /// The path of the report on these failures; nil without a report.
     package var report: String?
-    /// The failed tests without a bundle; nil if there are none.
+    /// The failed tests without a bundle; nil if there are no such tests.
     package var hint: TraitHint?
 
     package init(
@@ -38,7 +41,7 @@ package struct SummaryMarkdown {
         self.hint = hint
     }
 
-    /// The text; never more than ``limit`` bytes, and empty where not even the heading fits.
+    /// The text: at most ``limit`` bytes, and empty if not even the heading fits.
     package var text: String {
         guard !causes.isEmpty || hint == nil else { return hintAlone }
         let bundles = causes.map(\.bundles.count).reduce(0, +)
@@ -78,13 +81,13 @@ package struct SummaryMarkdown {
         return text + end
     }
 
-    /// The text where no test left a bundle.
+    /// The text for a run in which no test left a bundle.
     private var hintAlone: String {
         let text = String((hint?.markdown(heading: "##") ?? "").drop { $0.isNewline })
         return text.utf8.count <= limit ? text : ""
     }
 
-    /// A failure in full.
+    /// Returns a failure in full.
     private static func section(_ cause: BundleCause) -> String {
         let bundle = cause.first
         var text = "\n### \(Markdown.code(bundle.title)) \(bundle.outcome.label)"
@@ -102,7 +105,7 @@ package struct SummaryMarkdown {
         return text + Markdown.block("failure-artifacts show \(ShellWord.quoted(bundle.path))")
     }
 
-    /// A failure in one line.
+    /// Returns a failure in one line.
     private static func line(_ cause: BundleCause) -> String {
         let bundle = cause.first
         let count = cause.bundles.count > 1 ? ", \(cause.bundles.count) times" : ""
@@ -126,7 +129,7 @@ package struct SummaryMarkdown {
             ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(messageLimit))) + "…" : text
     }
 
-    /// Adds it to the file of a step, as far as there is room.
+    /// Appends the text to the file of a step, as far as it fits.
     package func append(to path: String) throws(SystemError) {
         var fitting = self
         fitting.limit = Self.byteLimit - Int(clamping: try FileSystem.status(of: path)?.size ?? 0)
@@ -135,25 +138,25 @@ package struct SummaryMarkdown {
     }
 }
 
-/// Text in GitHub's Markdown, none of which is markup.
+/// Text in GitHub's Markdown, escaped so that none of it is markup.
 enum Markdown {
-    /// In a line.
+    /// Returns text as code within a line.
     static func code(_ text: String) -> String {
         let line = SafeText.line(text)
         let fence = String(repeating: "`", count: longestRun(in: line) + 1)
-        // One space on either side is taken away again, where the text begins or ends with a backtick.
+        // Markdown removes one space on either side. It is needed if the text begins or ends with a backtick.
         let space = line.hasPrefix("`") || line.hasSuffix("`") || line.hasPrefix(" ") ? " " : ""
         return line.isEmpty ? "" : fence + space + line + space + fence
     }
 
-    /// With its lines.
+    /// Returns text as a block of code, with its line breaks.
     static func block(_ text: String) -> String {
         let lines = SafeText.lines(text)
         let fence = String(repeating: "`", count: max(3, (lines.map(longestRun).max() ?? 0) + 1))
         return fence + "text\n" + lines.joined(separator: "\n") + "\n" + fence + "\n"
     }
 
-    /// Backticks in a row.
+    /// Returns the largest number of backticks in a row.
     private static func longestRun(in text: String) -> Int {
         var longest = 0
         var run = 0

@@ -1,18 +1,18 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsSystem
 
-/// Failed tests of Swift Testing that left no bundle, and the way to have one.
+/// Failed tests of Swift Testing that left no bundle, with advice on how to get one.
 package struct TraitHint {
-    /// Tests that are named in a line.
+    /// The maximum number of tests that are named in a line.
     private static let lineLimit = 3
-    /// Tests that are named in a list.
+    /// The maximum number of tests that are named in a list.
     private static let listLimit = 50
 
     let tests: [TestIdentity]
 
-    /// Fails without any test.
+    /// Creates a hint; nil if there are no tests.
     ///
-    /// - Parameter tests: Those that failed and left no bundle.
+    /// - Parameter tests: The tests that failed and left no bundle.
     package init?(_ tests: [TestIdentity]) {
         if tests.isEmpty { return nil }
         self.tests = tests
@@ -24,10 +24,10 @@ package struct TraitHint {
         TextWidth.shortened(SafeText.line("\(test.suite).\(test.caseName)"), to: 200)
     }
 
-    /// Makes two lines for a terminal.
+    /// Returns two lines for a terminal.
     ///
-    /// - Parameter width: The maximum of the first line's columns.
-    /// - Returns: The tests, and the line to add.
+    /// - Parameter width: The maximum number of columns of the first line.
+    /// - Returns: The line that names the tests, and the line that says what to add.
     package func lines(width: Int) -> [String] {
         var names = tests.prefix(Self.lineLimit).map(Self.title).joined(separator: ", ")
         if tests.count > Self.lineLimit { names += " and \(tests.count - Self.lineLimit) more" }
@@ -38,7 +38,7 @@ package struct TraitHint {
         ]
     }
 
-    /// Makes a section of Markdown.
+    /// Returns a section of Markdown.
     ///
     /// - Parameter heading: The number signs of its heading.
     /// - Returns: The section, after an empty line.

@@ -2,19 +2,19 @@ package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 
 /// GitHub's [workflow commands](https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands):
-/// lines of a step's output that its runner obeys.
+/// lines of a step's output that its runner executes.
 package enum WorkflowCommand {
-    /// Annotations that GitHub shows of a step.
+    /// The maximum number of annotations that GitHub shows for a step.
     private static let annotationLimit = 10
-    /// Characters of a message; GitHub cuts at 4,096.
+    /// The maximum number of characters of a message; GitHub cuts at 4,096.
     private static let messageLimit = 4000
 
-    /// The lines that mark failures in the source: one for each cause, and ten at most.
+    /// Returns the lines that mark failures in the source: one for each cause, and at most ten.
     ///
     /// - Parameters:
-    ///   - causes: In the order they are told in.
-    ///   - workspace: Where the repository is checked out; files in it are named from there.
-    /// - Returns: A failure without a place, as of an error that was thrown out of a test, has no file and line.
+    ///   - causes: The causes, in the order of the lines.
+    ///   - workspace: The directory in which the repository is checked out. Files in it get relative paths.
+    /// - Returns: The lines. A failure without a place has no file and line, such as an error that a test threw.
     package static func annotations(for causes: [BundleCause], workspace: String?) -> [String] {
         let shown = causes.count > annotationLimit ? annotationLimit - 1 : causes.count
         var lines = causes.prefix(shown).map { cause in
@@ -37,7 +37,7 @@ package enum WorkflowCommand {
         return lines
     }
 
-    /// An `::error` line.
+    /// Returns an `::error` line.
     static func error(_ message: String, _ properties: [(String, String)]) -> String {
         let cut =
             message.unicodeScalars.count > messageLimit
@@ -47,11 +47,13 @@ package enum WorkflowCommand {
         return "::error" + (list.isEmpty ? "" : " " + list) + "::" + escaped(cut, isProperty: false)
     }
 
-    /// Two lines around text from outside: between them the runner obeys nothing but the second.
+    /// Returns two lines to put around untrusted text.
+    ///
+    /// Between them, the runner executes no command but the second line.
     ///
     /// - Parameters:
-    ///   - random: Half of what nobody may guess.
-    ///   - more: The other half.
+    ///   - random: The high half of the random token.
+    ///   - more: The low half of the random token.
     /// - Returns: The two lines.
     package static func brackets(
         random: UInt64 = .random(in: 0 ... .max), _ more: UInt64 = .random(in: 0 ... .max)
@@ -69,7 +71,7 @@ package enum WorkflowCommand {
         return file.hasPrefix(start) ? String(file.dropFirst(start.count)) : file
     }
 
-    /// As `@actions/core` escapes: line ends would begin another command.
+    /// Escapes text as `@actions/core` does: line ends would begin another command.
     private static func escaped(_ text: String, isProperty: Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -86,20 +88,20 @@ package enum WorkflowCommand {
     }
 }
 
-/// What a CI's log does with lines that are for it, and how text from outside is kept from being taken for such.
+/// Protects the log of a CI from text that looks like the CI's commands.
 package enum HostLog {
-    /// Whether GitHub's runner reads what is printed.
+    /// True if GitHub's runner reads the output.
     package static func isGitHub(_ environment: [String: String]) -> Bool {
         environment["GITHUB_ACTIONS"] == "true"
     }
 
-    /// Lines that may hold anything, as they can be printed.
+    /// Returns lines of untrusted text in a form that is safe to print.
     ///
     /// - Parameters:
-    ///   - lines: Without line ends.
-    ///   - environment: It tells which CI reads them.
-    /// - Returns: On GitHub between two lines that have its runner obey nothing in between. On Azure, which has
-    ///   nothing like it, what would start a command is pulled apart.
+    ///   - lines: The lines, without line ends.
+    ///   - environment: The environment variables, which identify the CI.
+    /// - Returns: On GitHub, the lines between two lines that stop its runner from executing commands. Azure has no
+    ///   equivalent; there, spaces break up the start of each command.
     package static func quoted(_ lines: [String], _ environment: [String: String]) -> [String] {
         guard !lines.isEmpty else { return [] }
         if isGitHub(environment) {

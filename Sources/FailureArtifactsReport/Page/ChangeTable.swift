@@ -5,10 +5,10 @@ internal import FailureArtifactsSQLite
 /// Changed rows as HTML, cell by cell.
 struct ChangeTable {
     let change: ChangeDetail
-    /// What changed them, for accessible names.
+    /// The origin of the changes, for accessible names.
     let label: String
 
-    /// `account: 1 inserted, 2 updated; table entry added`.
+    /// Returns a summary such as `account: 1 inserted, 2 updated; table entry added`.
     static func summary(of change: ChangeDetail) -> String {
         var items = change.tables.prefix(6).map { table in
             table.name + ": " + (table.problem ?? counts(table.counts))

@@ -1,6 +1,8 @@
 internal import FailureArtifactsAnalysis
 
-/// Tables and foreign keys as a drawing: those that are referred to stand to the left of those that refer.
+/// A drawing of tables and foreign keys.
+///
+/// Tables stand to the left of the tables that refer to them.
 struct EntityDiagram {
     struct Box: Equatable {
         let table: TableDetail
@@ -14,14 +16,14 @@ struct EntityDiagram {
         static func == (a: Box, b: Box) -> Bool { (a.table.name, a.x, a.y) == (b.table.name, b.x, b.y) }
     }
 
-    /// More are a list.
+    /// The maximum number of tables in a drawing; more tables become a list.
     static let maximumTables = 30
     private static let maximumColumns = 14
     private static let lineHeight = 18
     private static let headHeight = 26
     private static let gap = (x: 72, y: 22)
     private static let margin = 12
-    /// Where a column of boxes ends, and the next one begins.
+    /// The height at which a column of boxes ends and the next one begins.
     private static let maximumHeight = 760
 
     private(set) var boxes: [Box] = []
@@ -62,7 +64,7 @@ struct EntityDiagram {
     private static func box(_ table: TableDetail) -> Box {
         let linked = Set(table.foreignKeys.flatMap(\.columns).map { $0.lowercased() })
         let indices = Array(table.columns.indices)
-        // Keys are never left out for others.
+        // Keys take precedence over other columns.
         let important = indices.filter {
             table.columns[$0].isKey || linked.contains(table.columns[$0].name.lowercased())
         }
@@ -79,7 +81,7 @@ struct EntityDiagram {
         return box
     }
 
-    /// How far right each table stands: behind all that it refers to, but for circles.
+    /// Returns the layer of each table, counted from the left: right of all tables that it refers to, except in cycles.
     private func layers() -> [Int] {
         var layers = [Int?](repeating: nil, count: boxes.count)
         var visiting = Set<Int>()
@@ -102,7 +104,7 @@ struct EntityDiagram {
 
     // MARK: - Drawing
 
-    /// The foreign keys in words: `entry.account → account.id`.
+    /// Returns the foreign keys as text, such as `entry.account → account.id`.
     static func relations(of tables: [TableDetail]) -> [String] {
         tables.flatMap { table in
             table.foreignKeys.map { key in
@@ -113,7 +115,7 @@ struct EntityDiagram {
         }
     }
 
-    /// An `svg` element.
+    /// The drawing as an `svg` element.
     var svg: String {
         let label = "Entity-relationship drawing of \(Counted.items(Int64(boxes.count), "table"))"
         var result =
@@ -161,7 +163,7 @@ struct EntityDiagram {
         let y2 = Self.height(of: key.targets.first ?? Self.keyColumn(of: target), in: target)
         let x2 = target.x + target.width
         let end = "<circle class=\"edge-end\" cx=\"\(x2)\" cy=\"\(y2)\" r=\"4\"/>\n"
-        // To the left where the target stands there; else around the right side.
+        // To the left if the target stands there; otherwise around the right side.
         if target.x < box.x {
             let bend = max(24, (box.x - x2) / 2)
             return "<path class=\"edge\" d=\"M\(box.x) \(y1)C\(box.x - bend) \(y1) \(x2 + bend) \(y2) "
@@ -176,7 +178,7 @@ struct EntityDiagram {
         box.table.columns.first { $0.isKey }?.name
     }
 
-    /// The middle of a column's line, or of the head.
+    /// Returns the vertical middle of a column's line, or of the head if the column is not drawn.
     private static func height(of column: String?, in box: Box) -> Int {
         let name = column?.lowercased()
         guard

@@ -8,18 +8,18 @@ internal import FailureArtifactsSystem
 struct FailureSection {
     let number: Int
     let cause: FailureCause
-    /// Nil where it is in the overview only.
+    /// The content of the bundle; nil if the cause is in the overview only.
     let detail: FailureDetail?
-    /// Why there is no detail, as a full sentence.
+    /// The reason why there is no detail, as a full sentence.
     let problem: String?
-    /// Whether the bundles come from several places.
+    /// True if the bundles come from several places.
     let hasShards: Bool
     let folder: PageFolder
-    /// Whether it is open from the start.
+    /// True if the section is open at first.
     let isOpen: Bool
-    /// Nil where the test has one attempt only.
+    /// Nil if the test has one attempt only.
     var attempts: AttemptSeries?
-    /// Nil where another cause's section has it.
+    /// Nil if another cause's section shows it.
     var comparison: AttemptComparison?
 
     var html: String {
@@ -175,7 +175,7 @@ struct FailureSection {
 }
 
 extension AttemptComparison {
-    /// Side by side: what differs in a table, and the rows of the stores cell by cell.
+    /// The attempts side by side: a table of the differences, and the rows of the stores cell by cell.
     var html: String {
         let count = titles.count + omitted
         var text =

@@ -1,19 +1,21 @@
 internal import FailureArtifactsAnalysis
 
-/// Text as HTML: nothing of it is markup, in a text and between the quotes of an attribute alike.
+/// Text as HTML, escaped so that none of it is markup, both in text and in quoted attributes.
 enum HTMLText {
-    /// Bytes of one line, after which it is cut.
+    /// The maximum number of bytes of one line, after which it is cut.
     private static let lineLimit = 4096
 
-    /// On one line; control characters, and those that turn the direction, show as `\u{…}`.
+    /// Returns text on one line.
+    ///
+    /// Control characters, and characters that change the text direction, become `\u{…}`.
     static func line(_ text: String) -> String { escaped(SafeText.line(cut(text))) }
 
-    /// With its lines.
+    /// Returns text with its line breaks.
     static func lines(_ text: String) -> String {
         escaped(SafeText.lines(text).joined(separator: "\n"))
     }
 
-    /// On one line, where nothing is lost.
+    /// Returns text on one line, with control characters as escapes, so that no character is lost.
     static func cell(_ text: String) -> String { escaped(SafeText.cell(cut(text))) }
 
     private static func cut(_ text: String) -> String {
@@ -36,7 +38,7 @@ enum HTMLText {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// `1,234,567`.
+    /// Returns a number in the form `1,234,567`.
     static func number(_ number: Int64) -> String {
         let digits = Array(String(number.magnitude))
         var result = number < 0 ? "−" : ""

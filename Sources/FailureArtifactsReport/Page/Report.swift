@@ -3,7 +3,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 package import FailureArtifactsZip
 
-/// A report, made cause by cause: only some of them are in memory at a time.
+/// A report, made cause by cause: only some causes are in memory at a time.
 package struct Report: WrittenText {
     /// The page's name in a directory of bundles.
     package static let fileName = "report.html"
@@ -11,13 +11,13 @@ package struct Report: WrittenText {
     let page: ReportPage
     let limits: ReportLimits
     let scratch: String
-    /// Where the page is going to lie.
+    /// The directory of the page.
     var folder = PageFolder(ofPage: nil)
-    /// Called with the number of causes that are described, and with that of all.
+    /// Called with the number of causes described so far, and with the number of causes to describe.
     var progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
-    /// How much is unpacked.
+    /// The limits for unpacking bundles.
     var archive = ZipLimits.standard
-    /// Called before some more bundles are read.
+    /// Called before the next bundles are read.
     var start: () -> Void = {}
 
     package init(
@@ -37,8 +37,8 @@ package struct Report: WrittenText {
 
     /// Writes the page.
     ///
-    /// - Parameter write: Takes a piece of it.
-    /// - Throws: What `write` throws; what cannot be read is said on the page.
+    /// - Parameter write: A function that takes the next piece of the page.
+    /// - Throws: An error that `write` throws. The page itself says which bundles could not be read.
     package func write(_ write: (String) throws -> Void) throws {
         var size = 0
         func append(_ text: String) throws {
@@ -89,29 +89,31 @@ package struct Report: WrittenText {
     }
 }
 
-/// Where the page lies.
+/// The directory of the page.
 ///
-/// What is in the same directory, or below it, is named from there: the page and the bundles go from a CI to whoever
-/// downloads them together, and its commands are of use in both places.
+/// The page uses relative paths for bundles in its directory or below. The page and the bundles are downloaded from a
+/// CI together, so its commands work in both places.
 package struct PageFolder: Sendable {
-    /// Absolute; nil where the page has no place.
+    /// An absolute path; nil if the page is not a file.
     private let path: String?
 
-    /// - Parameter page: The page's path; nil where it goes to standard output.
+    /// Creates the directory of a page.
+    ///
+    /// - Parameter page: The page's path; nil for standard output.
     package init(ofPage page: String?) {
         path = page.map { Path.directory(of: Path.absolute($0)) }
     }
 
-    /// How the page names a bundle.
+    /// Returns the location of a bundle for use on the page.
     ///
-    /// - Parameter location: Where the bundle is, as it was found.
-    /// - Returns: The same where the bundle is elsewhere.
+    /// - Parameter location: The bundle's location as it was found.
+    /// - Returns: A relative location, or the same location if the bundle is not below the page's directory.
     func location(of location: BundleLocation) -> BundleLocation {
         guard let path = relative(location) else { return location }
         return BundleLocation(path: path, inner: location.inner)
     }
 
-    /// Whether the page names a bundle from its own directory.
+    /// True if the page uses a relative path for a bundle.
     func holds(_ location: BundleLocation) -> Bool { relative(location) != nil }
 
     private func relative(_ location: BundleLocation) -> String? {

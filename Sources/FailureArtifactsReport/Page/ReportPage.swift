@@ -4,12 +4,12 @@ internal import FailureArtifactsBundle
 /// The page around the causes: its head, the overview and its end.
 package struct ReportPage {
     let causes: [FailureCause]
-    /// Bundles of tests that passed.
+    /// The bundles of tests that passed.
     let passed: [ReportedBundle]
-    /// What could not be read, as full sentences.
+    /// The parts that could not be read, as full sentences.
     let problems: [String]
 
-    /// Whether the bundles come from several places.
+    /// True if the bundles come from several places.
     let hasShards: Bool
     private let reportedBundles: [ReportedBundle]
 
@@ -21,9 +21,9 @@ package struct ReportPage {
         hasShards = Set(reportedBundles.map(\.container)).count > 1
     }
 
-    /// Everything that precedes the causes.
+    /// The part of the page before the causes.
     ///
-    /// Nothing is loaded, and of scripts and styles only the page's own are run: their hashes are in the policy
+    /// The page loads nothing, and runs only its own script and style: their hashes are in the policy
     /// (<https://www.w3.org/TR/CSP3/#grammardef-hash-source>).
     var head: String {
         """
@@ -48,7 +48,7 @@ package struct ReportPage {
         """ + Self.warnings(problems) + overview + "<section id=\"failures\" aria-label=\"Failures\">\n"
     }
 
-    /// Everything that follows them.
+    /// The part of the page after the causes.
     var foot: String {
         """
         </section>
@@ -93,7 +93,7 @@ package struct ReportPage {
         return text + index
     }
 
-    /// That there are bundles of tests that passed, and where they are.
+    /// A sentence about bundles of tests that passed; empty if there are no such bundles.
     private var passedText: String {
         guard !passed.isEmpty else { return "" }
         let failed = Set(reportedBundles.map(\.identity))
@@ -117,7 +117,7 @@ package struct ReportPage {
             + (more > 0 ? "<p class=\"cut\">and \(more) more</p>" : "") + "</div>\n"
     }
 
-    /// A bar for each part of the time between the first failure and the last.
+    /// A chart with a bar for each part of the time between the first failure and the last.
     private var times: String {
         let times = reportedBundles.compactMap { MetadataTime.milliseconds(of: $0.at) }
         guard let first = times.min(), let last = times.max(), first < last else { return "" }
@@ -147,7 +147,7 @@ package struct ReportPage {
             + "<text x=\"240\" y=\"72\" text-anchor=\"end\">\(span) later</text></svg></div>\n"
     }
 
-    /// A line for each cause.
+    /// The list of causes, one line each.
     private var index: String {
         let listed = causes.prefix(2000)
         var text = "<section class=\"index\" aria-label=\"All failures\"><h2>Failures</h2>\n"
@@ -183,7 +183,7 @@ package struct ReportPage {
 
     // MARK: - Parts
 
-    /// A line of a bar chart.
+    /// A row of a bar chart.
     struct Bar {
         let label: String
         let value: Int64
@@ -193,7 +193,7 @@ package struct ReportPage {
     static func bars(_ bars: [Bar], largest: Int64) -> String {
         var text = "<table class=\"bars\"><tbody>\n"
         for bar in bars {
-            // What is not nothing is seen.
+            // A value above zero is always visible.
             let share = largest > 0 ? Double(bar.value) / Double(largest) : 0
             let width = bar.value > 0 ? max(0.5, Double(Int(share * 1000)) / 10) : 0
             text +=

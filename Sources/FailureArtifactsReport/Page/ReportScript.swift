@@ -1,6 +1,6 @@
 /// The script of the page: tables with paging, sorting and a filter, and the filter of the failures.
 ///
-/// What comes from a store gets on the page as text nodes, never as markup.
+/// Content of a store is added to the page as text nodes, never as markup.
 enum ReportScript {
     /// SHA-256 of ``text``, in Base64; a test computes it.
     static let hash = "Uqx3X8ygOcCsoGaw6/4CPjon3Cog2nijfhJ6Xhc+Otw="

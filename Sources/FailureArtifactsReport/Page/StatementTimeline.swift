@@ -34,7 +34,7 @@ struct StatementTimeline {
         return text + "</tbody></table></div>\n"
     }
 
-    /// The statements that made a transaction, a line each.
+    /// Returns the statements of a transaction, one line each.
     static func list(of statements: [StatementRecord]) -> String {
         guard !statements.isEmpty else { return "" }
         let shown = statements.prefix(20)
@@ -48,7 +48,7 @@ struct StatementTimeline {
             + (rest > 0 ? "<p class=\"cut\">and \(rest) more statements</p>\n" : "")
     }
 
-    /// What is shown of a statement, and whether that is not all.
+    /// Returns the part of a statement that is shown; `isCut` is true if some of it is missing.
     private static func cut(_ statement: StatementRecord) -> (sql: String, isCut: Bool) {
         let isLong = statement.sql.utf8.count > 600
         return (
@@ -74,7 +74,7 @@ struct StatementTimeline {
         return ["COMMIT", "END", "ROLLBACK", "BEGIN"].contains { start.hasPrefix($0) }
     }
 
-    /// The time of day.
+    /// Returns the time of day of a timestamp.
     private static func time(_ at: String) -> String {
         let parts = at.split(separator: "T")
         return HTMLText.line(parts.count == 2 ? String(parts[1].prefix { $0 != "Z" }) : at)

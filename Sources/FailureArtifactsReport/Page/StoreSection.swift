@@ -8,13 +8,13 @@ internal import FailureArtifactsSystem
 struct StoreSection {
     let id: String
     let detail: StoreDetail
-    /// The one the store is the state at.
+    /// The failure at which the store was captured.
     let failure: BundleMetadata.Failure?
-    /// As the page names it.
+    /// The bundle's location, as the page names it.
     let bundle: BundleLocation
-    /// Whether that is from the directory of the page.
+    /// True if the location is relative to the page's directory.
     let isBesideThePage: Bool
-    /// Whether it is what the commands take where no store is named.
+    /// True if the commands use this store when no store is named.
     let isFirst: Bool
 
     private var store: BundleMetadata.Store { detail.store }
@@ -115,7 +115,7 @@ struct StoreSection {
             .joined(separator: ",")
     }
 
-    /// What of the table is not on the page.
+    /// Returns sentences about the parts of the table that are not on the page.
     private func cut(_ table: TableDetail) -> String {
         var sentences: [String] = []
         if Int64(table.shownRows) < table.count, table.problem == nil {
@@ -211,7 +211,7 @@ struct StoreSection {
         return text + "</details>\n"
     }
 
-    /// The hashes by which Core Data finds the model of a store.
+    /// The hashes by which Core Data finds a store's model.
     private var modelHashes: String {
         guard let hashes = detail.coreData?.modelHashes, !hashes.isEmpty else { return "" }
         let lines = hashes.sorted { $0.key < $1.key }.prefix(200).map { "\($0.key) \($0.value)" }

@@ -4,9 +4,9 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The barrier between a statement of the application and a capture, of which the capture pays both sides.
+/// The barrier between a statement of the application and a capture; the capture pays for both sides.
 @Suite struct FenceTests {
-    /// A number in a line of the cache of its own: two in one line can't be seen out of order.
+    /// A number in a cache line of its own: two numbers in one line can't be seen out of order.
     private struct Cell: ~Copyable {
         let before = InlineArray<16, Int>(repeating: 0)
         let number = Atomic(0)
@@ -18,7 +18,7 @@ import Testing
         let frequent = Cell(), rare = Cell()
     }
 
-    /// Each writes its own number and reads the other's: one of the two has to see what the other has written.
+    /// Each thread writes its own number and reads the other's: at least one must see the other's write.
     @Test func ofTwoThreadsOneSeesTheOther() throws {
         failure_artifacts_fence_prepare()
         try #require(failure_artifacts_has_heavy_fence())
@@ -37,7 +37,7 @@ import Testing
         var missed = 0
         for round in 1...count {
             shared.started.number.store(round, ordering: .releasing)
-            // The other one starts at about this time, sooner or later.
+            // The other thread starts at about this time, a little sooner or later.
             var delay = round % 200
             while delay > 0 { delay -= 1 }
             shared.rare.number.store(round, ordering: .relaxed)

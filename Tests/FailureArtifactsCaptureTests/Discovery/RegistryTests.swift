@@ -7,11 +7,12 @@ import Testing
 @testable import FailureArtifactsCapture
 
 extension ProcessWideTests {
-    /// The table of the connections that are open.
+    /// The table of open connections.
     @Suite struct RegistryTests {
         init() { ConnectionRegistry.shared.install() }
 
-        /// More connections than the table has chains, many to the same stores, opened and closed in any order.
+        /// There are more connections than the table has chains, many to the same stores, opened and closed in any
+        /// order.
         @Test func whatIsOpenIsKnownWhateverTheOrder() throws {
             ConnectionRegistry.shared.beginKeeping(maximumBytes: 1 << 20)
             defer { ConnectionRegistry.shared.endKeeping() }
@@ -20,12 +21,12 @@ extension ProcessWideTests {
             try withTemporaryDirectory { directory in
                 var open: [(application: ApplicationHandle, path: String?)] = []
                 for step in 0..<3000 {
-                    // First they become more, then fewer.
+                    // At first their number grows, then it shrinks.
                     if open.isEmpty || Int.random(in: 0..<3000, using: &dice) > step {
                         let number = Int.random(in: 0..<240, using: &dice)
                         let path = number < 60 ? "\(directory)/\(number).sqlite" : nil
                         open.append((try ApplicationHandle(path ?? ":memory:"), path))
-                        // So that there is a file to be told from others.
+                        // Creates the file, by which stores are told apart.
                         if path != nil { try open.last?.application.run("PRAGMA user_version = 1") }
                     } else {
                         let closed = open.remove(at: Int.random(in: 0..<open.count, using: &dice))
@@ -48,7 +49,7 @@ extension ProcessWideTests {
         ) {
             let all = ConnectionRegistry.shared.openConnections
             #expect(all.map(\.serial) == all.map(\.serial).sorted(), comment)
-            // Others may have connections too.
+            // Other tests may have connections too.
             let known = all.filter { connection in
                 open.contains { $0.application.handle == connection.handle }
             }

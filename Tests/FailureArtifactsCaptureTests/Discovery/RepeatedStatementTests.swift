@@ -8,9 +8,9 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Statements that are prepared once and run many times: what is remembered of them takes a shorter way.
+/// Statements that are prepared once and run many times: they are recorded on a fast path.
 extension StatementLogTests {
-    /// A statement that is prepared, with no values.
+    /// A prepared statement without values.
     private final class Statement: @unchecked Sendable {
         private let handle: OpaquePointer
 
@@ -23,7 +23,7 @@ extension StatementLogTests {
 
         deinit { sqlite3_finalize(handle) }
 
-        /// Where SQLite has its text.
+        /// The address of its text in SQLite's memory.
         var place: UInt { UInt(bitPattern: sqlite3_sql(handle)) }
 
         @discardableResult
@@ -56,7 +56,7 @@ extension StatementLogTests {
         }
     }
 
-    /// More than can be known at a time, so that each takes the place of another.
+    /// There are more texts than a log knows at a time, so each replaces another.
     @Test func ofManyEachHasItsText() throws {
         try withConnection(.init(statements: 200)) { handle in
             let texts = (0..<100).map { "SELECT \($0)" }
@@ -64,7 +64,7 @@ extension StatementLogTests {
             var (seed, expected): (UInt64, [String]) = (1, [])
             for _ in 0..<5000 {
                 seed = seed &* 6_364_136_223_846_793_005 &+ 1
-                // Some are run often.
+                // Some are run more often.
                 let index = Int(seed >> 33) % (seed >> 60 < 12 ? 4 : 100)
                 prepared[index].run()
                 expected.append(texts[index])
@@ -73,7 +73,7 @@ extension StatementLogTests {
         }
     }
 
-    /// SQLite frees a statement's text with it, and another one's is where it was.
+    /// SQLite frees a statement's text with the statement, and reuses its address for another statement.
     @Test func othersInTheSamePlaceAreToldApart() throws {
         try withConnection(.init(statements: 200)) { handle in
             var (places, expected): (Set<UInt>, [String]) = ([], [])
@@ -91,7 +91,7 @@ extension StatementLogTests {
         }
     }
 
-    /// SQLite tells of what a foreign key does as if the statement were started again, for each row.
+    /// SQLite reports the actions of a foreign key as if the statement were started again, once per row.
     @Test(arguments: [false, true])
     func whatForeignKeysDoIsPartOfThem(values: Bool) throws {
         try withConnection(.init(statements: 200, values: values)) { handle in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// What is kept of connections, within its bound.
+/// The saved state of connections, within its limit.
 @Suite struct SavedStateTests {
     private func image(_ size: Int = 8) -> SavedState {
         SavedState(
@@ -20,7 +20,7 @@ import Testing
         #expect(images.take(of: 1).first === ended && images.take(of: 2).first === running)
         images.forget([ended])
         #expect(!ended.isThere && running.isThere)
-        // What is not there any more makes no trouble.
+        // Removing an image that is gone already has no effect.
         images.forget([ended])
     }
 

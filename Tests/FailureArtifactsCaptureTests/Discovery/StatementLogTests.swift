@@ -5,9 +5,9 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// What is remembered of the statements of connections.
+/// The recorded statements of connections.
 ///
-/// What is remembered is set for the whole process, so that these run one after the other.
+/// The options are set for the whole process, so these tests run one after the other.
 @Suite(.serialized) struct StatementLogTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// A cut that goes through a character leaves no half of it.
+    /// A cut never splits a character.
     @Test func aCutIsBetweenCharacters() throws {
         try withConnection(.init(statements: 3)) { handle in
             try handle.run("SELECT  '\(String(repeating: "ä", count: 20_000))'")
@@ -102,7 +102,7 @@ import Testing
             try #require(
                 sqlite3_prepare_v2(handle.handle, "SELECT ?, ?", -1, &statement, nil) == SQLITE_OK)
             sqlite3_bind_int(statement, 1, 42)
-            // SQLite reads it with every step.
+            // SQLite reads the value in every step.
             "secret".withCString { secret in
                 sqlite3_bind_text(statement, 2, secret, -1, nil)
                 while sqlite3_step(statement) == SQLITE_ROW {}
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// A cursor that others are run beside ends later than they do.
+    /// A cursor ends later than the statements that are run beside it.
     @Test(arguments: [1, 2, 3, 4])
     func theDurationIsThatOfWhatEnded(capacity: Int) throws {
         try withConnection(.init(statements: capacity, durations: true)) { handle in
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    /// A pool closes its readers first, and its writer may be one of them.
+    /// A pool closes its readers first, and its writer may be one of the connections that it closes.
     @Test(arguments: [true, false])
     func closedConnectionsHaveLeftTheirs(othersStay: Bool) throws {
         ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
@@ -225,7 +225,7 @@ import Testing
             let statements = try handle.store.statements
             #expect(statements.isReplaced)
             #expect(statements.statements.map(\.sql) == ["CREATE TABLE t(a)"])
-            // The row is not its work.
+            // The statement did not insert the row.
             #expect(statements.statements.map(\.changes) == [nil])
         }
     }

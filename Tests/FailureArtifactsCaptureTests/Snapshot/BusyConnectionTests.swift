@@ -7,15 +7,15 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Another thread is using the connection, for a while or for ever.
+/// Connections that another thread uses, for a while or forever.
 @Suite struct BusyConnectionTests {
-    /// A thread that is inside `sqlite3_step` until it is told to leave.
+    /// A thread that stays inside `sqlite3_step` until it is told to leave.
     private final class Occupant: Sendable {
         private let hasEntered = DispatchSemaphore(value: 0)
         private let mayLeave = DispatchSemaphore(value: 0)
         private let hasLeft = DispatchSemaphore(value: 0)
 
-        /// Has a thread run a statement that calls `occupy()`.
+        /// Makes a thread run a statement that calls `occupy()`.
         init(of application: ApplicationHandle, _ sql: String) {
             sqlite3_create_function_v2(
                 application.handle, "occupy", 0, SQLITE_UTF8,
@@ -52,7 +52,7 @@ import Testing
                     ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : ApplicationHandle.withoutMutex)
             try application.run(
                 "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-            // A write: of two rows the second waits.
+            // A write: the second of two rows waits.
             let occupant = Occupant(
                 of: application, "INSERT INTO t SELECT 2 UNION ALL SELECT occupy()")
 
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// Nothing tells of the close where the application has set a trace of its own.
+    /// SQLite does not report the close to discovery if the application has set its own trace.
     @Test(arguments: [true, false])
     func aBorrowedConnectionThatAnotherThreadClosesEndsAfterwards(isTraced: Bool) throws {
         let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
@@ -89,10 +89,10 @@ import Testing
                 application.close()
                 hasClosed.signal()
             }
-            // With our trace the close waits; without, it is put off.
+            // With our trace, the close waits; without it, the close is postponed.
             if !isTraced { hasClosed.wait() }
             #expect(isOpen())
-            // SQLite runs nothing on a connection whose close is put off.
+            // SQLite runs nothing on a connection whose close is postponed.
             let code = sqlite3_exec(borrowed.handle, "SELECT a FROM t", nil, nil, nil)
             #expect(code == (isTraced ? SQLITE_OK : SQLITE_MISUSE))
         }
@@ -101,7 +101,7 @@ import Testing
         #expect(!isOpen())
     }
 
-    /// Whoever waits to close it goes on when it is given back, and nobody else ends it at that moment.
+    /// The thread that waits to close the connection goes on when the borrow ends, and no other thread ends it then.
     @Test func aBorrowedConnectionIsEndedOnce() throws {
         for round in 0..<400 {
             let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
@@ -114,28 +114,28 @@ import Testing
                     application.close()
                     hasClosed.signal()
                 }
-                // It looks every 100 µs, or a little later, whether it may go on.
+                // The thread checks every 100 µs, or a little later, if it may go on.
                 usleep(200 + UInt32(round % 20) * 10)
             }
             hasClosed.wait()
         }
     }
 
-    /// A thread that is in the middle of a close, which nothing has told of.
+    /// A thread that is in the middle of a close that was not reported.
     private final class Closer: Sendable {
         let isClosing = DispatchSemaphore(value: 0)
         let mayGoOn = DispatchSemaphore(value: 0)
         let hasClosed = DispatchSemaphore(value: 0)
     }
 
-    /// Whoever finished with it would end it for a second time.
+    /// A thread that borrowed the connection would end it a second time.
     @Test func aConnectionThatIsBeingClosedIsNotBorrowed() throws {
         let application = try ApplicationHandle(":memory:", flags: ApplicationHandle.withoutMutex)
         try application.run("CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1)")
         let connection = try application.discovered
         let closer = Closer()
         sqlite3_trace_v2(application.handle, 0, nil, nil)
-        // A close rolls back, before anything is freed.
+        // A close rolls back before it frees anything.
         sqlite3_rollback_hook(
             application.handle,
             { data in
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    /// What a busy connection has attached can't be asked for; its files are found all the same.
+    /// A busy connection can't be asked for its attached stores, but discovery finds their files.
     @Test func whatABusyConnectionHasAttachedIsFoundByItsFile() throws {
         try withTemporaryDirectory { directory in
             let application = try ApplicationHandle(directory + "/shop.sqlite")
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// A long query gives way as soon as it is over.
+    /// The capture gets the connection as soon as a long query is over.
     @Test func aConnectionIsWaitedForAWhile() throws {
         try withTemporaryDirectory { directory in
             let application = try ApplicationHandle(":memory:")
@@ -239,7 +239,7 @@ import Testing
             #expect(here.method == .serialize)
             #expect(try copied(directory) == "1\n2")
 
-            // Elsewhere: only what is committed, by a way that is in no writer's way.
+            // On another thread: only the committed content, read without blocking writers.
             try FileManager.default.removeItem(atPath: directory + "/copy.sqlite")
             let store = try application.store
             let elsewhere = try Witness.undisturbed(application, path: path) {

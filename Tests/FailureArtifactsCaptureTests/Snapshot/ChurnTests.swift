@@ -7,22 +7,22 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Tests of what there is one of in a process: they run one after the other.
+/// Tests of state that exists once per process: they run one after the other.
 @Suite(.serialized) enum ProcessWideTests {}
 
 extension ProcessWideTests {
-    /// Connections that come and go.
+    /// Connections that open and close all the time.
     @Suite struct ChurnTests {
         init() { ConnectionRegistry.shared.install() }
 
-        /// GRDB's way: connections without a mutex, each used by one thread at a time.
+        /// As in GRDB: connections without a mutex, each used by one thread at a time.
         ///
-        /// While one thread fails over and over, others open, use and close them, and none is refused anything.
+        /// While one thread fails over and over, others open, use and close connections, and none gets an error.
         @Test func connectionsThatComeAndGoAreSurvived() throws {
             try withTemporaryDirectory { directory in
                 let mayEnd = Lock(false)
                 let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
-                // The one with a WAL stays open: SQLite itself may refuse to open one that somebody else closes.
+                // The connection with a WAL stays open: SQLite may refuse to open a store that another thread closes.
                 let steady = try ApplicationHandle(directory + "/3.sqlite", flags: flags)
                 try steady.run("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
                 let threads = (0..<4).map { number in
@@ -78,7 +78,7 @@ extension ProcessWideTests {
                 #expect(isOpen() && !isClosed())
                 var statement: OpaquePointer?
                 #expect(sqlite3_prepare_v2(handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
-                // A close that is refused, and one that leaves a zombie.
+                // A close that is refused, and a close that leaves a zombie.
                 #expect(sqlite3_close(handle) == SQLITE_BUSY)
                 #expect(isOpen() && !isClosed())
                 #expect(sqlite3_close_v2(handle) == SQLITE_OK)

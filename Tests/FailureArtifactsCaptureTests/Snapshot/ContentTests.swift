@@ -8,16 +8,16 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// What a store holds, and how its file is laid out: the copy has the same rows, and is sound.
+/// The content and the file layout of a store: the copy has the same rows, and is sound.
 ///
-/// Each store is made twice by the same statements: in the file that is captured, and in one that nobody
-/// captures, which the `sqlite3` program reads for comparison.
+/// Each store is made twice by the same statements. One file is captured; the `sqlite3` program reads the other one for
+/// comparison.
 @Suite struct ContentTests {
     /// A kind of store.
     struct Content: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let schema: String
-        /// One change, by random numbers.
+        /// Returns the statement of one change, chosen by random numbers.
         let change: @Sendable (inout SplitMix) -> String
 
         init(_ name: String, _ schema: String, _ change: @escaping @Sendable (inout SplitMix) -> String)
@@ -99,7 +99,7 @@ import Testing
 
     init() { ConnectionRegistry.shared.install() }
 
-    /// Runs statements in the application's store and in the one for comparison.
+    /// Runs statements in the application's store and in the store for comparison.
     private func run(_ sql: String, in application: ApplicationHandle, and mirror: ApplicationHandle)
         throws
     {

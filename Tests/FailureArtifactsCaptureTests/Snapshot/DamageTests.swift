@@ -8,7 +8,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Files that SQLite does not read, or not all of: their bytes are copied.
+/// Files that SQLite cannot read, or not completely: their bytes are copied.
 @Suite struct DamageTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -26,7 +26,7 @@ import Testing
         arguments: [
             Array("no database at all, but somebody registered it".utf8),
             [UInt8](repeating: 0, count: 5000),
-            // As of an encrypted store: no magic, and as long as some pages.
+            // As in an encrypted store: no magic number, and the length of some pages.
             (0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 5 &+ 31) },
             Array("SQLite format 3\0".utf8),
             Array("SQLite format 3\0".utf8) + [UInt8](repeating: 0xff, count: 4080),
@@ -47,7 +47,7 @@ import Testing
                 try StoreInspection(ofFile: directory + "/copy.sqlite", timeLimit: 1)
             }
 
-            // A connection that can do nothing with it does not keep its bytes from being copied.
+            // A connection that cannot read the store does not prevent the copy of its bytes.
             try FileSystem.remove(directory + "/copy.sqlite")
             let application = try ApplicationHandle(path)
             #expect(application.failure(of: "SELECT * FROM sqlite_schema") != nil)
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// A database of some pages, with rows, left by a process that is gone.
+    /// Creates a database of some pages, with rows, by a process that is then killed.
     private func leaveStore(_ path: String, mode: String) throws {
         let process = try OtherProcess(path)
         try process.run(
@@ -111,7 +111,7 @@ import Testing
             #expect(snapshot.method == .fileCopy && snapshot.warningCodes == [.copyUnreadable])
             #expect(!snapshot.isConsistent)
             if mode == "wal" {
-                // What the WAL holds is not lost with it.
+                // The content of the WAL is not lost.
                 #expect(snapshot.rawFiles == ["", "-wal"])
                 for suffix in ["", "-wal"] {
                     #expect(
@@ -139,7 +139,7 @@ import Testing
                 try application?.store ?? DiscoveredStore(path: path), in: directory)
 
             #expect(snapshot.method != .described && snapshot.isConsistent)
-            // The rows of the other pages can be read.
+            // The rows of the other pages are readable.
             #expect(try copied(directory, "SELECT a FROM big WHERE id = 1") == "later")
             #expect(try copied(directory, "PRAGMA integrity_check").contains("age 11"))
             let inspection = try StoreInspection(ofFile: directory + "/copy.sqlite", timeLimit: 5)
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    /// SQLite ignores a WAL from its first bad frame on, and so does the copy.
+    /// SQLite ignores a WAL from its first invalid frame on, and so does the copy.
     @Test func ofACorruptWALTheCopyHasWhatSQLiteReads() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -158,7 +158,8 @@ import Testing
                 INSERT INTO t VALUES (3)
                 """)
             process.kill()
-            // Of three transactions' frames after the schema's, one byte of the second's page.
+            // After the schema's frames there is one frame for each of three transactions. One byte of the second one's
+            // page is changed.
             let frame: UInt64 = 24 + 4096
             let count = (try bytes(path + "-wal").count - 32) / Int(frame)
             let broken = UInt64(count - 2)
@@ -171,7 +172,7 @@ import Testing
             #expect(snapshot.method == .fileCopy && snapshot.foldedJournal)
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory) == "1")
-            // What SQLite does not read is there for those who can.
+            // The frames that SQLite does not read are kept for other tools.
             #expect(!snapshot.isConsistent && snapshot.rawFiles == ["", "-wal"])
             #expect(snapshot.warningCodes == [.walDamaged] && snapshot.history?.transactions == 0)
             for suffix in snapshot.rawFiles {
@@ -183,7 +184,7 @@ import Testing
         }
     }
 
-    /// A journal whose header is broken undoes nothing: what is in the file is all there is.
+    /// A journal with an invalid header undoes nothing: only the content of the file counts.
     @Test func aBrokenJournalIsNotPlayedBack() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -209,7 +210,7 @@ import Testing
             try application.run("CREATE TABLE t(a); BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
             let other = try OtherProcess(path)
 
-            // As if the connection were unknown: registered, with discovery off.
+            // As if the connection were unknown: the store is registered, and discovery is off.
             let snapshot = try Witness.undisturbed(application, path: path, writer: other) {
                 capture(DiscoveredStore(path: path), in: directory)
             }

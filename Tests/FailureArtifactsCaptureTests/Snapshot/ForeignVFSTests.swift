@@ -8,7 +8,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Stores whose bytes mean something to the application's VFS only.
+/// Stores that only the application's VFS can read.
 @Suite struct ForeignVFSTests {
     init() {
         ConnectionRegistry.shared.install()
@@ -38,7 +38,7 @@ import Testing
             #expect(outside.method == (hasMutex ? .ownConnection : .secondConnection))
             #expect(outside.isConsistent && outside.warnings.isEmpty)
             #expect(outside.vfs == ScramblingFileSystem.name)
-            // The mode that the file tells; a PRAGMA would disturb the connection.
+            // The mode that the file reveals; a PRAGMA would disturb the connection.
             #expect(outside.journalMode == (mode == "wal" ? "wal" : "delete"))
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory) == "1")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// The connection is in use elsewhere: another one is opened with the same VFS.
+    /// The connection is in use on another thread: the capture opens another connection with the same VFS.
     @Test(arguments: ["wal", "delete"])
     func theyAreReadByAnotherConnection(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// Nobody has it open: what there is are its bytes.
+    /// No connection has the store open: only its bytes are available.
     @Test func closedOnesAreCopiedAsTheyAre() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/secret.sqlite"

@@ -9,11 +9,11 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// The history that comes with a copy, by each way that a copy is made.
+/// The history that comes with a copy, for each capture strategy.
 @Suite struct HistoryCaptureTests {
     init() { ConnectionRegistry.shared.install() }
 
-    /// A WAL with three transactions: the table, 1, and 2 with 3.
+    /// A WAL with three transactions: one creates the table, one inserts 1, and one inserts 2 and 3.
     private let transactions = """
         PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(a);
         INSERT INTO t VALUES (1); INSERT INTO t VALUES (2), (3);
@@ -96,8 +96,11 @@ import Testing
         }
     }
 
-    /// Some versions of SQLite, 3.40.1 among them, leave frames of a transaction without a checksum when a
-    /// savepoint was rolled back in it: the connection sees the commit, and whoever recovers the WAL does not.
+    /// The copy has a commit that only the process itself can read.
+    ///
+    /// Some versions of SQLite, 3.40.1 among them, have a defect. If a savepoint was rolled back in a transaction, they
+    /// leave some of its frames without a checksum. The connection sees the commit, but a process that recovers the WAL
+    /// does not.
     @Test(arguments: [0, SQLITE_OPEN_NOMUTEX])
     func whatOnlyTheProcessItselfCanReadIsInTheCopy(flags: Int32) throws {
         try withTemporaryDirectory { directory in
@@ -122,7 +125,7 @@ import Testing
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try sqlite3Program(directory + "/copy.sqlite", count) == "3000")
             #expect(snapshot.isConsistent)
-            // With a version that has the defect nothing can be rebuilt, and that is said.
+            // With a version that has the defect, nothing can be rebuilt, and the history says so.
             let history = try #require(snapshot.history)
             #expect((history.transactions == 0) == (history.reason != nil))
         }

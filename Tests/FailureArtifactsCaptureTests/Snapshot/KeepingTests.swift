@@ -8,7 +8,7 @@ import Testing
 @testable import FailureArtifactsCapture
 
 extension ProcessWideTests {
-    /// What a rollback or a close would lose, kept while a test runs.
+    /// Content that a rollback or a close would lose, saved while a test runs.
     @Suite struct KeepingTests {
         init() { ConnectionRegistry.shared.install() }
 
@@ -20,7 +20,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// The stores that were closed since, those of other tests left out.
+        /// Returns the stores that were closed since, without those of other tests.
         private func closed(
             since pointInTime: ConnectionRegistry.PointInTime, where isMine: (ClosedStore) -> Bool
         ) -> [DiscoveredStore] {
@@ -29,7 +29,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// The store that was closed by this test, found by a file of it or by a table in memory.
+        /// Returns the store that this test closed, identified by its path or, in memory, by its size.
         private func closedStore(
             since pointInTime: ConnectionRegistry.PointInTime, _ path: String?,
             where fits: (Int) -> Bool = { _ in true }
@@ -75,7 +75,7 @@ extension ProcessWideTests {
                 #expect(try copied(directory) == "1\n2\n3\n4")
                 #expect(try copied(directory, committed: true) == "1")
 
-                // An assertion is about the state that it finds.
+                // An assertion is about the state at its own time.
                 for name in ["copy.sqlite", "copy.committed.sqlite"] {
                     try FileSystem.remove(directory + "/" + name)
                 }
@@ -86,7 +86,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// The history is that of the state after the rollback, and has the room that any other has.
+        /// The history belongs to the state after the rollback, and has the same limit as any other.
         @Test func theHistoryOfWhatIsLeftHasItsLimit() throws {
             try keeping { directory, _ in
                 let application = try ApplicationHandle(directory + "/shop.sqlite")
@@ -106,7 +106,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// What was rolled back earlier is of no interest to an error that comes later.
+        /// An earlier rollback does not matter to a later error.
         @Test(
             arguments: [
                 "INSERT INTO t VALUES (9)", "INSERT INTO t VALUES (9); BEGIN; SELECT * FROM t; ROLLBACK",
@@ -133,7 +133,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// Another connection has seen the store rolled back, and used it.
+        /// Another connection has seen the store after the rollback, and used it.
         @Test func aRollbackThatAnotherConnectionHasSeenIsForgotten() throws {
             try keeping { directory, _ in
                 let path = directory + "/shop.sqlite"
@@ -148,7 +148,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// A pool's way: the connection that rolled back ends before the others.
+        /// As in a pool: the connection that rolled back ends before the others.
         @Test(arguments: [true, false], [true, false])
         func theConnectionThatRolledBackMayEndFirst(isUsedLater: Bool, isClosed: Bool) throws {
             try keeping { directory, pointInTime in
@@ -169,14 +169,14 @@ extension ProcessWideTests {
             }
         }
 
-        /// The transaction fits into its cache, though not much else would.
+        /// The transaction fits into its cache, with little room left.
         @Test func keepingHasNothingWrittenToTheFile() throws {
             try keeping { directory, _ in
                 let path = directory + "/shop.sqlite"
                 let application = try ApplicationHandle(path)
                 try application.fill(rows: 3000)
                 try application.run("PRAGMA cache_size = 100; BEGIN IMMEDIATE")
-                // Of 100 pages 95 are changed: none was written yet, and the next one that is read would have some be.
+                // Of 100 pages, 95 are changed. None is written yet, but reading more pages would cause a write.
                 for row in stride(from: 1, to: 95 * 8, by: 8) {
                     try application.run("UPDATE big SET a = 'changed' WHERE id = \(row)")
                 }
@@ -237,7 +237,7 @@ extension ProcessWideTests {
                 #expect(snapshot.isTransactionOpen == true && snapshot.warnings.isEmpty)
                 try expectStandalone(directory + "/copy.sqlite")
                 #expect(try copied(directory) == "1\n2\n3")
-                // Closed inside a transaction, nothing of a store in memory has ever been rolled back.
+                // A store in memory that is closed inside a transaction was never rolled back.
                 let isRolledBack = !isInMemory || end.hasSuffix("ROLLBACK")
                 #expect(snapshot.hasCommittedCopy == isRolledBack)
                 if isRolledBack { #expect(try copied(directory, committed: true) == "1") }
@@ -270,7 +270,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// All of such a store is in the connection's page cache.
+        /// The whole content of such a store is in the connection's page cache.
         @Test(arguments: ["", "; BEGIN; INSERT INTO t VALUES (4)"])
         func aClosedStoreAtDevNullIsItsLastState(end: String) throws {
             try keeping { directory, pointInTime in
@@ -302,7 +302,7 @@ extension ProcessWideTests {
                 let snapshot = capture(store, in: directory)
                 #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
                 #expect(try copied(directory) == "1")
-                // While somebody has it open it is found there.
+                // While another connection has it open, the store is found there.
                 let other = try ApplicationHandle(path)
                 #expect(closed(since: pointInTime) { $0.path == path }.isEmpty)
                 let attacher = try ApplicationHandle(":memory:")
@@ -313,7 +313,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// Deleted while it was open, and closed.
+        /// The store is deleted while it is open, and then closed.
         @Test(arguments: ["wal", "delete"])
         func aDeletedFileIsItsLastState(mode: String) throws {
             try keeping { directory, pointInTime in
@@ -330,9 +330,9 @@ extension ProcessWideTests {
             }
         }
 
-        /// Linux lets a file be held without disturbing anybody.
+        /// Linux allows a file to be held without side effects for others.
         ///
-        /// The WAL may be left by a connection that could not checkpoint.
+        /// A connection that could not checkpoint may leave its WAL.
         @Test(arguments: ["wal", "delete"])
         func aFileDeletedAfterItsCloseIsHeld(mode: String) throws {
             try keeping { directory, pointInTime in
@@ -345,7 +345,8 @@ extension ProcessWideTests {
                     #expect(
                         sqlite3_file_control(application.handle, "main", SQLITE_FCNTL_PERSIST_WAL, &on)
                             == SQLITE_OK)
-                    // Without the checkpoint of a close, and by another process nothing is closed at all.
+                    // The reader prevents the checkpoint of the close. It is in another process, which is killed
+                    // without closing anything.
                     let reader = try OtherProcess(path)
                     try reader.run("BEGIN; SELECT * FROM t")
                     try application.run("INSERT INTO t VALUES (2)")
@@ -407,7 +408,7 @@ extension ProcessWideTests {
 
         /// On a busy machine, a thread waits for a processor in the middle of a copy.
         ///
-        /// Here it waits for the file system: longer in all than copying may take.
+        /// Here it waits for the file system, longer in all than copying may take.
         @Test func aThreadThatHasToWaitLosesNothing() throws {
             ScramblingFileSystem.register()
             try keeping { directory, _ in
@@ -429,7 +430,7 @@ extension ProcessWideTests {
             }
         }
 
-        /// More than is kept of one store.
+        /// The store is larger than the limit for saved content.
         @Test func whatIsTooLargeIsDescribed() throws {
             try keeping { directory, pointInTime in
                 let application = try ApplicationHandle(":memory:")

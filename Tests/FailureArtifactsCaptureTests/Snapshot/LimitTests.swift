@@ -8,7 +8,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// What is too large, too much or not there.
+/// Stores that are too large, too many or missing.
 @Suite struct LimitTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// A WAL counts too: what it holds becomes part of the copy.
+    /// The WAL counts too: its content becomes part of the copy.
     @Test func aStoreThatIsOverTheLimitWithItsWALIsDescribed() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/large.sqlite"
@@ -52,13 +52,13 @@ import Testing
         }
     }
 
-    /// No room for the copy: whatever the way, nothing half is left, and the reason is said.
+    /// If the copy does not fit, no strategy leaves a partial copy, and the reason is reported.
     @Test(arguments: ["serialize", "ownConnection", "fileCopy", "memory"])
     func aFullDiskIsSaid(way: String) throws {
         try withTemporaryDirectory { directory in
             let place = directory + "/full"
             try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
-            // Only root may mount; where that is refused the integration tests' limit of file sizes must do.
+            // Only root may mount. If that fails, the integration tests cover this case with a limit of file sizes.
             guard try run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place).isEmpty else {
                 return
             }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// What an application can notice of a capture: nothing.
+/// The absence of side effects of a capture on the application.
 @Suite struct NonInterferenceTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// How many statements a trace of the application hears.
+    /// Returns the number of statements that the application's trace receives.
     private func heard(by application: ApplicationHandle, _ body: () throws -> Void) rethrows -> Int {
         nonisolated(unsafe) var count = 0
         try withUnsafeMutablePointer(to: &count) { counter in
@@ -65,7 +65,7 @@ import Testing
         #expect(count == 2)
     }
 
-    /// Tests compare what they have traced.
+    /// Tests may compare the statements that they have traced.
     @Test(arguments: [true, false], ["shop.sqlite", ":memory:", ""])
     func anApplicationsTraceHearsNothingOfACapture(hasMutex: Bool, file: String) throws {
         try withTemporaryDirectory { directory in
@@ -107,7 +107,7 @@ import Testing
             #expect(!store.isUsed(since: pointInTime))
             _ = Snapshotter(maximumBytes: 1 << 30).capture(
                 store, to: .copies(in: directory))
-            // Our own use is none.
+            // Our own statements do not count as a use.
             #expect(!store.isUsed(since: pointInTime))
             try application.run("INSERT INTO t VALUES (1)")
             #expect(store.isUsed(since: pointInTime))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Where a store's file is, and what it is called.
+/// The places and names of stores' files.
 @Suite struct PathTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -17,7 +17,7 @@ import Testing
         "two\nlines.sqlite",
         "🍎 りんご.sqlite", "#1;DROP.sqlite", "back\\slash.sqlite", "-journal", "shop.sqlite-wal",
         " (deleted)",
-        // With the suffix of a journal a name has 255 bytes.
+        // With the suffix of a journal, a name has 255 bytes.
         String(repeating: "n", count: 247), String(repeating: "é", count: 123),
     ]
 
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// The longest name that a file may have leaves none for a journal.
+    /// With the longest possible file name, there is no room for the suffix of a journal.
     @Test func theLongestNameWillDo() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/" + String(repeating: "n", count: 255)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// SQLite follows links, and has the journals beside the file itself.
+    /// SQLite follows links, and keeps the journals beside the file itself.
     @Test(arguments: ["wal", "delete"], [true, false])
     func aStoreBehindALinkIsCopiedWithItsJournal(mode: String, linksDirectory: Bool) throws {
         try withTemporaryDirectory { directory in
@@ -91,7 +91,7 @@ import Testing
                 INSERT INTO s SELECT randomblob(500) FROM c
                 """)
 
-            // Somebody else has it open; nobody; this process.
+            // The store is open in another process, in no process, and in this process.
             for step in ["live", "dead", "open"] {
                 var application: ApplicationHandle?
                 if step == "dead" { victim.kill() }
@@ -124,7 +124,7 @@ import Testing
         try run("sha256sum", path, path + "-wal", path + "-journal")
     }
 
-    /// Nothing can be created beside the store, as on a read-only file system.
+    /// No file can be created beside the store, as on a read-only file system.
     @Test(arguments: ["wal", "delete"])
     func aReadOnlyDirectoryIsNoHindrance(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -137,7 +137,7 @@ import Testing
             )
             victim.kill()
             try? FileSystem.remove(path + "-shm")
-            // For root a mode of 0o555 means nothing: where that works, the system itself refuses.
+            // Root ignores a mode of 0o555; where a mount works, the system itself refuses.
             let isMounted = try run("mount", "--bind", place, place).isEmpty
             if isMounted { #expect(try run("mount", "-o", "remount,ro,bind", place).isEmpty) }
             chmod(path, 0o444)
@@ -156,7 +156,7 @@ import Testing
             #expect(try copied(directory) == "1")
             try FileSystem.remove(directory + "/copy.sqlite")
 
-            // A connection that can only read; in WAL mode SQLite itself can't open it there.
+            // A read-only connection; in WAL mode, SQLite itself can't open the store there.
             let application = try ApplicationHandle(path, flags: SQLITE_OPEN_READONLY)
             let opens = application.text("SELECT a FROM t") == "1"
             let open = capture(try application.store, in: directory)

@@ -12,7 +12,7 @@ import Testing
     struct State: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let setUp: String
-        /// In a file, and in memory.
+        /// The permitted reading in a file, and in memory.
         let permitted: [failure_artifacts_reading]
     }
 
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// Another statement would have the next step of the backup crash.
+    /// Another statement would crash the next step of the backup.
     @Test func nothingRunsOnTheTargetOfABackup() throws {
         try withStores { (application, _) throws in
             let source = try ApplicationHandle(":memory:")
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// SQLite answers with the code that it also has for a connection that is being closed.
+    /// SQLite uses the same error code for a connection that is being closed.
     @Test func aMisusedStatementIsNoClose() throws {
         let application = try ApplicationHandle(":memory:")
         var statement: OpaquePointer?
@@ -97,13 +97,13 @@ import Testing
         #expect(failure_artifacts_is_in_memory(application.handle, "main") == !path.isEmpty)
     }
 
-    /// Without it, SQLite writes pages of the transaction to the file and locks everybody out.
+    /// Without a growing cache, SQLite would write pages of the transaction to the file and lock all others out.
     @Test func aTransactionIsNotSpilledByReadingIt() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
             let application = try ApplicationHandle(path)
             try application.fill()
-            // As much as the cache has room for: nothing of it is in the file yet, but the next page would have it be.
+            // The transaction fills the cache: none of it is in the file yet, but the next page would cause a write.
             try application.run(
                 """
                 PRAGMA cache_size = 12; BEGIN;
@@ -118,9 +118,9 @@ import Testing
         }
     }
 
-    /// The application's limit is as it was, and what it set meanwhile stays.
+    /// The application's limit is restored, and a limit that it set meanwhile stays.
     @Test func theHeapLimitIsRaisedForAWhile() throws {
-        // Of the whole process, so that it is larger than other tests need.
+        // The limit applies to the whole process, so it is larger than other tests need.
         let limit: Int64 = 1 << 40
         let before = sqlite3_hard_heap_limit64(limit)
         defer { sqlite3_hard_heap_limit64(before) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Copies of stores that are redacted on their way.
+/// Copies of stores that are redacted while they are made.
 @Suite struct RedactedCaptureTests {
     private static let secret = "S3CRET-token-value"
 
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Another process has committed it, and it is in the WAL only.
+    /// Another process has committed the content, which is in the WAL only.
     @Test func ofAWALNothingIsLeftButTheContent() throws {
         try withTemporaryDirectory { directory in
             let other = try OtherProcess(directory + "/original.sqlite")
@@ -51,7 +51,9 @@ import Testing
         }
     }
 
-    /// SQLite would read less of it than is there; without redactions the files are kept as they were.
+    /// SQLite would not read all of the store.
+    ///
+    /// Without redactions, the files are kept unchanged.
     @Test func rawCopiesAreLeftOut() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/original.sqlite"
@@ -61,7 +63,7 @@ import Testing
             try other.run("INSERT INTO t VALUES ('\(Self.secret)', 2)")
             try other.run("INSERT INTO t VALUES ('\(Self.secret)', 3)")
             other.kill()
-            // A byte of the last but one transaction's page.
+            // A byte of the second-to-last transaction's page.
             let wal = try File(updating: path + "-wal")
             let offset = try wal.size() - 2 * 4120 + 24 + 100
             try [UInt8(0xFF)].withUnsafeBytes { try wal.write($0, at: offset) }
@@ -95,7 +97,7 @@ import Testing
         }
     }
 
-    /// A store that may not be copied is described as it is without redactions.
+    /// A store that may not be copied is described in the same way as without redactions.
     @Test func aStoreThatIsTooLargeIsDescribed() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/original.sqlite"

@@ -9,7 +9,7 @@ import Testing
 
 /// Failures inside SQLite: an assertion in a function, a hook or a handler that SQLite is calling.
 @Suite struct ReentrancyTests {
-    /// What SQLite calls finds the store through this.
+    /// The context through which SQLite's callbacks find the store.
     private final class Assertion {
         let path: String
         let directory: String
@@ -26,7 +26,7 @@ import Testing
         static func fails(_ context: UnsafeMutableRawPointer?) {
             guard let context else { return }
             let assertion = Unmanaged<Assertion>.fromOpaque(context).takeUnretainedValue()
-            // As in a session, the first failure counts: also the capture's own statements come here.
+            // As in a session, only the first failure counts: the capture's own statements come here too.
             guard !assertion.hasFailed else { return }
             assertion.hasFailed = true
             let connections = ConnectionRegistry.shared.openConnections.filter {

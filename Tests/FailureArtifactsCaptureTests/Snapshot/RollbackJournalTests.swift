@@ -8,13 +8,13 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Stores with a rollback journal, and what others lock of them.
+/// Stores with a rollback journal, and the locks that others hold on them.
 @Suite struct RollbackJournalTests {
     private static let modes = ["delete", "truncate", "persist", "memory", "off"]
-    /// The mode that a store's files tell; a PRAGMA would disturb the connection.
+    /// Returns the mode that a store's files reveal; a PRAGMA would disturb the connection.
     private static func visible(_ mode: String) -> String { isOnDisk(mode) ? mode : "delete" }
 
-    /// Whether a journal on the disk can undo what somebody has begun to write.
+    /// True if a journal on the disk can undo unfinished writes.
     private static func isOnDisk(_ mode: String) -> Bool { mode != "memory" && mode != "off" }
 
     init() { ConnectionRegistry.shared.install() }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// A writer in another process that has locked everyone out, its first pages in the file already.
+    /// A writer in another process has locked all others out, and its first pages are in the file already.
     @Test(arguments: modes)
     func halfATransactionOfAnotherProcessIsUndoneOrSaid(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// As above, of another connection of this process.
+    /// As above, for another connection of this process.
     @Test(arguments: modes)
     func halfATransactionOfAnotherConnectionIsUndoneOrSaid(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// The journal of an earlier mode is still there, and undoes nothing.
+    /// The journal of an earlier mode still exists, but undoes nothing.
     @Test(arguments: ["truncate", "persist"])
     func anEmptiedJournalIsNone(left mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -131,14 +131,14 @@ import Testing
             }
 
             #expect(snapshot.method == .fileCopy)
-            // That nothing was written yet can't be seen from outside.
+            // From outside, a capture can't see that nothing was written yet.
             #expect(!snapshot.isConsistent)
             #expect(try copied(directory, untouched) == "400|400")
             #expect(try other.run("COMMIT") == [])
         }
     }
 
-    /// The other process wants to commit and waits for the reader that the test is.
+    /// The other process wants to commit, and waits for the test, which is a reader.
     @Test(arguments: modes)
     func aPendingWriterWaitsForTheTest(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -179,7 +179,7 @@ import Testing
             }
 
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent)
-            // Every mode has a journal then.
+            // In every mode there is a journal then.
             #expect(snapshot.journalMode == "delete" && snapshot.isTransactionOpen == false)
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory, untouched) == "400|400")
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    /// Whose journal is on the disk has it open; of others nobody knows what they are in the middle of.
+    /// With a journal on the disk, the journal shows unfinished writes; without one, they are unknown.
     @Test(arguments: modes)
     func anotherProcessMayKeepItsLocks(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    /// A process was killed in the middle of a transaction, of which pages are in the file.
+    /// A process was killed in the middle of a transaction, and some of its pages are in the file.
     @Test(arguments: ["delete", "truncate", "persist"], [true, false])
     func theJournalOfADeadProcessIsPlayedBackInTheCopy(mode: String, isOpen: Bool) throws {
         try withTemporaryDirectory { directory in
@@ -230,7 +230,7 @@ import Testing
             #expect(snapshot.method == .fileCopy && snapshot.isConsistent && snapshot.foldedJournal)
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory, untouched) == "400|400")
-            // The original is recovered by whoever opens it next, as it would have been.
+            // The next connection that opens the original recovers it, as it would have done anyway.
             #expect(try sqlite3Program(path, untouched) == "400|400")
         }
     }

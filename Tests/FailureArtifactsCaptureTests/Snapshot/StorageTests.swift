@@ -8,7 +8,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Where a store lives that has no file of its own, and what it is called.
+/// The storage and the names of stores without a file of their own.
 @Suite struct StorageTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// A temporary store goes to a file without a name when it grows, which is no store of its own.
+    /// A temporary store moves to an unnamed file when it grows; that file is not a separate store.
     @Test(arguments: ["", "temp"])
     func aTemporaryStoreMayGoToAFile(kind: String) throws {
         try withTemporaryDirectory { directory in
@@ -99,7 +99,7 @@ import Testing
             #expect(store.accesses.count == 2 && store.storage == .memory && store.path == nil)
             #expect(store.suggestedName == (uri.contains("memdb") ? name : "shared-memory"))
 
-            // A shared database that somebody writes to can't be asked for anything by the others.
+            // While one connection writes to a shared database, the others can't read it.
             let snapshot = try Witness.undisturbed(first) {
                 try first.use()
                 return capture(
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// One connection has it as its main database, another one attached, with rows it has not committed.
+    /// One connection has the store as its main database, another one has it attached, with uncommitted rows.
     @Test(arguments: ["wal", "delete"])
     func anAttachedStoreIsCopiedOnce(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    /// Another store has the name now: it is not taken for the one that is open.
+    /// Another store has the name now: it is not mistaken for the open one.
     @Test func aStoreReplacedWhileOpenIsReadThroughItsConnection() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"

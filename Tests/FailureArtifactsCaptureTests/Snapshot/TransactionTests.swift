@@ -7,7 +7,7 @@ import Testing
 
 @testable import FailureArtifactsCapture
 
-/// A write transaction is open: the test's own, or somebody else's.
+/// Open write transactions, of the test itself or of others.
 @Suite struct TransactionTests {
     init() { ConnectionRegistry.shared.install() }
 
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Pages of the transaction are in the file already, and everybody is locked out.
+    /// Pages of the transaction are in the file already, and all other connections are locked out.
     @Test(arguments: ["wal", "delete", "truncate", "persist", "memory", "off"])
     func theTestsOwnMayHaveOutgrownItsCache(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -59,7 +59,7 @@ import Testing
             #expect(snapshot.method == .serialize && snapshot.isConsistent)
             try expectStandalone(directory + "/copy.sqlite")
             #expect(try copied(directory, untouched) == "400|0")
-            // Without a journal on the disk nobody knows what was committed.
+            // Without a journal on the disk, the committed state is unknown.
             let isKnown = !["memory", "off"].contains(mode)
             #expect(snapshot.hasCommittedCopy == isKnown)
             #expect(snapshot.warnings.isEmpty == isKnown)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// Nobody is inside a transaction: nobody is accused of one.
+    /// No connection is inside a transaction, so the capture does not report one.
     @Test(arguments: ["wal", "delete"])
     func locksOfReadersAreNoTransactions(mode: String) throws {
         try withTemporaryDirectory { directory in

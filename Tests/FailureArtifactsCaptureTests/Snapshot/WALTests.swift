@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// The test's own connection is a reader, and sees less than what is committed.
+    /// The test's own connection is a reader, and sees less than the committed content.
     @Test func aReaderSeesItsOwnState() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -53,13 +53,13 @@ import Testing
 
             #expect(snapshot.method == .ownConnection)
             #expect(try copied(directory) == "1")
-            // What everybody else sees.
+            // The content that all other connections see.
             #expect(snapshot.hasCommittedCopy && snapshot.isTransactionOpen == false)
             #expect(try copied(directory, committed: true) == "1\n2")
         }
     }
 
-    /// A reader of another process keeps a checkpoint from being completed, here and after the capture.
+    /// A reader in another process prevents a complete checkpoint, both here and after the capture.
     @Test(arguments: [true, false])
     func aReaderHoldsBackTheCheckpoint(hasMutex: Bool) throws {
         try withTemporaryDirectory { directory in
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// Frames of earlier generations lie behind those of the latest one.
+    /// Frames of earlier generations lie behind the frames of the latest one.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func theWALIsUsedOverAndOver(seed: UInt64) throws {
         try withTemporaryDirectory { directory in
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    /// With `locking_mode = EXCLUSIVE` there is no index of the WAL that others could use.
+    /// With `locking_mode = EXCLUSIVE`, the WAL has no index that others could use.
     @Test(arguments: [true, false])
     func theTestsOwnConnectionMayKeepItsLocks(isInTransaction: Bool) throws {
         try withTemporaryDirectory { directory in
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    /// A process was killed: its WAL and its index are left, the index perhaps not.
+    /// A killed process left its WAL, with or without the index.
     @Test(arguments: [true, false])
     func theWALOfADeadProcessIsFoldedIntoTheCopy(hasIndex: Bool) throws {
         try withTemporaryDirectory { directory in
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    /// Somebody writes all the time: the copy is one state that was committed.
+    /// Other processes write all the time: the copy is one committed state.
     @Test(arguments: ["wal", "delete"])
     func writersInOtherProcessesAreNotRefused(mode: String) throws {
         try withTemporaryDirectory { directory in
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    /// What is added to a WAL while its files are copied is no reason to copy them again, nor to take a lock.
+    /// Frames that are added to a WAL during a copy are no reason to copy again, or to take a lock.
     @Test func aCopyIsMadeBesideAWriterThatNeverStops() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -268,7 +268,7 @@ import Testing
             let mayEnd = Lock(false)
             let hasEnded = DispatchSemaphore(value: 0)
             let hasBegun = DispatchSemaphore(value: 0)
-            // Without a limit a busy machine would have a WAL of hundreds of MiB in the end.
+            // Without a limit, the WAL would grow to hundreds of MiB on a busy machine.
             let allowance = Lock(10)
             Thread.detachNewThread {
                 var number = 0
@@ -283,7 +283,7 @@ import Testing
                             == nil)
                     number += 1
                     if number == 10 { hasBegun.signal() }
-                    // Some MiB a second: enough that each copy meets some.
+                    // Some MiB per second: enough to overlap with each copy.
                     usleep(500)
                 }
                 hasEnded.signal()
@@ -311,7 +311,7 @@ import Testing
                 let rows = try copy.value(of: count + "t")
                 #expect(try copy.value(of: count + "mirror") == rows)
                 #expect(try copy.value(of: "PRAGMA integrity_check") == .text("ok"))
-                // The history leads to the copy.
+                // The last state of the history is the copy.
                 #expect(snapshot.history?.reason == nil)
                 let reader = try HistoryReader(path: name + ".history")
                 try reader.rebuild(at: reader.transactions.count, from: name, to: name + ".last")

@@ -4,19 +4,19 @@ import Testing
 @testable import FailureArtifactsCapture
 
 extension ApplicationHandle {
-    /// What discovery knows of it.
+    /// The connection as discovery knows it.
     var discovered: DiscoveredConnection {
         get throws {
             try #require(ConnectionRegistry.shared.openConnections.first { $0.handle == handle })
         }
     }
 
-    /// The stores that it has, as discovery finds them.
+    /// The connection's stores, as discovery finds them.
     var stores: [DiscoveredStore] {
         get throws { DiscoveredStore.grouping([try discovered]) }
     }
 
-    /// Its main database, with all connections that this process has to the same file.
+    /// The connection's main database, with all connections of this process to the same file.
     var store: DiscoveredStore {
         get throws {
             let mine = try discovered

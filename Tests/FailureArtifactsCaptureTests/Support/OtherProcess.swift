@@ -2,7 +2,7 @@ import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
-/// A connection in a process of its own, as Python's `sqlite3` has it; it waits for no lock.
+/// A connection of Python's `sqlite3` in a separate process; it does not wait for locks.
 final class OtherProcess {
     private let process = Process()
     private let input = Pipe()
@@ -23,15 +23,16 @@ final class OtherProcess {
 
     var identifier: Int32 { process.processIdentifier }
 
-    /// Ends it where it stands, as a crash does.
+    /// Kills the process at once, as a crash does.
     func kill() {
         guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
-    /// Runs statements, separated by `;`; gives the last one's rows, their columns joined by `|`, or what SQLite
-    /// said when one failed.
+    /// Runs statements, separated by `;`.
+    ///
+    /// - Returns: The last statement's rows, their columns joined by `|`, or SQLite's message if a statement failed.
     @discardableResult
     func run(_ sql: String) throws -> [String] {
         let request = try JSONSerialization.data(withJSONObject: [sql]) + Data("\n".utf8)

@@ -3,13 +3,13 @@ import FailureArtifactsSystem
 import Foundation
 import Testing
 
-/// A VFS over the default one that encrypts, in a manner of speaking: every byte of every file is inverted.
+/// A VFS over the default one that simulates encryption: every byte of every file is inverted.
 ///
-/// What SQLite asks of it: <https://www.sqlite.org/c3ref/vfs.html>.
+/// SQLite's requirements for a VFS: <https://www.sqlite.org/c3ref/vfs.html>.
 enum ScramblingFileSystem {
     static let name = "scrambling"
 
-    /// Registers it; once for the process, whoever calls.
+    /// Registers the VFS, once per process.
     static func register() { _ = registration }
 
     private static let registration: Int32 = {
@@ -33,7 +33,7 @@ enum ScramblingFileSystem {
     /// The delay of each read, in microseconds.
     static let readDelay = Lock<useconds_t>(0)
 
-    /// The room of our own before the inner file.
+    /// The number of bytes before the inner file, for our own fields.
     private static let headerSize = 16
 
     private static func inner(
@@ -53,14 +53,14 @@ enum ScramblingFileSystem {
     nonisolated(unsafe) private static let methods: UnsafeMutablePointer<sqlite3_io_methods> = {
         let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         var table = sqlite3_io_methods()
-        // Without memory mapping: it would give out the file's own bytes.
+        // No memory mapping: it would expose the file's own bytes.
         table.iVersion = 2
         table.xClose = { file in call(file) { $0.xClose($1) } }
         table.xRead = { file, buffer, count, offset in
             call(file) { methods, inner in
                 usleep(readDelay.withLock(\.self))
                 let code = methods.xRead(inner, buffer, count, offset)
-                // A short read has filled the rest with zeros, which are no part of the file.
+                // A short read has filled the rest with zeros, which are not part of the file.
                 var size: sqlite3_int64 = 0
                 _ = methods.xFileSize(inner, &size)
                 invert(buffer, Int(max(0, min(sqlite3_int64(count), size - offset))))

@@ -7,7 +7,7 @@ import Testing
 @testable import FailureArtifactsCapture
 
 extension Snapshotter.Targets {
-    /// `copy.sqlite` and its like.
+    /// Returns the paths of `copy.sqlite` and the files beside it.
     static func copies(in directory: String) -> Self {
         Self(
             copy: directory + "/copy.sqlite", committed: directory + "/copy.committed.sqlite",
@@ -15,14 +15,14 @@ extension Snapshotter.Targets {
     }
 }
 
-/// Copies a store to `copy.sqlite` and its like.
+/// Copies a store to `copy.sqlite` and the files beside it.
 func capture(
     _ store: DiscoveredStore, in directory: String, maximumBytes: UInt64 = 1 << 30,
     maximumHistoryBytes: UInt64 = 64 << 20, timeLimit: Double = 2, afterError: Bool = false
 ) -> Snapshot {
     var snapshotter = Snapshotter(timeLimit: timeLimit, maximumBytes: maximumBytes)
     snapshotter.maximumHistoryBytes = maximumHistoryBytes
-    // No test is about how fast a machine is.
+    // No test depends on the speed of the machine.
     snapshotter.historyTimeLimit = 60
     return snapshotter.capture(
         store, to: .copies(in: directory), prefersStateBeforeRollback: afterError)
@@ -41,7 +41,7 @@ func expectStandalone(_ path: String, sourceLocation: SourceLocation = #_sourceL
         sourceLocation: sourceLocation)
 }
 
-/// What the `sqlite3` program reads in a copy.
+/// Returns the output of the `sqlite3` program for a copy.
 func copied(
     _ directory: String, _ sql: String = "SELECT a FROM t", committed: Bool = false
 ) throws -> String {
@@ -63,7 +63,7 @@ func onAnotherThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result)
 }
 
 extension Snapshot {
-    /// The codes of the warnings, in their order.
+    /// The codes of the warnings, in order.
     var warningCodes: [CaptureWarning.Code] {
         warnings.compactMap { $0.code.flatMap(CaptureWarning.Code.init) }
     }

@@ -35,7 +35,7 @@ import Testing
         #expect(summary.text.hasPrefix("## 1 failed test\n"))
         #expect(summary.text.contains("\n### 60 failed tests without a bundle\n"))
         #expect(summary.text.contains("\n- and 10 more\n"))
-        // Where there is no room for both, the failures come first.
+        // If both do not fit, the failures come first.
         summary.limit = 3000
         #expect(summary.text.contains("`Suite.test`"))
         for limit in stride(from: 0, through: 6000, by: 100) {
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// Each message as long as it can be, and of characters that take four bytes or six times as many to show.
+    /// Each message has the maximum length, in characters that take four bytes, or six times as many to show.
     @Test(arguments: ["m", "\u{1F600}", "\u{1}", "`"])
     func fiveThousandFailuresFit(_ character: String) throws {
         let bundles = try (0..<5000).map { number in

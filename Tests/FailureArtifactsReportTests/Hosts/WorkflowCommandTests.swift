@@ -6,12 +6,12 @@ import Testing
 
 @testable import FailureArtifactsReport
 
-/// GitHub's lines.
+/// GitHub's workflow commands.
 ///
-/// What reads them here is written after
+/// The reader in these tests is written after
 /// [the runner](https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs).
 @Suite struct WorkflowCommandTests {
-    /// The runner's way to read a line: command, properties, data.
+    /// Reads a line as the runner does: command, properties, data.
     private func read(_ line: String) throws -> (
         command: String, properties: [String: String], data: String
     )? {

@@ -66,7 +66,7 @@ import Testing
                 """)
     }
 
-    /// All characters there are below U+0300, and the ends of planes: a parser gives back what was written.
+    /// A parser reads back the text that was written: all characters below U+0300, and some at the ends of planes.
     @Test func anyTextIsXML() throws {
         var text = String.UnicodeScalarView()
         for value in UInt32(0)..<0x300 { if let scalar = Unicode.Scalar(value) { text.append(scalar) } }
