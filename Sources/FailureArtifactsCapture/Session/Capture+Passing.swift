@@ -37,7 +37,7 @@ extension Capture {
         let left = FileSystem.size(ofAllBelow: staging.path)
         outcome = .failed
         stores = []
-        snapshots.removeAll { label == RunningTest.startLabel }
+        snapshots.removeAll { $0.label == RunningTest.startLabel }
         let said = passingWarnings.clamped(to: 0..<saidWarnings)
         saidWarnings -= said.count
         warnings.removeSubrange(passingWarnings)

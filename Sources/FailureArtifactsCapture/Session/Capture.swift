@@ -162,12 +162,14 @@ struct Capture: Sendable {
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
         }
-        add {
-            var stores = stage(findStores(), below: "snapshots/\(label)", after: failure)
+        add { capture in
+            var stores = capture.stage(capture.findStores(), below: "snapshots/\(label)", after: failure)
             // The final copies of a passing test are removed if it fails later, so nothing may refer to them.
-            if !isOfPassingTest { for index in stores.indices { shareContent(of: &stores[index]) } }
-            let snapshot = BundleMetadata.Snapshot(label: label, at: date, stores: stores)
-            snapshots.append(snapshot)
+            if !capture.isOfPassingTest {
+                for index in stores.indices { capture.shareContent(of: &stores[index]) }
+            }
+            capture.snapshots.append(
+                BundleMetadata.Snapshot(label: label, at: date, stores: stores))
         }
     }
 
@@ -221,8 +223,8 @@ struct Capture: Sendable {
         let failures = test.state.withLock(\.failures).map(\.metadata)
         // The test failed after it had been captured as passing.
         if !failures.isEmpty, outcome == .passed { outcome = .failed }
-        let duration = duration ?? start.elapsed
-        duration = duration
+        let duration = self.duration ?? start.elapsed
+        self.duration = duration
         var metadata = BundleMetadata(
             test: test.identity, outcome: outcome,
             fingerprint: Fingerprint.make(
@@ -277,8 +279,8 @@ struct Capture: Sendable {
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
             if let limit { limitsHit.insert(limit.rawValue) }
             warn(
-                .contentNotPacked, reason, ["limit": limit.map { .text(rawValue) }])
-            stores = stores.map { described(because: reason) }
+                .contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
+            stores = stores.map { $0.described(because: reason) }
             snapshots = []
             attachments = []
             staging.removeContent()
