@@ -13,7 +13,8 @@ internal import FailureArtifactsSystem
 ///    `sqlite3_serialize` produce such a copy, `VACUUM INTO` does not. A copy with uncommitted changes is of no
 ///    use. If there is no other copy, don't record a history. The leaves of the freelist may be zeroed in the
 ///    copy.
-///    two from private copies that were made between the fingerprints; ``record(_:committedPages:to:)``.
+/// 3. Open the database, the `-wal` and, if there is one, the `-shm` with `File(sharing:)`. The first two may
+///    also be private copies that were made between the fingerprints. Then call ``record(_:committedPages:to:)``.
 /// 4. Take the fingerprint again. If it differs, remove the history and the copy and start again, because the two
 ///    may be from different points in time. (The recorder itself notices a WAL that was restarted or checkpointed
 ///    during reading, an unfinished commit, and a size that differs from the copy's.)
