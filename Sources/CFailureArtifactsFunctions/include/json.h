@@ -7,8 +7,8 @@ struct sqlite3;
 // Lets a connection that does not trust its schema use SQLite's own JSON functions, which are harmless.
 //
 // Some versions, 3.40.1 among them, mark these functions wrongly. A store that uses such a function in a
-// generated column, an index, a CHECK constraint or a view then cannot be read at all ("unsafe use of
-// json_extract()"). In such a version, this replaces each function on the connection with a correctly marked one.
+// generated column, an index, a CHECK constraint or a view then cannot be read at all. The error is "unsafe use of
+// json_extract()". In such a version, this replaces each function on the connection with a correctly marked one.
 // The replacement calls the original in an empty database of its own. In other versions this does nothing.
 //
 // This is in C because the functions are called for every row, with the subtypes that tell JSON from text.

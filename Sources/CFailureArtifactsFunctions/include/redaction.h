@@ -19,8 +19,8 @@ void failure_artifacts_hmac_sha256(
 //   0  nothing: an empty text or blob, the number 0
 //   1  a mask: an asterisk for each character of a text, a zero for each byte of a blob, the number 0
 //   2  a keyed hash: HMAC-SHA-256 of the text's UTF-8, the blob's bytes, the integer's decimal digits, or the real's
-//      eight bytes, most significant first. The result has the first 16 bytes in hexadecimal for a text, all bytes
-//      for a blob, the first 62 bits for an integer, and the first 53 bits for a real.
+//      eight bytes, most significant first. A text becomes the hash's first 16 bytes in hexadecimal, and a blob
+//      becomes the whole hash. An integer becomes its first 62 bits, and a real its first 53 bits.
 //
 // Returns SQLite's result code.
 int failure_artifacts_add_redact(struct sqlite3 *db, const void *key, size_t key_size);

@@ -2,7 +2,7 @@ internal import FailureArtifactsSystem
 
 /// The states of a store that can be rebuilt from its WAL, and the pages that are needed for that.
 ///
-/// State 0 precedes the WAL's first transaction, and state N is the state after the Nth. To rebuild a state and
+/// State 0 precedes the WAL's first transaction, and state N is the state after the Nth. Rebuilding a state and
 /// all later ones takes the pages of the transactions after it. It also takes the state's images of
 ///
 /// - the pages that those transactions wrote;

@@ -8,7 +8,7 @@ internal import FailureArtifactsSystem
 ///
 /// 1. Take a fingerprint of the database and the WAL, as for a copy of the files. Also read the wal-index's
 ///    header: `WriteAheadLogIndex(reading: File(sharing: "…-shm"))`. Two headers that are equal and not nil mean
-///    that there was neither a commit nor a checkpoint in between, even if the files' times are coarse.
+///    that there was no commit or checkpoint in between, even if the files' times are coarse.
 /// 2. Make the copy of the committed state. Its pages must be the store's pages: copied files, the backup API and
 ///    `sqlite3_serialize` produce such a copy, `VACUUM INTO` does not. A copy with uncommitted changes is of no
 ///    use. If there is no other copy, don't record a history. The leaves of the freelist may be zeroed in the
@@ -16,8 +16,8 @@ internal import FailureArtifactsSystem
 /// 3. Open the database, the `-wal` and, if there is one, the `-shm` with `File(sharing:)`. The first two may
 ///    also be private copies that were made between the fingerprints. Then call ``record(_:committedPages:to:)``.
 /// 4. Take the fingerprint again. If it differs, remove the history and the copy and start again, because the two
-///    may be from different points in time. (The recorder itself notices a WAL that was restarted or checkpointed
-///    during reading, an unfinished commit, and a size that differs from the copy's.)
+///    may be from different points in time. The recorder itself notices an unfinished commit, and a size that
+///    differs from the copy's. It also notices if the WAL was restarted or checkpointed during reading.
 ///
 /// Private copies of all files need no second fingerprint. Nothing is written to the store, no lock is taken, and
 /// no SQLite function is called.

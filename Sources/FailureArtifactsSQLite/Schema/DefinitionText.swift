@@ -1,7 +1,7 @@
 /// Checks the text of a `CREATE` statement from an untrusted schema before it is written into a script.
 ///
-/// SQLite reads only the first statement of such a text. In a script, a second statement would be run, and a line
-/// of it that begins with a dot would be a command of the `sqlite3` shell.
+/// SQLite reads only the first statement of such a text. In a script, a second statement would be run. A line of
+/// it that begins with a dot would be a command of the `sqlite3` shell.
 package enum DefinitionText {
     /// Returns the statement with a semicolon at its end.
     ///

@@ -140,8 +140,8 @@ extension FileSnapshot {
                 if !snapshot.isConsistent {
                     snapshot.isConsistent = try cutGrownCopy(after, since: before)
                 }
-                // An unchanged index proves that there was no commit or checkpoint. Without one, compare the
-                // files' content.
+                // An unchanged index proves that there was no commit or checkpoint. Without an index, and if file
+                // times prove nothing yet, compare the files' content.
                 if snapshot.isConsistent && before.walIndex == nil && !before.isSettled {
                     snapshot.isConsistent = try isStillTheSame(files)
                 }
