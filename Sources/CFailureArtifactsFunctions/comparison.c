@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// Whether two values are different. Both have the encoding of the one connection they are read by, so that
-// texts are equal where their bytes are.
+// Returns 1 if two values differ, else 0. One connection reads both, so they have the same encoding, and texts
+// are equal if their bytes are.
 static int values_differ(sqlite3_value *first, sqlite3_value *second) {
     int type = sqlite3_value_type(first);
     if (type != sqlite3_value_type(second)) return 1;
@@ -15,13 +15,13 @@ static int values_differ(sqlite3_value *first, sqlite3_value *second) {
     case SQLITE_FLOAT: return sqlite3_value_double(first) != sqlite3_value_double(second);
     default: break;
     }
-    // The pointer before the count: sqlite3_value_blob() expands a zeroblob.
+    // Get the pointers before the counts, because sqlite3_value_blob() expands a zeroblob.
     const void *first_bytes = sqlite3_value_blob(first);
     const void *second_bytes = sqlite3_value_blob(second);
     int count = sqlite3_value_bytes(first);
     if (count != sqlite3_value_bytes(second)) return 1;
     if (count == 0) return 0;
-    // Null is out of memory.
+    // NULL means that memory is exhausted.
     return !first_bytes || !second_bytes || memcmp(first_bytes, second_bytes, (size_t)count) != 0;
 }
 

@@ -8,22 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a value of SQLite's has for a subtype if it is JSON.
+// The subtype of a value that is JSON, in SQLite's own functions.
 enum { json_subtype = 'J' };
 
-// As many as a function can have.
+// The maximum number of arguments of a function.
 enum { maximum_count = 127 };
 
 // The empty database that calls the originals, shared by the functions of one connection.
 typedef struct helper {
-    // NULL until the first call: few stores have any.
+    // NULL until the first call, because few stores make any.
     sqlite3 *db;
     int uses;
 } helper;
 
 typedef struct function {
     helper *helper;
-    // The call that was made last: it is as a rule the next one as well.
+    // The statement of the last call, which usually fits the next one too.
     sqlite3_stmt *statement;
     int count;
     bool is_json[maximum_count];
@@ -43,7 +43,8 @@ static void function_ends(void *context) {
     free(function);
 }
 
-// SELECT "json_set"(?, ?, json(?)): binding a value takes its subtype away.
+// Prepares, for example, SELECT "json_set"(?, ?, json(?)). Binding a value loses its subtype, so json() restores
+// it.
 static int prepare(function *function, int count, const bool *is_json) {
     sqlite3_finalize(function->statement);
     function->statement = NULL;
@@ -100,14 +101,14 @@ static int replace(sqlite3 *db, helper *helper, const char *name, int count) {
     function->helper = helper;
     helper->uses++;
     strcpy(function->name, name);
-    // Where it fails, SQLite has called the destructor.
+    // If this fails, SQLite has called the destructor.
     return sqlite3_create_function_v2(
         db, name, count, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_SUBTYPE, function, call,
         NULL, NULL, function_ends);
 }
 
-// The functions that are marked wrongly, which are the same for all connections: asked once, as it takes longer than
-// to open a small store.
+// The wrongly marked functions, which are the same for all connections. They are queried once, because the query
+// takes longer than opening a small store.
 static struct {
     char name[32];
     int count;
@@ -115,7 +116,7 @@ static struct {
 static int misjudged_count = -1;
 static pthread_mutex_t misjudged_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-// The flags are SQLite's own, those of an innocuous function have SQLITE_INNOCUOUS. Aggregates are of another type.
+// The flags are SQLite's own: innocuous functions have SQLITE_INNOCUOUS. Aggregates have another type.
 static const char misjudged_sql[] =
     "SELECT DISTINCT name, narg FROM pragma_function_list "
     "WHERE builtin AND type = 's' AND flags & 0x200000 = 0 AND (name LIKE 'json%' OR name IN ('->', '->>'))";
@@ -126,7 +127,7 @@ static int learn(void) {
     int found = 0;
     int code = failure_artifacts_open_in_memory(&db);
     if (code == SQLITE_OK) {
-        // A version that cannot be asked is older than the mistake.
+        // A version without this pragma is older than the wrong marks.
         bool can_be_asked = sqlite3_prepare_v2(db, misjudged_sql, -1, &statement, NULL) == SQLITE_OK;
         code = can_be_asked || sqlite3_errcode(db) != SQLITE_NOMEM ? SQLITE_OK : SQLITE_NOMEM;
         while (can_be_asked && (code = sqlite3_step(statement)) == SQLITE_ROW) {

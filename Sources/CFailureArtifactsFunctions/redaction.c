@@ -51,7 +51,7 @@ static void redact_number(
 
 static void redact_text(
     sqlite3_context *context, enum method method, sqlite3_value *value, const struct hmac *hmac) {
-    // The pointer before the count: the text of a UTF-16 database is converted by this.
+    // Get the pointer before the count, because this call converts the text of a UTF-16 database.
     const unsigned char *text = sqlite3_value_text(value);
     size_t count = (size_t)sqlite3_value_bytes(value);
     if (!text) return sqlite3_result_error_nomem(context);
@@ -67,7 +67,7 @@ static void redact_text(
     }
     size_t characters = 0;
     for (size_t i = 0; i < count; i++) characters += (text[i] & 0xc0) != 0x80;
-    // One more, because there is no such thing as no memory.
+    // One byte more, because an allocation of 0 bytes returns NULL.
     char *stars = sqlite3_malloc64(characters + 1);
     if (!stars) return sqlite3_result_error_nomem(context);
     memset(stars, '*', characters);
@@ -103,7 +103,7 @@ int failure_artifacts_add_redact(sqlite3 *db, const void *key, size_t key_size) 
     struct hmac *hmac = malloc(sizeof *hmac);
     if (!hmac) return SQLITE_NOMEM;
     hmac_begin(hmac, key, key_size);
-    // SQLite frees it where this fails, too.
+    // SQLite also frees it if this fails.
     return sqlite3_create_function_v2(
         db, "failure_artifacts_redact", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, hmac,
         redact, NULL, NULL, free);

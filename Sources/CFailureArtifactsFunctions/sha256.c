@@ -41,7 +41,7 @@ static void add_block(uint32_t state[8], const unsigned char *block) {
 }
 
 void sha256_begin(struct sha256 *hash) {
-    // Of the square roots of the first eight primes.
+    // The first 32 bits of the fractions of the square roots of the first eight primes.
     static const uint32_t start[8] = {
         0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
     };

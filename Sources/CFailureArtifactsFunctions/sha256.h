@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// SHA-256 (FIPS 180-4), of bytes that come in pieces.
+// The state of a SHA-256 hash (FIPS 180-4) of bytes that arrive in pieces.
 struct sha256 {
     uint32_t state[8];
     uint64_t size;
@@ -15,7 +15,7 @@ void sha256_begin(struct sha256 *hash);
 void sha256_add(struct sha256 *hash, const void *bytes, size_t count);
 void sha256_end(struct sha256 *hash, unsigned char result[32]);
 
-// HMAC (RFC 2104): the two hashes after their keys' blocks, to be copied for each message.
+// The state of an HMAC (RFC 2104): both hashes after their key blocks. It is copied for each message.
 struct hmac {
     struct sha256 inner;
     struct sha256 outer;

@@ -6,7 +6,9 @@ import Foundation
 import Testing
 
 @Suite struct BundleLocatorTests {
-    /// Calls a closure with a directory of `one-11111111.zip`, `two-22222222.zip`, both in `outer.zip`, and no bundles.
+    /// Calls a closure with a directory that contains bundles and other files.
+    ///
+    /// It has `one-11111111.zip`, `two-22222222.zip`, a hidden bundle, and `outer.zip` with the first two.
     private func withFolder(_ body: (String) throws -> Void) throws {
         let folder = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-locator-")
         defer { try? FileSystem.remove(folder) }
@@ -41,7 +43,7 @@ import Testing
             #expect(
                 try BundleLocator.findings(at: folder + "/in").map(\.location.description)
                     == [folder + "/in/deep/two-22222222.zip", folder + "/in/one-11111111.zip"])
-            // A zip of bundles in a directory counts as its bundles.
+            // A zip of bundles in a directory counts as the bundles inside it.
             #expect(try BundleLocator.findings(at: folder).count == 4)
             #expect(
                 try BundleLocator.findings(at: folder + "/outer.zip").map(\.location.inner)

@@ -7,7 +7,7 @@ import FailureArtifactsZip
 import Testing
 
 @Suite struct BundleReaderTests {
-    /// A description of the stores `ledger`, with two copies, and `large`, without a copy.
+    /// Returns a description of the stores `ledger`, with two copies, and `large`, without a copy.
     private func metadata(version: String = "1.0", log: String = "") -> [UInt8] {
         let capture = #""method": "backup", "consistent": true, "duration": 0.1, "checkpoint": "copy""#
         return Array(

@@ -3,7 +3,7 @@ import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
-/// A generator whose numbers depend on its seed alone (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
+/// A generator whose numbers depend only on its seed (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -24,13 +24,13 @@ struct SeededNumbers: RandomNumberGenerator {
     }
 }
 
-/// Makes pairs of stores: the second is the first after some changes to rows and schema.
+/// Makes pairs of stores: the second is the first after some changes to its rows and schema.
 struct RandomStores {
     var numbers: SeededNumbers
 
     init(seed: UInt64) { numbers = SeededNumbers(seed: seed) }
 
-    /// Definitions of tables that have the same columns to write, `k`, `a`, `b`, but other keys.
+    /// The definitions of tables with the same writable columns, `k`, `a` and `b`, but different keys.
     static let definitions = [
         "(k INTEGER PRIMARY KEY, a, b TEXT)",
         "(k INTEGER PRIMARY KEY AUTOINCREMENT, a, b TEXT)",
@@ -76,12 +76,12 @@ struct RandomStores {
 
     mutating func row() -> String { "\(value()), \(value()), \(value())" }
 
-    /// Statements that fill a table; those that a constraint refuses have no effect.
+    /// Returns statements that fill a table; rows that violate a constraint are ignored.
     mutating func inserts(into table: String, count: Int) -> [String] {
         (0..<count).map { _ in "INSERT OR IGNORE INTO \(table)(k, a, b) VALUES(\(row()))" }
     }
 
-    /// Statements that make a store with 1 to 4 tables.
+    /// Returns statements that make a store with 1 to 4 tables.
     mutating func creation() -> [String] {
         var statements: [String] = []
         for index in 0..<numbers.number(1...4) {
@@ -104,7 +104,7 @@ struct RandomStores {
         return statements
     }
 
-    /// Statements that change a store of ``creation()``; some may fail, as there may be no such table.
+    /// Returns statements that change a store of ``creation()``; some may fail, because a table may not exist.
     mutating func changes() -> [String] {
         var statements: [String] = []
         for _ in 0..<numbers.number(0...12) {
@@ -118,7 +118,7 @@ struct RandomStores {
             case 5...7: statements.append("DELETE FROM \(table) WHERE \(random)")
             case 8...11: statements += inserts(into: table, count: 3)
             case 12:
-                // Two rows swap what may have to be unique.
+                // Two rows swap values that may have to be unique.
                 statements += [
                     "UPDATE OR IGNORE \(table) SET a = 'swap' WHERE a = 1",
                     "UPDATE OR IGNORE \(table) SET a = 1 WHERE a = 2",
@@ -147,14 +147,14 @@ struct RandomStores {
     }
 }
 
-/// Makes a database with statements of which some may fail.
+/// Makes a database with statements, some of which may fail.
 func makeStore(_ path: String, _ statements: [String]) throws {
     let database = try Database(path)
     try database.execute("PRAGMA synchronous = 0; PRAGMA journal_mode = memory")
     for statement in statements { try? database.execute(statement) }
 }
 
-/// Everything in a store that a change can concern, in an order that does not depend on history.
+/// Returns all content of a store that a change can affect, in an order that does not depend on its history.
 func contents(ofStore path: String) throws -> [String] {
     let store = try Database(path)
     func rows(_ sql: String) throws -> [String] {
@@ -168,7 +168,7 @@ func contents(ofStore path: String) throws -> [String] {
                 case SQLITE_NULL: return "null"
                 case SQLITE_INTEGER: return "i\(sqlite3_column_int64(statement, column))"
                 case SQLITE_FLOAT:
-                    // Not the sign of zero, which comparisons in SQL do not see.
+                    // The sign of zero is left out, because comparisons in SQL ignore it.
                     return "r\((sqlite3_column_double(statement, column) + 0).bitPattern)"
                 case let type:
                     let bytes = sqlite3_column_blob(statement, column)
@@ -189,7 +189,8 @@ func contents(ofStore path: String) throws -> [String] {
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
     )
     for name in names {
-        // Beside another key, rowids are only visible to queries that name them, and are not compared.
+        // In a table with another key, rowids are visible only to queries that name them, so they are not
+        // compared.
         let keys = try store.texts(
             "SELECT name FROM pragma_table_info('\(name)') WHERE pk OR name = 'rowid'")
         let columns = keys.isEmpty ? "rowid, *" : "*"

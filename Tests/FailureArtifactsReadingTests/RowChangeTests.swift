@@ -8,7 +8,7 @@ import Foundation
 import Testing
 
 @Suite struct RowChangeTests {
-    /// Runs `body` with the comparison of two stores that statements make.
+    /// Runs `body` with the comparison of two stores that the statements create.
     private func compare<Result>(
         _ a: [String], _ b: [String], _ body: (borrowing StoreComparison) throws -> Result
     ) throws -> Result {
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// Rows such as `~k=1 a:1→1.0`, and for each table its counts are checked on the way.
+    /// Returns rows such as `~k=1 a:1→1.0`, and checks the counts of each table.
     private func rows(_ a: [String], _ b: [String]) throws -> [String] {
         try compare(a, b) { comparison in
             var result: [String] = []
@@ -148,7 +148,7 @@ import Testing
                     "INSERT INTO t VALUES(9, 1, 1), (9, 3, 2), (9, 9, 9)",
                 ])
                 == ["~K=2 a:2→3", "+K=9 "])
-        // Another key: the rows are other rows.
+        // With another key, the rows are different rows.
         #expect(
             try rows(
                 ["CREATE TABLE t(k INTEGER PRIMARY KEY, a)", "INSERT INTO t VALUES(1, 1)"],
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test func collationsAndFunctionsOfApplicationsAreNotNeeded() throws {
-        // A collation and a function that SQLite does not know, as the file of another program has them.
+        // A collation and a function that SQLite does not know, as in the file of another program.
         func foreign(_ definition: String) -> [String] {
             [
                 "CREATE TABLE t(k INTEGER, a)", "INSERT INTO t VALUES(1, 'x'), (2, 'y')",
@@ -269,7 +269,7 @@ import Testing
             ]
         }
         #expect(try rows(store(columns: 300, "2"), store(columns: 300, "3")) == ["~rowid=1 c300:2→3"])
-        // Three results a column are more than SQLite has for a query.
+        // Three results per column exceed SQLite's maximum for a query.
         #expect(
             try rows(store(columns: 900, "2"), store(columns: 900, "3"))
                 == ["t: too many columns in result set"])
@@ -340,7 +340,7 @@ import Testing
                 a: StoreComparison.Side(path: a, isPrivate: true), b: side)
             let table = try #require(try comparison.tables().first)
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
-            // One state, whatever is written meanwhile.
+            // The comparison sees one state, regardless of later writes.
             try writer.execute("INSERT INTO t VALUES(2)")
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
         }

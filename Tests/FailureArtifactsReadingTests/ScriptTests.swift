@@ -7,7 +7,7 @@ import Testing
 @testable import FailureArtifactsReading
 
 @Suite struct ScriptTests {
-    /// The script for A and B as SQLite's own shell reads it, and what it says of itself.
+    /// Returns the script for A and B, and its summary.
     static func script(_ a: String, _ b: String) throws -> (sql: String, summary: ScriptSummary) {
         let comparison = try StoreComparison(
             a: StoreComparison.Side(path: a, isPrivate: true),
@@ -17,7 +17,7 @@ import Testing
         return (sql, summary)
     }
 
-    /// Applies the script to A, by another program, and returns what it says.
+    /// Applies the script to A with another program and returns its output.
     static func apply(_ sql: String, to store: String) throws -> String {
         let file = store + ".sql"
         try Data(sql.utf8).write(to: URL(filePath: file))
@@ -32,7 +32,7 @@ import Testing
                 let encoding = ["UTF-8", "UTF-8", "UTF-16le", "UTF-16be"][Int(seed % 4)]
                 let creation = ["PRAGMA encoding = '\(encoding)'"] + stores.creation()
                 try makeStore(a, creation)
-                // Mostly with a common past, sometimes two strangers.
+                // Most pairs have a common history; some are unrelated stores.
                 try makeStore(
                     b,
                     (stores.numbers.chance(85) ? creation : [creation[0]] + stores.creation())
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Makes A and B, applies the script to A, and expects it to be B.
+    /// Makes A and B, applies the script to A, and expects it to equal B.
     private func expectScript(
         _ a: [String], _ b: [String], omissions: [String] = []
     ) throws -> String {
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func forgedDefinitionIsOmitted() throws {
-        // SQLite itself reads only the first statement of what a schema holds.
+        // SQLite itself reads only the first statement of each schema entry.
         let forged = [
             "CREATE TABLE t(a)", "CREATE TABLE u(a)", "INSERT INTO u VALUES(1)",
             "PRAGMA writable_schema = 1",

@@ -8,7 +8,9 @@ import Testing
 
 /// Compares the rows that differ with the output of SQLite's own `sqldiff`.
 @Suite struct SqldiffTests {
-    /// Tables that both can compare: `sqldiff` tells neither 1 from 1.0 nor texts that a collation makes one.
+    /// The tables that both can compare.
+    ///
+    /// `sqldiff` distinguishes neither 1 from 1.0 nor texts that are equal by a collation.
     private static let definitions = [
         "(k INTEGER PRIMARY KEY, l, a, b)",
         "(k TEXT PRIMARY KEY, l, a, b)",
@@ -52,7 +54,7 @@ import Testing
             try withTemporaryDirectory { directory in
                 let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
                 try makeStore(a, creation)
-                // A store that was filled otherwise has other rowids.
+                // A store that was filled differently has other rowids.
                 try makeStore(
                     b, (numbers.chance(50) ? creation : creation.reversed().sorted()) + changes)
                 let found = try Self.statements(a, b)

@@ -6,12 +6,12 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// Free pages of real databases; what is left is read with the `sqlite3` program.
+/// Clears the free pages of real databases and reads the remaining content with the `sqlite3` program.
 @Suite struct FreePagesTests {
-    /// What a third of the rows hold that are deleted, and nothing else.
+    /// The text that only the deleted third of the rows contains.
     private static let secret = "forgotten-row-"
 
-    /// A database of about 1 MiB of which a third is free.
+    /// Makes a database of about 1 MiB of which a third is free.
     private func makeStore(
         _ path: String, pageSize: Int = 4096, vacuum: Int = 0, secureDelete: Bool = false
     ) throws {
@@ -29,7 +29,7 @@ import Testing
         application.close()
     }
 
-    /// How often the deleted rows are in the file.
+    /// Returns the number of occurrences of deleted rows in the file.
     private func secrets(in path: String) throws -> Int {
         let data = try Data(contentsOf: URL(filePath: path))
         var count = 0
@@ -55,13 +55,13 @@ import Testing
 
             let expected = try #require(UInt64(free)) * UInt64(pageSize)
             #expect(written <= expected && written * 10 > expected * 7, "\(written) of \(expected)")
-            // Trunks, and pages in use, keep what they have.
+            // Trunk pages and pages in use keep their content.
             #expect(try secrets(in: path) * 2 < secretsBefore)
             #expect(try FileSystem.status(of: path)?.size == size)
             #expect(try sqlite3Program(path, ".dump") == before)
             #expect(try sqlite3Program(path, "PRAGMA integrity_check") == "ok")
             #expect(try sqlite3Program(path, "PRAGMA freelist_count") == free)
-            // The list is still of use: the pages are filled again.
+            // The freelist still works: its pages are filled again.
             let filling = "INSERT INTO note SELECT NULL, body, randomblob(400) FROM note"
             #expect(try sqlite3Program(path, filling + "; PRAGMA integrity_check") == "ok")
             #expect(try sqlite3Program(path, "PRAGMA freelist_count") == "0")
@@ -90,7 +90,8 @@ import Testing
 
     // MARK: Lists that are not what they should be
 
-    /// Changes of the file's bytes, by what they do; the offset is that of the first trunk page.
+    /// The changes to a file's bytes, by name; the closure's second argument is the offset of the first trunk
+    /// page.
     private static let damages: [(name: String, change: @Sendable (inout Data, Int) -> Void)] = [
         ("the chain of trunks is a cycle", { $0.put($0.number(at: 32), at: $1) }),
         ("a trunk is beyond the file", { $0.put(1 << 30, at: $1) }),
@@ -149,7 +150,9 @@ import Testing
         }
     }
 
-    /// The page at 1 GiB is in no list; this file is a hole but for its first pages and two trunks.
+    /// A valid freelist never contains the page at 1 GiB.
+    ///
+    /// The file is a hole except for its first pages and two trunks.
     @Test(arguments: [false, true]) func theLockBytePageIsNeverFree(isListed: Bool) throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/copy"
@@ -190,7 +193,7 @@ import Testing
         }
     }
 
-    /// Whatever the header and a trunk hold, this ends, and the file keeps its size.
+    /// With any content of the header and of a trunk, the call returns and the file keeps its size.
     @Test func randomDamage() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SeededRandom(state: seed)
@@ -217,7 +220,7 @@ import Testing
     }
 }
 
-/// A generator that gives the same numbers for the same seed (splitmix64, https://prng.di.unimi.it).
+/// A generator that returns the same numbers for the same seed (splitmix64, https://prng.di.unimi.it).
 private struct SeededRandom: RandomNumberGenerator {
     var state: UInt64
 
@@ -231,7 +234,7 @@ private struct SeededRandom: RandomNumberGenerator {
 }
 
 extension Data {
-    /// The four bytes at `offset` as SQLite writes numbers.
+    /// Returns the number in the four bytes at `offset`, in SQLite's byte order.
     fileprivate func number(at offset: Int) -> UInt32 {
         self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// What a store brings along is not run when it is opened as one that may come from anybody.
+/// Opening an untrusted store does not run code from the store.
 @Suite struct UntrustedTests {
     private func withStore(_ sql: String, _ body: (String) throws -> Void) throws {
         try withTemporaryDirectory { directory in
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// Adds a function that was not declared innocuous, as those with side effects are not.
+    /// Adds a function that was not declared innocuous, as for a function with side effects.
     private func addFunction(to connection: borrowing Connection) {
         sqlite3_create_function_v2(
             connection.handle, "evil", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nil,
@@ -99,7 +99,7 @@ import Testing
             for isPrivate in [true, false] {
                 let connection = try Connection.untrusted(path, isPrivate: isPrivate)
                 #expect(throws: SQLiteError.self) { try connection.execute(sql) }
-                // What is attached can be opened for writing by a path.
+                // A database that is attached by its path could be opened for writing.
                 try connection.execute("ATTACH '\(path)' AS other")
                 #expect(throws: SQLiteError.self) {
                     try connection.execute("INSERT INTO other.t VALUES (2)")

@@ -4,15 +4,15 @@
 // Declared, not included: a module that includes <sqlite3.h> may be taken for the one that defines it.
 struct sqlite3;
 
-// Has a connection that does not trust its schema take SQLite's own JSON functions for harmless, which they are.
+// Lets a connection that does not trust its schema use SQLite's own JSON functions, which are harmless.
 //
-// Some versions, 3.40.1 among them, mark them the wrong way round: a store with such a function in a generated
-// column, an index, a CHECK constraint or a view cannot be read at all then ("unsafe use of json_extract()").
-// Where that is so, each of them is replaced on this connection by one that is marked as it should be, and that
-// has an empty database of its own call the original. Elsewhere nothing is done.
+// Some versions, 3.40.1 among them, mark these functions wrongly. A store that uses such a function in a
+// generated column, an index, a CHECK constraint or a view then cannot be read at all. The error is "unsafe use of
+// json_extract()". In such a version, this replaces each function on the connection with a correctly marked one.
+// The replacement calls the original in an empty database of its own. In other versions this does nothing.
 //
-// In C because the functions are called for every row, with the subtypes by which they know JSON from text.
-// Aggregates (json_group_array) stay as they are: they can be in views only, of which one by one is refused.
+// This is in C because the functions are called for every row, with the subtypes that tell JSON from text.
+// Aggregates (json_group_array) stay as they are: they can only be in views, and only those views fail.
 //
 // Returns SQLite's result code.
 int failure_artifacts_trust_json(struct sqlite3 *db);

@@ -1,11 +1,11 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-// The memory that all of SQLite in this process may use.
+// The memory limit of SQLite, which applies to the whole process.
 extension Connection {
     /// Limits SQLite's memory; nil lifts the limit.
     ///
-    /// It is for a program that reads stores and does nothing else: the limit is the library's own.
+    /// Only programs that do nothing but read stores may use it, because the limit applies to the whole library.
     package static func limitMemory(toBytes bytes: Int64?) {
         sqlite3_hard_heap_limit64(bytes ?? 0)
     }
@@ -15,7 +15,7 @@ extension Connection {
     /// - Parameters:
     ///   - bytes: The additional bytes.
     ///   - body: Runs while SQLite may allocate them.
-    /// - Returns: The result of `body`. The limit is the old one again, or one that was set meanwhile.
+    /// - Returns: The result of `body`. The old limit is restored, unless another one was set meanwhile.
     package static func exceedingMemoryLimit<Result>(by bytes: Int64, _ body: () -> Result) -> Result {
         let isRaised = raisedLimit.withLock { raised in
             let limit = sqlite3_hard_heap_limit64(-1)
@@ -27,7 +27,7 @@ extension Connection {
         defer {
             if isRaised {
                 raisedLimit.withLock { raised in
-                    // The application may have set another one meanwhile.
+                    // The application may have set another limit meanwhile.
                     guard sqlite3_hard_heap_limit64(-1) == raised else { return }
                     raised -= bytes
                     sqlite3_hard_heap_limit64(raised)
@@ -37,6 +37,6 @@ extension Connection {
         return body()
     }
 
-    /// The limit that ``exceedingMemoryLimit(by:_:)`` has set last.
+    /// The limit that ``exceedingMemoryLimit(by:_:)`` set last, in bytes.
     private static let raisedLimit = Lock<Int64>(0)
 }

@@ -2,16 +2,16 @@ internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// A database connection of our own, which discovery does not see.
+/// A database connection of this package, which discovery does not see.
 ///
-/// It is opened without a mutex: one thread at a time. It is closed when it goes out of scope.
+/// It is opened without a mutex: use it on one thread at a time. It is closed when it goes out of scope.
 package struct Connection: ~Copyable {
-    /// How a connection is opened.
+    /// The access mode of a connection.
     package enum Mode: Sendable {
         /// An existing database, for reading; its journal is honoured.
         case readOnly
-        /// An existing file that nobody else uses and that needs no journal, for reading: no lock is
-        /// taken, and no file is created beside it.
+        /// An existing file that nothing else uses and that needs no journal, for reading. No lock is taken, and
+        /// no file is created beside it.
         case immutable
         /// An existing database, for reading and writing.
         case readWrite
@@ -24,12 +24,12 @@ package struct Connection: ~Copyable {
     /// Opens the database at `path`.
     ///
     /// - Parameters:
-    ///   - path: The file; it is never read as a URI, whatever characters it has.
-    ///   - mode: What it is opened for.
+    ///   - path: The path of the file; it is never read as a URI, whatever characters it contains.
+    ///   - mode: The access mode.
     ///   - vfs: The name of the VFS that reads it; nil for the system's own, whatever the application's default is.
-    ///   - busyTimeout: Seconds to wait for a lock that somebody else holds.
-    /// - Throws: The failure of `sqlite3_open_v2`. SQLite opens files lazily: that a file is no database
-    ///   is said by the first statement.
+    ///   - busyTimeout: The maximum time to wait for a lock that another connection holds, in seconds.
+    /// - Throws: An error if `sqlite3_open_v2` fails. SQLite opens files lazily: if a file is not a database, the
+    ///   first statement fails.
     package init(
         path: String, mode: Mode, vfs: String? = nil, busyTimeout: Double = 0
     ) throws(SQLiteError) {
@@ -61,14 +61,14 @@ package struct Connection: ~Copyable {
         sqlite3_close_v2(handle)
     }
 
-    /// A `file:` URI that names exactly `path`, for reading (<https://www.sqlite.org/uri.html>).
+    /// Returns a `file:` URI that names exactly `path`, for reading (<https://www.sqlite.org/uri.html>).
     package static func uri(path: String, isImmutable: Bool) -> String {
         guard let uri = failure_artifacts_uri(path, isImmutable) else { fatalError("out of memory") }
         defer { free(uri) }
         return String(cString: uri)
     }
 
-    /// Runs one or more statements and drops their rows.
+    /// Runs one or more statements and discards their rows.
     package borrowing func execute(_ sql: String) throws(SQLiteError) {
         var message: UnsafeMutablePointer<CChar>?
         let code = sqlite3_exec(handle, sql, nil, nil, &message)
@@ -82,9 +82,10 @@ package struct Connection: ~Copyable {
 
     /// Compiles one statement.
     ///
-    /// - Parameter sql: A single statement, with `?` where ``Statement/bind(_:)`` puts values.
+    /// - Parameter sql: A single statement, with `?` in the places of the values that ``Statement/bind(_:)``
+    ///   sets.
     /// - Returns: The statement, before its first row.
-    /// - Throws: The reason why SQLite does not compile it, or that there is none or more than one.
+    /// - Throws: An error if SQLite cannot compile the statement, or if `sql` does not hold exactly one.
     package borrowing func prepare(_ sql: String) throws(SQLiteError) -> Statement {
         var statement: OpaquePointer?
         var isComplete = true
@@ -107,37 +108,38 @@ package struct Connection: ~Copyable {
         return result
     }
 
-    /// Whether anything but white space and comments follows the first statement.
+    /// Returns true if anything but white space and comments follows the first statement.
     private static func holdsStatement(_ tail: UnsafePointer<CChar>, of handle: OpaquePointer) -> Bool {
         var next: OpaquePointer?
         defer { sqlite3_finalize(next) }
         return sqlite3_prepare_v2(handle, tail, -1, &next, nil) != SQLITE_OK || next != nil
     }
 
-    /// The single value of a single row.
+    /// Returns the single value of a single row.
     ///
-    /// - Parameter sql: A statement that gives one row.
-    /// - Returns: Its first column; null where there is no row.
-    /// - Throws: The failure to compile or run it.
+    /// - Parameter sql: A statement that returns one row.
+    /// - Returns: The value of the first column; null if there is no row.
+    /// - Throws: An error if the statement cannot be compiled or run.
     package borrowing func value(of sql: String) throws(SQLiteError) -> Value {
         let statement = try prepare(sql)
         return try statement.step() ? statement.value(at: 0) : .null
     }
 
-    /// The single integer of a single row, 0 where there is none.
+    /// Returns the single integer of a single row, or 0 if the row is missing.
     package borrowing func integer(of sql: String) throws(SQLiteError) -> Int64 {
         guard case .integer(let number) = try value(of: sql) else { return 0 }
         return number
     }
 
-    /// Ends every statement that still runs when `deadline` has passed, with an error that
-    /// ``SQLiteError/isInterrupted``; nil lifts the limit.
+    /// Interrupts statements that still run when `deadline` has passed; nil lifts the limit.
+    ///
+    /// They fail with an error whose ``SQLiteError/isInterrupted`` is true.
     package borrowing func setDeadline(_ deadline: Instant?) {
         guard let deadline else {
             sqlite3_progress_handler(handle, 0, nil, nil)
             return
         }
-        // The moment travels in the context pointer itself, so that nothing has to outlive the call.
+        // The time is stored in the context pointer itself, so no object has to outlive the call.
         let context = UnsafeMutableRawPointer(bitPattern: UInt(max(deadline.nanoseconds, 1)))
         sqlite3_progress_handler(
             handle, 1000,

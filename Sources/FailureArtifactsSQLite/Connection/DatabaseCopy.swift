@@ -1,14 +1,14 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Copies of whole databases between files and connections of others.
+/// Copies whole databases between files and open connections.
 package enum DatabaseCopy {
-    /// Copies what a file has, with what is committed in its journal, into a new file.
+    /// Copies a file's content, including the committed content of its journal, into a new file.
     ///
     /// - Parameters:
-    ///   - source: A database that others may have open.
-    ///   - target: A file that does not exist. It needs no journal.
-    /// - Throws: Why SQLite cannot read or write one of them.
+    ///   - source: The path of a database that other connections may have open.
+    ///   - target: The path of a file that does not exist. The copy needs no journal.
+    /// - Throws: An error if SQLite cannot read the source or write the target.
     package static func copy(file source: String, toNewFile target: String) throws(SQLiteError) {
         let input = try Connection(path: source, mode: .readWrite, busyTimeout: 5)
         let output = try Connection(path: target, mode: .create)
@@ -16,12 +16,12 @@ package enum DatabaseCopy {
         try output.execute("PRAGMA journal_mode = DELETE")
     }
 
-    /// Copies what a connection sees into a new file.
+    /// Copies the content that a connection sees into a new file.
     ///
     /// - Parameters:
-    ///   - source: A connection that nobody uses meanwhile.
-    ///   - target: A file that does not exist. It needs no journal.
-    /// - Throws: Why SQLite cannot read or write one of them.
+    ///   - source: A connection that is not used meanwhile.
+    ///   - target: The path of a file that does not exist. The copy needs no journal.
+    /// - Throws: An error if SQLite cannot read the source or write the target.
     package static func copy(
         connection source: OpaquePointer, toNewFile target: String
     ) throws(SQLiteError) {
@@ -30,12 +30,12 @@ package enum DatabaseCopy {
         try output.execute("PRAGMA journal_mode = DELETE")
     }
 
-    /// Replaces all that a connection sees by what a file has.
+    /// Replaces the content that a connection sees with a file's content.
     ///
     /// - Parameters:
-    ///   - source: A database file.
-    ///   - target: A connection that nobody uses meanwhile, and that is in no transaction.
-    /// - Throws: Why SQLite cannot read or write one of them.
+    ///   - source: The path of a database file.
+    ///   - target: A connection that is not used meanwhile and is in no transaction.
+    /// - Throws: An error if SQLite cannot read the source or write the target.
     package static func copy(file source: String, to target: OpaquePointer) throws(SQLiteError) {
         let input = try Connection(path: source, mode: .readWrite, busyTimeout: 5)
         try run(from: input.handle, to: target)

@@ -17,7 +17,7 @@ package struct Statement: ~Copyable {
         sqlite3_finalize(handle)
     }
 
-    /// Gives the parameters `?` their values, in order.
+    /// Binds values to the parameters `?`, in order.
     package borrowing func bind(_ values: [Value]) throws(SQLiteError) {
         for (index, value) in values.enumerated() {
             let position = CInt(index + 1)
@@ -35,10 +35,10 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Goes to the next row.
+    /// Advances to the next row.
     ///
-    /// - Returns: Whether there is one.
-    /// - Throws: The reason why the statement fails, a passed deadline included.
+    /// - Returns: True if there is one.
+    /// - Throws: An error if the statement fails, for example because a deadline has passed.
     package borrowing func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -47,7 +47,7 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Has the statement start anew, its values kept.
+    /// Resets the statement to its start and keeps its values.
     package borrowing func reset() {
         sqlite3_reset(handle)
     }
@@ -59,12 +59,12 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Whether running the statement leaves the database file as it is.
+    /// True if running the statement does not change the database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
 
-    /// The value in a column of the current row.
+    /// Returns the value in a column of the current row.
     ///
-    /// - Parameter index: The column, from 0.
+    /// - Parameter index: The index of the column, from 0.
     /// - Returns: A copy that outlives the row.
     package borrowing func value(at index: Int) -> Value {
         let column = CInt(index)
@@ -72,7 +72,7 @@ package struct Statement: ~Copyable {
         case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
         case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
         case SQLITE_TEXT:
-            // The bytes of a UTF-16 database are UTF-8 only after this.
+            // This call converts the text of a UTF-16 database to UTF-8.
             _ = sqlite3_column_text(handle, column)
             return .text(String(decoding: bytes(at: column), as: UTF8.self))
         case SQLITE_BLOB: return .blob(bytes(at: column))
@@ -80,11 +80,11 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// The integer in a column of the current row, without a look at its type.
+    /// Returns the integer in a column of the current row, without checking its type.
     package borrowing func integer(at index: Int) -> Int64 { sqlite3_column_int64(handle, CInt(index)) }
 
     private borrowing func bytes(at column: CInt) -> [UInt8] {
-        // The pointer before the count: sqlite3_column_blob() may convert the value.
+        // Get the pointer before the count: sqlite3_column_blob() may convert the value.
         let pointer = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
         return Array(UnsafeRawBufferPointer(start: pointer, count: pointer == nil ? 0 : count))

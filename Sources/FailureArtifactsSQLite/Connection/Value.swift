@@ -3,7 +3,7 @@ package enum Value: Hashable, Sendable {
     case null
     case integer(Int64)
     case real(Double)
-    /// Text whose bytes may not be valid UTF-8, in which case the offending ones are U+FFFD here.
+    /// Text, in which U+FFFD replaces bytes that are not valid UTF-8.
     case text(String)
     case blob([UInt8])
 }

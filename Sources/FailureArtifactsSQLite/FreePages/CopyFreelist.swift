@@ -1,24 +1,24 @@
 internal import FailureArtifactsSystem
 
-/// The free pages of a database file, by its own account
+/// The free pages of a database file, as listed in its freelist
 /// (<https://www.sqlite.org/fileformat2.html#the_freelist>).
 struct CopyFreelist: ~Copyable {
-    /// In bytes.
+    /// The page size, in bytes.
     let pageSize: Int
-    /// The pages that hold nothing, not even a part of the list.
+    /// The leaf pages of the freelist, which hold nothing, not even a part of the list.
     let leaves: PageSet
     let leafCount: Int
 
-    /// Files with more pages are left alone: the sets of pages would take more than 64 MiB.
+    /// The maximum number of pages, because the page sets of larger files would take more than 64 MiB.
     private static let maximumPages = 1 << 28
 
-    /// Where a page starts in the file; pages count from 1.
+    /// Returns the offset of a page in the file, in bytes; pages count from 1.
     func offset(ofPage page: Int) -> UInt64 { UInt64(page - 1) * UInt64(pageSize) }
 
-    /// Reads the list; nil where there is none, or anything about it is not as it should be.
+    /// Reads the freelist; nil if it is empty or invalid, or if the file is too large.
     ///
-    /// - Parameter file: A database.
-    /// - Throws: The failure to read.
+    /// - Parameter file: A database file.
+    /// - Throws: An error if the file cannot be read.
     init?(of file: borrowing File) throws(SystemError) {
         guard let header = try DatabaseHeader(of: file), header.freePageCount > 0,
             header.pageCount <= Self.maximumPages
@@ -48,9 +48,9 @@ struct CopyFreelist: ~Copyable {
         self.leaves = leaves
     }
 
-    /// Takes the leaves that a trunk page names.
+    /// Adds the leaves that a trunk page names.
     ///
-    /// - Returns: The number of the next trunk page, 0 after the last one; nil where something is wrong.
+    /// - Returns: The number of the next trunk page, 0 after the last one; nil if the page is invalid.
     private static func nextTrunk(
         in trunk: UnsafeRawBufferPointer, _ header: DatabaseHeader, _ remaining: inout Int,
         _ leaves: borrowing PageSet, _ seen: borrowing PageSet

@@ -1,27 +1,27 @@
 package import FailureArtifactsSystem
 
-/// Empties the pages of a database copy that nothing refers to.
+/// Overwrites the unused pages of a database copy with zeros.
 ///
-/// SQLite leaves in a free page what was there before (`PRAGMA secure_delete` aside). Nobody can read it, but it
-/// is compressed, kept and uploaded with the rest.
+/// SQLite leaves the old content in a free page, unless `PRAGMA secure_delete` is on. SQLite never reads it
+/// again, but it is compressed, kept and uploaded with the rest.
 package enum FreePages {
-    /// Fewer free bytes than this are not worth a look.
+    /// The minimum number of free bytes that are worth clearing.
     private static let minimumBytes = UInt64(64 << 10)
-    /// How many pages tell whether all are empty already.
+    /// The number of pages that are sampled to find out if all are empty already.
     private static let sampleCount = 64
-    /// How many bytes are read and written at a time.
+    /// The maximum size of one read or write, in bytes.
     private static let blockSize = 256 << 10
 
-    /// Writes zeros over the leaf pages of a database's freelist, of which SQLite never reads the content.
+    /// Writes zeros over the leaf pages of a database's freelist, whose content SQLite never reads.
     ///
-    /// A freelist that is not what it should be is left alone, and all else with it. But a page may be free and
-    /// in use at once, which only SQLite's own check of the whole database finds: a copy for which
-    /// `PRAGMA quick_check` does not say `ok` is not to be given to this.
+    /// If the freelist is invalid, nothing is written. But a page may be both free and in use, which only
+    /// SQLite's own check of the whole database finds. Don't pass a copy for which `PRAGMA quick_check` does not
+    /// report `ok`.
     ///
-    /// - Parameter path: A private copy, one stand-alone file that nobody has open. One that asks for a
-    ///   journal beside it, and has that, is left alone.
-    /// - Returns: How many bytes were written.
-    /// - Throws: The failure to read or write. The copy is as good as before all the same.
+    /// - Parameter path: The path of a private, stand-alone copy that nothing has open. A copy with a non-empty
+    ///   journal beside it is left alone.
+    /// - Returns: The number of bytes written.
+    /// - Throws: An error if reading or writing fails. The copy is still as good as before.
     package static func clear(inCopyAt path: String) throws(SystemError) -> UInt64 {
         for suffix in ["-wal", "-journal"] {
             if let status = try FileSystem.status(of: path + suffix), status.size > 0 { return 0 }
@@ -36,7 +36,7 @@ package enum FreePages {
         return written
     }
 
-    /// Whether pages from all over the file hold nothing but zeros.
+    /// Returns true if sampled pages from all over the file hold only zeros.
     private static func isEmptyAlready(
         _ freelist: borrowing CopyFreelist, in file: borrowing File
     ) throws(SystemError) -> Bool {
@@ -67,7 +67,7 @@ package enum FreePages {
             position = pages.upperBound
             let offset = freelist.offset(ofPage: pages.lowerBound)
             let byteCount = pages.count * freelist.pageSize
-            // Where the file has a hole there is nothing to write, and the hole stays.
+            // A hole in the file reads as zeros. It is skipped, so it stays a hole.
             let count = try file.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: block[..<byteCount]), at: offset)
             guard count == byteCount, !isZero(block[..<byteCount]) else { continue }

@@ -1,6 +1,6 @@
-/// A set of page numbers, a bit for each page there is.
+/// A set of page numbers, stored as one bit per possible page.
 struct PageSet: ~Copyable {
-    /// Numbers below this can be members.
+    /// The exclusive upper bound of the page numbers.
     let capacity: Int
     private let words: UnsafeMutablePointer<UInt64>
     private let wordCount: Int
@@ -16,7 +16,7 @@ struct PageSet: ~Copyable {
         words.deallocate()
     }
 
-    /// Adds a page; false where it is a member already.
+    /// Adds a page; returns false if it is a member already.
     func insert(_ page: Int) -> Bool {
         let word = words + page >> 6
         let bit = UInt64(1) << UInt64(page & 63)
@@ -27,12 +27,12 @@ struct PageSet: ~Copyable {
 
     var count: Int { (0..<wordCount).reduce(0) { $0 + words[$1].nonzeroBitCount } }
 
-    /// The first members that follow each other.
+    /// Returns the first run of consecutive members.
     ///
     /// - Parameters:
-    ///   - start: Where to begin.
-    ///   - limit: How many pages at most.
-    /// - Returns: Nil where there are no more.
+    ///   - start: The page number to begin at.
+    ///   - limit: The maximum number of pages in the run.
+    /// - Returns: The run; nil if there are no more members.
     func firstRange(from start: Int, limit: Int) -> Range<Int>? {
         guard let first = next(from: start) else { return nil }
         var end = first + 1

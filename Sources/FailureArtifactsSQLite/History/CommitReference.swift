@@ -1,8 +1,7 @@
-/// A commit as `--at` names it.
+/// A commit as the option `--at` names it.
 ///
-/// `0` is the state before the first transaction that a history has, `N` the state after the Nth. Negative
-/// numbers count from the end: `-1`, which `last` stands for as well, is the state at the failure, `-2` the
-/// one a transaction earlier.
+/// `0` is the state before the first transaction of a history, and `N` is the state after the Nth. Negative
+/// numbers count from the end: `-1`, or `last`, is the state at the failure, and `-2` is one transaction earlier.
 package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
     /// The last state.
     package static let last = CommitReference(number: -1, description: "last")
@@ -15,7 +14,7 @@ package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
         self.description = description
     }
 
-    /// The state after a number of transactions, 0 or more.
+    /// Creates a reference to the state after a number of transactions; a negative number counts as 0.
     package init(_ number: Int) {
         self.init(number: max(number, 0), description: String(max(number, 0)))
     }
@@ -34,10 +33,10 @@ package struct CommitReference: Equatable, Sendable, CustomStringConvertible {
         self.init(number: number, description: text)
     }
 
-    /// The state that is meant.
+    /// Returns the number of the state in a history.
     ///
-    /// - Parameter transactions: How many transactions the history has.
-    /// - Returns: A number from 0 to `transactions`; nil where the history has no such state.
+    /// - Parameter transactions: The history's number of transactions.
+    /// - Returns: A number from 0 to `transactions`; nil if the history has no such state.
     package func state(of transactions: Int) -> Int? {
         let state = number < 0 ? transactions + 1 + number : number
         return (0...max(transactions, 0)).contains(state) ? state : nil

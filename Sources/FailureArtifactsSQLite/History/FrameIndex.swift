@@ -1,16 +1,16 @@
 internal import FailureArtifactsSystem
 
-/// Which frames of a WAL hold which page.
+/// An index from pages to the frames of a WAL.
 struct FrameIndex {
-    /// Every page that a transaction wrote, by the order of its first frame; an index into this is a slot.
+    /// The pages that transactions wrote, in the order of their first frames; an index into this array is a slot.
     private(set) var pages: [UInt32] = []
     /// The first frame of each slot's page.
     private(set) var firstFrames: [Int32] = []
     /// The slot of each frame's page.
     private(set) var slots: [Int32] = []
-    /// Its last frame.
+    /// The last frame of each slot's page.
     private var lastFrames: [Int32] = []
-    /// The frame before with the same page, or −1.
+    /// The previous frame of each frame's page, or −1.
     private var earlierFrames: [Int32] = []
     private var slotsOfPages: [UInt32: Int32] = [:]
 
@@ -35,16 +35,16 @@ struct FrameIndex {
         }
     }
 
-    /// The slot of a page; nil where no transaction wrote it.
+    /// Returns the slot of a page; nil if no transaction wrote it.
     func slot(of page: UInt32) -> Int? { slotsOfPages[page].map(Int.init) }
 
-    /// The last frame of a page among the first `end` frames.
+    /// Returns the last frame of a page among the first `end` frames.
     func lastFrame(of page: UInt32, before end: Int) -> Int? {
         guard let slot = slot(of: page) else { return nil }
         return frames(ofSlot: slot).first { $0 < end }
     }
 
-    /// The frames of a slot's page, the last one first.
+    /// Returns the frames of a slot's page, newest first.
     func frames(ofSlot slot: Int) -> some Sequence<Int> {
         sequence(state: lastFrames[slot]) { frame -> Int? in
             guard frame >= 0 else { return nil }

@@ -1,24 +1,24 @@
 internal import FailureArtifactsSystem
 
-/// The pages that a database does not use (<https://www.sqlite.org/fileformat2.html#the_freelist>).
+/// Reads the list of unused pages of a database (<https://www.sqlite.org/fileformat2.html#the_freelist>).
 package enum Freelist {
-    /// Those whose content means nothing: the leaves of the freelist.
+    /// Returns the leaves of the freelist: the pages whose content has no meaning.
     ///
     /// - Parameters:
-    ///   - databaseSize: In pages.
-    ///   - read: Gives a page of the database; nil where there is none.
-    /// - Returns: The leaves; of a list that is not what it should be, those up to where it is wrong.
-    /// - Throws: What `read` throws.
+    ///   - databaseSize: The size of the database, in pages.
+    ///   - read: A closure that returns a page of the database; nil if there is no such page.
+    /// - Returns: The leaves. For an invalid list, these are the leaves before the invalid entry.
+    /// - Throws: Any error that `read` throws.
     package static func leaves(
         databaseSize: UInt32, read: (UInt32) throws(HistoryError) -> [UInt8]?
     ) throws(HistoryError) -> Set<UInt32> {
         guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return [] }
         var leaves: Set<UInt32> = []
         var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }
-        // A list that comes back to one of them goes in circles. Counting them is not enough: what a file says of
-        // its size may be as large as a number can be.
+        // A list that returns to an earlier trunk is circular. A limit on their number is not enough, because a
+        // file can claim any database size.
         var trunks: Set<UInt32> = []
-        // The first page has the header, and is never free.
+        // The first page has the header and is never free.
         while trunk > 1, trunk <= databaseSize, trunks.insert(trunk).inserted, let page = try read(trunk)
         {
             let count = page.withBytes { Int($0.bigEndianUInt32(at: 4)) }

@@ -2,24 +2,24 @@ package import FailureArtifactsSystem
 
 /// A history that cannot be recorded or read.
 package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What went wrong.
+    /// The kinds of failure.
     package enum Reason: Equatable, Sendable {
-        /// The history file is not what it should be; the text is a clause that says why.
+        /// The history file is invalid; the text is a clause that gives the reason.
         case damaged(String)
-        /// The history file has a form that came after this code.
+        /// The history file has a newer format version than this code supports.
         case newerVersion(UInt32)
-        /// The copy of the store is not the one that the history goes with; the text is a clause.
+        /// The copy of the store does not belong to the history; the text is a clause that gives the reason.
         case foreignCopy(String)
         /// The history has no such state; the second value is its number of transactions.
         case noSuchCommit(CommitReference, Int)
-        /// The files changed while they were read; the text is a clause that says which and how.
+        /// The files changed while they were read; the text is a clause with the details.
         case changed(String)
-        /// The time limit was over before all was read.
+        /// The time limit passed before everything was read.
         case timeLimit
         case system(SystemError)
     }
 
-    /// The file.
+    /// The path of the file.
     package let path: String
     package let reason: Reason
 
@@ -31,9 +31,9 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
     /// A full sentence.
     package var description: String { description(ofHistory: "'\(path)'") }
 
-    /// Says it of a history that is not known by its path.
+    /// Returns a description that uses a given name for the history file.
     ///
-    /// - Parameter name: What to call the history file, with quotes.
+    /// - Parameter name: The name of the history file, with quotes.
     /// - Returns: A full sentence.
     package func description(ofHistory name: String) -> String {
         switch reason {
@@ -59,7 +59,7 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
 }
 
 extension HistoryError {
-    /// Runs `body` and passes on a failed system call as a failure of the history.
+    /// Runs `body` and turns a failed system call into a failure of the history.
     package static func wrapping<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(HistoryError) -> Result {

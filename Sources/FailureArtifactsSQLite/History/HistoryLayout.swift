@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// Where things are in a history file; see the article on the history format.
+/// The layout of a history file; see the article on the history format.
 ///
 /// All numbers are little-endian and have 32 or 64 bits.
 ///
@@ -14,14 +14,14 @@ package struct HistoryLayout: Equatable {
     package static let version: UInt32 = 1
     package static let headerSize = 64
 
-    /// In bytes.
+    /// The page size, in bytes.
     package var pageSize: Int
-    /// Of state 0, in pages.
+    /// The size of state 0, in pages.
     package var initialSize: UInt32
     package var transactionCount: Int
-    /// How many pages of state 0 there are images of.
+    /// The number of page images of state 0.
     package var initialPageCount: Int
-    /// How many pages of transactions there are images of.
+    /// The number of page images of transactions.
     package var changedPageCount: Int
 
     package init(
@@ -39,13 +39,13 @@ package struct HistoryLayout: Equatable {
     package var changedPagesOffset: UInt64 { transactionsOffset + 8 * UInt64(transactionCount) }
     package var imagesOffset: UInt64 { changedPagesOffset + 4 * UInt64(changedPageCount) }
 
-    /// Where an image is, those of state 0 first.
+    /// Returns the offset of an image in the file, in bytes; the images of state 0 come first.
     package func offset(ofImage index: Int) -> UInt64 { imagesOffset + UInt64(index) * UInt64(pageSize) }
 
-    /// The size of the whole file.
+    /// The size of the whole file, in bytes.
     package var fileSize: UInt64 { offset(ofImage: initialPageCount + changedPageCount) }
 
-    /// The header's bytes.
+    /// The bytes of the file's header.
     package var header: [UInt8] {
         var bytes = Self.magic
         for number in [Self.version, UInt32(pageSize), initialSize, UInt32(transactionCount)] {
@@ -57,12 +57,12 @@ package struct HistoryLayout: Equatable {
         return bytes + [UInt8](repeating: 0, count: Self.headerSize - bytes.count)
     }
 
-    /// Numbers as the file has them.
+    /// Returns numbers as little-endian bytes.
     package static func bytes(of numbers: [UInt32]) -> [UInt8] {
         numbers.map(\.littleEndian).withUnsafeBytes { Array($0) }
     }
 
-    /// The numbers that `bytes` are.
+    /// Returns the little-endian numbers in `bytes`.
     package static func numbers(in bytes: [UInt8]) -> [UInt32] {
         [UInt32](unsafeUninitializedCapacity: bytes.count / 4) { buffer, count in
             count = bytes.count / 4

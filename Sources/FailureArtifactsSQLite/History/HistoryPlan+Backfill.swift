@@ -1,16 +1,18 @@
 internal import FailureArtifactsSystem
 
-// What a checkpoint has left of the states before it.
+// The states from before a checkpoint that can still be rebuilt.
 extension HistoryPlan {
-    /// How many frames a checkpoint may have written into the database.
+    /// The number of frames that a checkpoint may have written into the database.
     private var backfillLimit: Int {
         guard let index, index.describes(log) else { return log.pages.count }
         return index.backfillAttempted
     }
 
-    /// Whether the database has no longer what it had of a page before the WAL's first frame of it.
+    /// Returns true if the database no longer has a page's content from before the WAL's first frame of that
+    /// page.
     ///
-    /// That frame may have been written back, and the database has the page as one of its frames has it.
+    /// A checkpoint may have written such a frame into the database. The page in the database then equals one of
+    /// its frames.
     private func isLost(_ slot: Int) throws(HistoryError) -> Bool {
         let page = frames.pages[slot]
         guard page <= pagesInFile else { return true }
@@ -26,8 +28,8 @@ extension HistoryPlan {
         return false
     }
 
-    /// The size of state 0 by the header, as SQLite reads it
-    /// (<https://www.sqlite.org/fileformat2.html#in_header_database_size>).
+    /// Returns the size of state 0 in pages, from the header, as SQLite reads it
+    /// (<https://www.sqlite.org/fileformat2.html#in_header_database_size>); nil if it is lost.
     func readInitialSize() throws(HistoryError) -> UInt32? {
         guard pagesInFile > 0 else { return 0 }
         if let slot = frames.slot(of: 1), try isLost(slot) { return nil }
@@ -37,7 +39,7 @@ extension HistoryPlan {
         return isValid ? size : pagesInFile
     }
 
-    /// The transaction that a frame is of, from 1.
+    /// Returns the number of the transaction that a frame belongs to, from 1.
     private func transaction(ofFrame frame: Int32) -> Int {
         var low = 0
         var high = log.transactions.count - 1
@@ -52,7 +54,7 @@ extension HistoryPlan {
         return low + 1
     }
 
-    /// Whether each slot's page was beyond the end of all states before its first frame.
+    /// Returns, for each slot, true if its page was beyond the end of all states before its first frame.
     func newPages() -> [Bool] {
         var largest = size(of: 0)
         var isNew: [Bool] = []
@@ -69,14 +71,14 @@ extension HistoryPlan {
         return isNew
     }
 
-    /// The first state from which on all states can be rebuilt.
+    /// Returns the first state such that it and all later states can be rebuilt.
     func firstWholeState(_ isNew: [Bool]) throws(HistoryError) -> Int {
         var state = 0
         if initialSize == nil {
-            // Only page 1 tells the size, and only its first frame that of the state after it.
+            // Only page 1 states the size. So the first known size belongs to the state after its first frame.
             state = frames.slot(of: 1).map { transaction(ofFrame: frames.firstFrames[$0]) } ?? last
         }
-        // A page that is lost takes with it all states before its first frame.
+        // If a page is lost, no state before its first frame can be rebuilt.
         for slot in frames.pages.indices.reversed() {
             let first = transaction(ofFrame: frames.firstFrames[slot])
             if first <= state { break }
@@ -86,7 +88,7 @@ extension HistoryPlan {
                 break
             }
         }
-        // A checkpoint cuts the database to the size of the last state.
+        // A checkpoint truncates the database to the size of the last state.
         let cut = max(pagesInFile, size(of: last))
         for earlier in stride(from: last - 1, through: state, by: -1) where size(of: earlier) > cut {
             let missing = (cut + 1)...size(of: earlier)

@@ -1,28 +1,28 @@
 internal import FailureArtifactsSystem
 
-// What is recorded.
+// The content of a history.
 extension HistoryPlan {
-    /// What a history holds.
+    /// The content of a history file.
     struct Content {
-        /// The state it starts with.
+        /// The state that it starts with.
         var state: Int
-        /// The pages of that state that it has images of.
+        /// The pages of that state whose images it holds.
         var initialPages: [UInt32]
         /// For each transaction after that state, the last frame of each page it wrote.
         var transactions: [[Int32]]
         var layout: HistoryLayout
     }
 
-    /// Why a history does not start with state 0.
+    /// The reason why a history does not start with state 0.
     enum Cut {
         case checkpoint, limit
     }
 
-    /// The longest history that fits.
+    /// Returns the longest history that fits.
     ///
-    /// - Parameter limit: The largest size of its file in bytes.
-    /// - Returns: The content, nil where no transaction can be kept; and why it is not all.
-    /// - Throws: A failure to read, or that the time is up.
+    /// - Parameter limit: The maximum size of the history file, in bytes.
+    /// - Returns: The content, or nil if no transaction can be kept, and the reason if it is not complete.
+    /// - Throws: An error if reading fails or the time limit has passed.
     func content(limit: UInt64) throws(HistoryError) -> (content: Content?, cut: Cut?) {
         let isNew = newPages()
         let whole = try firstWholeState(isNew)
@@ -38,14 +38,15 @@ extension HistoryPlan {
             if content.layout.fileSize <= limit {
                 return (content, state > whole ? .limit : state > 0 ? .checkpoint : nil)
             }
-            // The rest, pages that were freed or cut off, is known only here: go on in growing steps.
+            // The total size includes pages that were freed or cut off, which are known only here. So continue in
+            // growing steps.
             state += step
             step *= 2
         }
         return (nil, .limit)
     }
 
-    /// For each transaction the last frame of each page it wrote.
+    /// Returns, for each transaction, the last frame of each page that it wrote.
     private func keptFrames() -> [[Int32]] {
         var lastFrame = [Int32](repeating: -1, count: frames.pages.count)
         return log.transactions.map { transaction in
@@ -56,7 +57,7 @@ extension HistoryPlan {
         }
     }
 
-    /// The first state whose history probably fits.
+    /// Returns the first state whose history probably fits; nil if no history fits.
     private func firstState(
         from whole: Int, limit: UInt64, _ kept: [[Int32]], _ isNew: [Bool]
     ) -> Int? {

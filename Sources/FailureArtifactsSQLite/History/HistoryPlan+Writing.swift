@@ -1,12 +1,12 @@
 internal import FailureArtifactsSystem
 
 extension HistoryPlan {
-    /// Writes a history file from start to end, through a buffer of bounded size.
+    /// Writes a history file from start to end, using a buffer of bounded size.
     ///
     /// - Parameters:
-    ///   - content: What it holds.
-    ///   - path: A file that does not exist.
-    /// - Throws: A failure to read or to write; what was written until then stays.
+    ///   - content: The content to write.
+    ///   - path: The path of a file that does not exist.
+    /// - Throws: An error if reading or writing fails; a partly written file stays.
     func write(_ content: Content, to path: String) throws(HistoryError) {
         var output = try Output(creating: path, pageSize: log.pageSize)
         try output.append(content.layout.header)
@@ -51,7 +51,7 @@ extension HistoryPlan {
             pages = [UInt8](repeating: 0, count: 1 << 20)
         }
 
-        /// Whether the next page goes to a new block.
+        /// True if the buffer is full, so that the next page starts a new block.
         var isFull: Bool { used == pages.count }
 
         /// Writes bytes that precede the pages.
@@ -66,7 +66,7 @@ extension HistoryPlan {
             offset += UInt64(bytes.count)
         }
 
-        /// Adds a page that `fill` reads.
+        /// Appends a page that `fill` reads.
         mutating func appendPage(
             _ fill: (UnsafeMutableRawBufferPointer) throws(HistoryError) -> Void
         ) throws(HistoryError) {

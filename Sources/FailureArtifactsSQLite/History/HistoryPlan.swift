@@ -1,26 +1,26 @@
 internal import FailureArtifactsSystem
 
-/// Which states of a store can be rebuilt from its WAL, and which pages that takes.
+/// The states of a store that can be rebuilt from its WAL, and the pages that are needed for that.
 ///
-/// State 0 precedes the WAL's first transaction, state N is the one after the Nth. To rebuild all states from
-/// some state on it takes the pages of the transactions after it, and the images which that state has of
+/// State 0 precedes the WAL's first transaction, and state N is the state after the Nth. Rebuilding a state and
+/// all later ones takes the pages of the transactions after it. It also takes the state's images of
 ///
 /// - the pages that those transactions wrote;
 /// - the pages beyond the end of the last state, which the copy of the last state lacks;
-/// - the pages that were in use and are on the freelist in the last state. SQLite does not write a page that
-///   it frees, so no frame has it, and a copy may have zeros in its place.
+/// - the pages that are in use in it and on the freelist in the last state. SQLite does not write a page that it
+///   frees, so no frame has it, and a copy may have zeros in its place.
 struct HistoryPlan: ~Copyable {
     let source: HistorySource
     let log: WriteAheadLog
     let index: WriteAheadLogIndex?
     let frames: FrameIndex
     let deadline: Instant?
-    /// Whole pages in the database file.
+    /// The number of whole pages in the database file.
     private(set) var pagesInFile: UInt32 = 0
-    /// The size of state 0 in pages; nil where it is lost.
+    /// The size of state 0, in pages; nil if it is lost.
     private(set) var initialSize: UInt32?
 
-    /// Takes over the files, whose WAL holds at least one transaction.
+    /// Takes ownership of the files; the WAL must hold at least one transaction.
     init(
         _ source: consuming HistorySource, log: WriteAheadLog, index: WriteAheadLogIndex?,
         until deadline: Instant?
@@ -38,12 +38,12 @@ struct HistoryPlan: ~Copyable {
         initialSize = try readInitialSize()
     }
 
-    /// The size of a state in pages; of state 0, 0 where that is lost.
+    /// Returns the size of a state in pages; 0 for state 0 if its size is lost.
     func size(of state: Int) -> UInt32 {
         state == 0 ? initialSize ?? 0 : log.transactions[state - 1].databaseSize
     }
 
-    /// How many frames precede what follows a state.
+    /// Returns the number of frames up to the end of a state.
     func end(of state: Int) -> Int {
         state == 0 ? 0 : log.transactions[state - 1].frames.upperBound
     }
@@ -51,10 +51,10 @@ struct HistoryPlan: ~Copyable {
     /// The number of the last state.
     var last: Int { log.transactions.count }
 
-    /// The page that SQLite never uses, as locks are taken on its bytes.
+    /// The page that SQLite never uses, because locks are taken on its bytes.
     var lockBytePage: UInt32 { UInt32((1 << 30) / log.pageSize) + 1 }
 
-    /// A page as a state has it; nil where there is none.
+    /// Returns a state's image of a page; nil if there is no such page.
     func image(of page: UInt32, in state: Int) throws(HistoryError) -> [UInt8]? {
         var image = [UInt8](repeating: 0, count: log.pageSize)
         let isThere = try image.withMutableBytes { (buffer) throws(HistoryError) in
@@ -63,9 +63,9 @@ struct HistoryPlan: ~Copyable {
         return isThere ? image : nil
     }
 
-    /// Reads a page as a state has it.
+    /// Reads a state's image of a page.
     ///
-    /// - Returns: Whether there is such a page.
+    /// - Returns: True if there is such a page.
     func read(
         _ page: UInt32, in state: Int, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryError) -> Bool {
@@ -76,8 +76,9 @@ struct HistoryPlan: ~Copyable {
         return try source.readPage(page, into: buffer)
     }
 
-    /// Whether the files are a database as SQLite itself writes it, and the WAL is that of the database: an
-    /// encrypted one has no header that could be read, or written.
+    /// Returns true if the files are a database as SQLite itself writes it, and the WAL belongs to it.
+    ///
+    /// An encrypted database has no readable header.
     func isPlainDatabase() throws(HistoryError) -> Bool {
         guard let header = try image(of: 1, in: last) else { return false }
         let pageSize = header.withBytes { Int($0.bigEndianUInt16(at: 16)) }

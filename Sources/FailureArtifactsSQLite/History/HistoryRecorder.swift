@@ -1,29 +1,30 @@
 internal import FailureArtifactsSystem
 
-/// Records what is needed to go back in a WAL store: the state after each transaction that its WAL still has,
-/// and the one before the first.
+/// Records the earlier states of a WAL store.
 ///
-/// How it is to be called, for a store that may be in use:
+/// These are the states after each transaction that its WAL still has, and the state before the first.
 ///
-/// 1. Take a fingerprint of the database and the WAL, as for a copy of the files, and the wal-index's header:
-///    `WriteAheadLogIndex(reading: File(sharing: "…-shm"))`. Two of these that are equal, and not nil, have
-///    seen neither a commit nor a checkpoint in between, however coarse the files' times are.
-/// 2. Make the copy of the committed state. Its pages have to be those of the store: copied files, the backup
-///    API and `sqlite3_serialize` give such a copy, `VACUUM INTO` does not. A copy that has what a transaction
-///    had not committed is of no use; where there is no other, nothing is to be recorded. Leaves of the
-///    freelist may be zeroed in it.
-/// 3. Open the database, the `-wal` and, where there is one, the `-shm` with `File(sharing:)`, or the first
-///    two from private copies that were made between the fingerprints; ``record(_:committedPages:to:)``.
-/// 4. Take the fingerprint again. If it differs, remove the history and the copy, and start again: whether the
-///    two belong to one moment is not known. (The recorder itself notices a WAL that was started anew or
-///    checkpointed while it read, a commit that is under way, and a size that is not that of the copy.)
+/// The steps for a store that may be in use:
 ///
-/// For private copies of all files, no second fingerprint is needed. Nothing is written to the store, no lock
-/// is taken, and no SQLite function is called.
+/// 1. Take a fingerprint of the database and the WAL, as for a copy of the files. Also read the wal-index's
+///    header: `WriteAheadLogIndex(reading: File(sharing: "…-shm"))`. Two headers that are equal and not nil mean
+///    that there was no commit or checkpoint in between, even if the files' times are coarse.
+/// 2. Make the copy of the committed state. Its pages must be the store's pages: copied files, the backup API and
+///    `sqlite3_serialize` produce such a copy, `VACUUM INTO` does not. A copy with uncommitted changes is of no
+///    use. If there is no other copy, don't record a history. The leaves of the freelist may be zeroed in the
+///    copy.
+/// 3. Open the database, the `-wal` and, if there is one, the `-shm` with `File(sharing:)`. The first two may
+///    also be private copies that were made between the fingerprints. Then call ``record(_:committedPages:to:)``.
+/// 4. Take the fingerprint again. If it differs, remove the history and the copy and start again, because the two
+///    may be from different points in time. The recorder itself notices an unfinished commit, and a size that
+///    differs from the copy's. It also notices if the WAL was restarted or checkpointed during reading.
+///
+/// Private copies of all files need no second fingerprint. Nothing is written to the store, no lock is taken, and
+/// no SQLite function is called.
 package struct HistoryRecorder: Sendable {
-    /// The largest history file in bytes; of more the newest transactions are kept.
+    /// The maximum size of the history file, in bytes; beyond it, only the newest transactions are kept.
     package var maximumBytes: UInt64
-    /// In seconds; nil for no limit.
+    /// The time limit, in seconds; nil for no limit.
     package var timeLimit: Double?
 
     package init(maximumBytes: UInt64, timeLimit: Double? = nil) {
@@ -31,20 +32,21 @@ package struct HistoryRecorder: Sendable {
         self.timeLimit = timeLimit
     }
 
-    /// What came of it.
+    /// The result of a recording.
     package struct Summary: Equatable, Sendable {
-        /// How many transactions are in the file; of 0 there is no file.
+        /// The number of transactions in the file; if it is 0, there is no file.
         package var transactions = 0
-        /// How many older ones the WAL holds besides.
+        /// The number of older transactions in the WAL that are not in the file.
         package var omittedTransactions = 0
-        /// The size of the file.
+        /// The size of the file, in bytes.
         package var bytes: UInt64 = 0
-        /// Why there is less than the WAL holds, or nothing, as a full sentence.
+        /// The reason why the file holds less than the WAL, or nothing, as a full sentence.
         package var reason: String?
-        /// Whether the WAL has committed transactions that can no longer be read, so that neither history
-        /// nor copy have them: see ``WriteAheadLog/isBroken(accordingTo:)``.
+        /// True if the WAL has committed transactions that can no longer be read.
+        ///
+        /// Neither the history nor the copy has them: see ``WriteAheadLog/isBroken(accordingTo:)``.
         package var isBroken = false
-        /// See ``WriteAheadLog/hasUnreadableTail``.
+        /// True if the WAL has an unreadable tail: see ``WriteAheadLog/hasUnreadableTail``.
         package var hasUnreadableTail = false
 
         package init() {}
@@ -56,14 +58,14 @@ package struct HistoryRecorder: Sendable {
     ///   - source: The store's files.
     ///   - committedPages: The size in pages of the stand-alone copy of the committed state that the
     ///     history will be used with.
-    ///   - path: The history's file, which must not exist.
-    /// - Returns: What was recorded.
-    /// - Throws: Why nothing was; then there is no file.
+    ///   - path: The path of the history file, which must not exist.
+    /// - Returns: A summary of the recording.
+    /// - Throws: An error if nothing was recorded; no new file is left then.
     package func record(
         _ source: consuming HistorySource, committedPages: UInt64, to path: String
     ) throws(HistoryError) -> Summary {
         let deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
-        // Before the WAL: frames that a checkpoint takes meanwhile are noticed at the end.
+        // Read before the WAL, so that a checkpoint in the meantime is noticed at the end.
         let index = source.readIndex()
         let log = try WriteAheadLog(reading: source.wal, until: deadline)
         var summary = Summary()
@@ -102,7 +104,7 @@ package struct HistoryRecorder: Sendable {
                 try plan.write(content, to: path)
                 try plan.source.checkUnchanged(since: log, index)
             } catch {
-                // A file of that name that was there before is not ours.
+                // Don't remove a file of that name that existed before.
                 if !error.isExistingFile { try? FileSystem.remove(path) }
                 throw error
             }

@@ -1,28 +1,28 @@
 package import FailureArtifactsSystem
 
-/// The files of a WAL store that a history is recorded from.
+/// The files of a WAL store from which a history is recorded.
 ///
-/// They are read by positional reads only. Of a store that this process has open, each has to be a
-/// `File(sharing:)`: opening and closing one of them drops SQLite's locks.
+/// They are read with positional reads only. If this process has the store open, each file must be a
+/// `File(sharing:)`: otherwise, opening and closing it would drop SQLite's locks.
 package struct HistorySource: ~Copyable, Sendable {
     let database: File
     let wal: File
     let walIndex: File?
 
-    /// Takes over the open files.
+    /// Takes ownership of the open files.
     ///
     /// - Parameters:
-    ///   - database: The database file, or a copy of it that was made at the same time as that of the WAL.
+    ///   - database: The database file, or a copy made at the same time as the WAL's copy.
     ///   - wal: The `-wal` beside it, or its copy.
-    ///   - walIndex: The `-shm`; nil where there is none. Without it more of a WAL that was checkpointed in
-    ///     part is left out, and broken checksums are not told from an aborted transaction.
+    ///   - walIndex: The `-shm`; nil without one. Without it, more of a partly checkpointed WAL is left out,
+    ///     and broken checksums can't be told from an aborted transaction.
     package init(database: consuming File, wal: consuming File, walIndex: consuming File? = nil) {
         self.database = database
         self.wal = wal
         self.walIndex = walIndex
     }
 
-    /// What the wal-index says now; nil where there is none that can be read.
+    /// Returns the current header of the wal-index; nil if it is missing or can't be read.
     func readIndex() -> WriteAheadLogIndex? {
         switch walIndex {
         case .some(let file): (try? WriteAheadLogIndex(reading: file)) ?? nil
@@ -32,7 +32,7 @@ package struct HistorySource: ~Copyable, Sendable {
 
     /// Reads a page of the database file.
     ///
-    /// - Returns: Whether all of it is there.
+    /// - Returns: True if the whole page was read.
     func readPage(
         _ page: UInt32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryError) -> Bool {
@@ -44,7 +44,7 @@ package struct HistorySource: ~Copyable, Sendable {
         }
     }
 
-    /// Reads the page that a frame of the WAL has.
+    /// Reads the page in a frame of the WAL.
     func readFrame(
         _ frame: Int, of log: WriteAheadLog, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryError) {
@@ -59,7 +59,7 @@ package struct HistorySource: ~Copyable, Sendable {
         }
     }
 
-    /// Makes sure that no checkpoint and no new generation of the WAL came in between.
+    /// Throws an error if the WAL was checkpointed or restarted in the meantime.
     func checkUnchanged(
         since log: WriteAheadLog, _ index: WriteAheadLogIndex?
     ) throws(HistoryError) {

@@ -1,17 +1,17 @@
 package import FailureArtifactsSystem
 
-/// What a `-wal` file holds: an index of its committed frames, without the pages
+/// An index of the committed frames of a `-wal` file, without the pages' content
 /// (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>).
 ///
-/// Frames count as SQLite's recovery counts them: as long as their salts are the header's and the checksum
-/// continues, up to the last one that commits. What follows, valid but not committed, of an older generation
-/// or broken, is no part of any state.
+/// Frames count as in SQLite's recovery: as long as their salts match the header's and the checksum continues, up
+/// to the last frame that commits. Later frames belong to no state. They may be valid but uncommitted, from an
+/// older generation, or damaged.
 package struct WriteAheadLog: Sendable {
-    /// One transaction: a run of frames of which the last commits.
+    /// A transaction: a run of frames of which the last commits.
     package struct Transaction: Sendable, Equatable {
-        /// Indexes into ``WriteAheadLog/pages``, from 0.
+        /// The indexes into ``WriteAheadLog/pages``, from 0.
         package let frames: Range<Int>
-        /// In pages, after the commit.
+        /// The size of the database after the commit, in pages.
         package let databaseSize: UInt32
     }
 
@@ -21,35 +21,37 @@ package struct WriteAheadLog: Sendable {
         let isBigEndian: Bool
         /// Both salts, as they are in the file; they change with each generation of the WAL.
         let salts: [UInt8]
-        /// All of it.
+        /// All bytes of the header.
         let bytes: [UInt8]
     }
 
     static let headerSize = 32
     static let frameHeaderSize = 24
 
-    /// Nil where there is no valid one, and so no frame.
+    /// The header; nil if it is invalid, in which case there are no frames.
     let header: Header?
     /// The page of each committed frame, in the file's order.
     package let pages: [UInt32]
-    /// Oldest first.
+    /// The transactions, oldest first.
     package let transactions: [Transaction]
-    /// Whether frames of this generation follow the last valid one: either those of an aborted transaction
-    /// that were written over in part, or committed ones that a broken checksum keeps everyone from reading.
+    /// True if frames of this generation follow the last valid one.
+    ///
+    /// They belong to an aborted transaction that was partly overwritten, or they are committed but unreadable
+    /// because of a broken checksum.
     package let hasUnreadableTail: Bool
 
-    /// In bytes, 0 where there is no valid header.
+    /// The page size, in bytes; 0 if there is no valid header.
     package var pageSize: Int { header?.pageSize ?? 0 }
 
-    /// Whether a checksum or a salt of a frame before the wal-index's last one is wrong, so that transactions
-    /// which the process has committed can be read by itself only.
+    /// Returns true if a checksum or a salt is wrong in one of the frames that the wal-index counts as committed.
     ///
-    /// SQLite's recovery drops them without a word, and the result passes `integrity_check`. It takes no broken
-    /// disk for that: 3.40.1 writes such frames itself, after a rollback to a savepoint that took back pages
-    /// which had outgrown the cache.
+    /// Only the process that committed the affected transactions can read them. SQLite's recovery drops them
+    /// without an error, and the result passes `integrity_check`. This doesn't need a broken disk. SQLite 3.40.1
+    /// itself writes such frames, after a rollback to a savepoint that took back pages which had outgrown the
+    /// cache.
     ///
-    /// - Parameter index: The WAL's index; nil, or that of another generation, says nothing.
-    /// - Returns: Whether there are such transactions.
+    /// - Parameter index: The WAL's index. Nil, or the index of another generation, proves nothing.
+    /// - Returns: True if there are such transactions.
     package func isBroken(accordingTo index: WriteAheadLogIndex?) -> Bool {
         guard let index, index.describes(self) else { return false }
         return pages.count < index.lastFrame
@@ -58,9 +60,9 @@ package struct WriteAheadLog: Sendable {
     /// Reads a WAL from its start to the last valid frame.
     ///
     /// - Parameters:
-    ///   - file: The `-wal`, which others may be writing to.
-    ///   - deadline: When to give up; nil for never.
-    /// - Throws: A failure to read, or that the deadline has passed.
+    ///   - file: The `-wal`, which other connections may be writing to.
+    ///   - deadline: The time at which to give up; nil for no limit.
+    /// - Throws: An error if reading fails or the deadline has passed.
     package init(reading file: borrowing File, until deadline: Instant? = nil) throws(HistoryError) {
         var block = [UInt8](repeating: 0, count: Self.headerSize)
         let size = try Self.read(file, into: &block, at: 0)
@@ -90,18 +92,18 @@ package struct WriteAheadLog: Sendable {
         hasUnreadableTail = try Self.hasFrames(of: header, in: file, from: scan.pages.count)
     }
 
-    /// Where the page of a frame is in the file.
+    /// Returns the offset of a frame's page in the file, in bytes.
     func offset(ofPageInFrame frame: Int) -> UInt64 {
         UInt64(Self.headerSize) + UInt64(frame) * UInt64(Self.frameHeaderSize + pageSize)
             + UInt64(Self.frameHeaderSize)
     }
 
-    /// Cuts off what was written to a copy of a WAL since its index was read.
+    /// Truncates the copy of a WAL to the frames that an earlier reading of its index counts.
     ///
     /// - Parameters:
-    ///   - path: The copy.
-    ///   - index: What the index said, at a moment when the copy's frames before its last one were written.
-    /// - Throws: A failure of the system.
+    ///   - path: The path of the copy.
+    ///   - index: The index at a time when all frames up to its last one were already written.
+    /// - Throws: An error if a system call fails.
     static func cut(_ path: String, after index: WriteAheadLogIndex) throws(SystemError) {
         let file = try File(updating: path)
         var bytes = [UInt8](repeating: 0, count: headerSize)
@@ -114,21 +116,23 @@ package struct WriteAheadLog: Sendable {
         try file.close()
     }
 
-    /// Writes the last committed version of each page into a database file, as a checkpoint does, and has the file
-    /// open without a WAL.
+    /// Writes the last committed version of each page into a database file, as a checkpoint does.
+    ///
+    /// The file then opens without a WAL.
     ///
     /// - Parameters:
     ///   - file: The WAL that this was read from, or a copy of it.
-    ///   - path: A copy of the database, in use by nothing else.
-    /// - Returns: False if there is no transaction, or a page that neither file has. Nothing is written then.
-    /// - Throws: A failure of the system. The file may be written in part then; to do it again mends that.
+    ///   - path: The path of a copy of the database that nothing else uses.
+    /// - Returns: False if there is no transaction, or if a page is in neither file. Nothing is written then.
+    /// - Throws: An error if a system call fails. The file may be partly written then; calling this again repairs
+    ///   it.
     func fold(_ file: borrowing File, into path: String) throws(SystemError) -> Bool {
         guard let last = transactions.last else { return false }
         let database = try File(updating: path)
         let index = FrameIndex(self)
         let existing = try database.size() / UInt64(pageSize)
         if existing < last.databaseSize {
-            // The page that SQLite's locks are in is never written.
+            // The page with SQLite's lock bytes is never written.
             let lockBytePage = UInt32(1 << 30 / pageSize + 1)
             for number in UInt32(existing) + 1...last.databaseSize
             where index.slot(of: number) == nil && number != lockBytePage { return false }
@@ -145,7 +149,7 @@ package struct WriteAheadLog: Sendable {
             }
         }
         try database.resize(to: UInt64(last.databaseSize) * UInt64(pageSize))
-        // The versions that say which journal the file has.
+        // The write and read versions, which state the kind of journal.
         try [1, 1].withBytes { (buffer) throws(SystemError) in try database.write(buffer, at: 18) }
         try database.close()
         return true
@@ -167,7 +171,7 @@ package struct WriteAheadLog: Sendable {
         }
     }
 
-    /// Reads the file's header: nothing where SQLite would take the WAL for an empty one.
+    /// Reads the file's header; nil if SQLite would treat the WAL as empty.
     private static func header(
         _ bytes: UnsafeRawBufferPointer
     ) -> (Header, WriteAheadLogChecksum)? {
@@ -185,10 +189,10 @@ package struct WriteAheadLog: Sendable {
         return (header, checksum)
     }
 
-    /// How many frames after the last valid one are looked at.
+    /// The maximum number of frames to examine after the last valid one.
     private static let tailLimit = 4096
 
-    /// Whether any of the frames from `start` on has the header's salts.
+    /// Returns true if any of the next ``tailLimit`` frames from `start` on has the header's salts.
     private static func hasFrames(
         of header: Header, in file: borrowing File, from start: Int
     ) throws(HistoryError) -> Bool {
@@ -201,13 +205,13 @@ package struct WriteAheadLog: Sendable {
         return false
     }
 
-    /// Follows the checksum through the frames.
+    /// Collects valid frames by continuing the checksum through them.
     private struct Scan {
         let header: Header
         var checksum: WriteAheadLogChecksum
         var pages: [UInt32] = []
         var transactions: [Transaction] = []
-        /// Whether a frame was met that is not valid.
+        /// True if an invalid frame was found.
         var isOver = false
 
         init(header: Header, checksum: WriteAheadLogChecksum) {
@@ -243,7 +247,7 @@ package struct WriteAheadLog: Sendable {
     }
 }
 
-/// Whether SQLite has pages of that size.
+/// Returns true if SQLite supports pages of that size.
 package func isPageSize(_ size: UInt32) -> Bool {
     (512...65536).contains(size) && size & (size - 1) == 0
 }

@@ -1,18 +1,20 @@
 /// The running checksum of a WAL (<https://www.sqlite.org/fileformat2.html#checksum_algorithm>).
 ///
-/// It goes over pairs of 32-bit words and is continued from frame to frame. The loops are written so that they
-/// are fast without the optimizer too: an integer's operators and a pointer's subscript are inlined anyway.
+/// It covers pairs of 32-bit words and continues from frame to frame. The loops are fast without the optimizer
+/// too, because an integer's operators and a pointer's subscript are inlined anyway.
 struct WriteAheadLogChecksum: Equatable {
     private(set) var first: UInt32 = 0
     private(set) var second: UInt32 = 0
     private let isSwapped: Bool
 
-    /// - Parameter isBigEndian: How the WAL's magic number says that words are to be read.
+    /// Creates the checksum of no words.
+    ///
+    /// - Parameter isBigEndian: True if the WAL's magic number says that words are big-endian.
     init(isBigEndian: Bool) {
         isSwapped = isBigEndian != (UInt32(1).bigEndian == 1)
     }
 
-    /// Goes on over `bytes`, a multiple of 8 of them; a rest is left out.
+    /// Continues over `bytes`; bytes after the last multiple of 8 are ignored.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress else { return }
         if UInt(bitPattern: base) % 4 == 0 {
@@ -52,14 +54,14 @@ struct WriteAheadLogChecksum: Equatable {
         second = sum1
     }
 
-    /// Whether two big-endian words, as a WAL stores them, are this checksum.
+    /// Returns true if two big-endian words, as a WAL stores them, equal this checksum.
     func isStored(in bytes: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         bytes.bigEndianUInt32(at: offset) == first && bytes.bigEndianUInt32(at: offset + 4) == second
     }
 }
 
 extension UnsafeRawBufferPointer {
-    /// The number at an offset, in the order that SQLite's files have; the bytes have to be there.
+    /// Returns the number at an offset, in the byte order of SQLite's files; the offset must be within bounds.
     package func bigEndianUInt32(at offset: Int) -> UInt32 {
         UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }

@@ -1,22 +1,22 @@
 package import FailureArtifactsSystem
 
-/// What the header of a wal-index, the `-shm` file, says of a WAL
+/// The header of a wal-index, the `-shm` file, which describes a WAL
 /// (<https://www.sqlite.org/walformat.html#the_wal_index_file_format>).
 ///
-/// Each commit and each checkpoint changes it: two that are equal are of one moment.
+/// Each commit and each checkpoint changes it: two equal headers are of the same point in time.
 package struct WriteAheadLogIndex: Sendable, Equatable {
-    /// How many frames are valid and committed: `mxFrame`.
+    /// The number of valid and committed frames: `mxFrame`.
     package let lastFrame: Int
-    /// How many frames a checkpoint may have written into the database: `nBackfillAttempted`.
+    /// The number of frames that a checkpoint may have written into the database: `nBackfillAttempted`.
     let backfillAttempted: Int
-    /// The salts of the generation of the WAL that this is the index of.
+    /// The salts of the WAL generation that this index describes.
     private let salts: [UInt8]
-    /// All of the header that commits change, a counter of them among it.
+    /// The part of the header that commits change, including a counter of them.
     private let header: [UInt8]
-    /// How many frames a checkpoint has certainly written into the database: `nBackfill`.
+    /// The number of frames that a checkpoint has certainly written into the database: `nBackfill`.
     private let backfilled: UInt32
 
-    /// Reads an index by its path, in a way that drops no lock; nil where there is none that can be read.
+    /// Reads an index by its path without dropping locks; nil if it is missing or can't be read.
     package init?(ofFile path: String) {
         guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path),
             let index = try? WriteAheadLogIndex(reading: file)
@@ -24,23 +24,23 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
         self = index
     }
 
-    /// Reads the header of a wal-index; nil where it is not complete, or being changed.
+    /// Reads the header of a wal-index; nil if it is incomplete or being changed.
     ///
-    /// - Parameter file: The `-shm`. SQLite's locks are on this very file: where a connection of this
-    ///   process has it open it must be a `File(sharing:)`.
-    /// - Throws: The failure to read.
+    /// - Parameter file: The `-shm`. SQLite's locks are on this very file: if a connection of this process has it
+    ///   open, it must be a `File(sharing:)`.
+    /// - Throws: An error if the file cannot be read.
     package init?(reading file: borrowing File) throws(SystemError) {
         var bytes = [UInt8](repeating: 0, count: 136)
         let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
             try file.read(into: buffer, at: 0)
         }
-        // The second copy is written first and the first last, so that equal ones are whole.
+        // SQLite writes the second copy first and the first copy last, so equal copies are complete.
         guard count == bytes.count, bytes[..<48] == bytes[48..<96] else { return nil }
         func number(at offset: Int) -> UInt32 {
-            // In the machine's own order.
+            // The index is in native byte order.
             bytes.withBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
         }
-        // The version of the format, and whether it is in use yet.
+        // The version of the format, and the flag that says that the index is in use.
         guard number(at: 0) == 3_007_000, bytes[12] != 0 else { return nil }
         lastFrame = Int(number(at: 16))
         salts = Array(bytes[32..<40])
@@ -49,18 +49,18 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
         backfillAttempted = Int(max(number(at: 96), number(at: 128)))
     }
 
-    /// Whether this is the index of the generation that `log` has in its file.
+    /// Returns true if this is the index of the generation that `log` was read from.
     ///
-    /// It is not where the two were read at different moments, or the WAL is about to be started anew.
+    /// It isn't if the two were read at different times, or if the WAL is about to be restarted.
     func describes(_ log: WriteAheadLog) -> Bool {
         log.header?.salts == salts
     }
 
-    /// Whether nothing has happened since but commits: no frame that was there has changed, nor a page of the
-    /// database.
+    /// Returns true if only commits have happened since: no existing frame and no page of the database has
+    /// changed.
     ///
-    /// - Parameter earlier: What the index said before.
-    /// - Returns: Whether that is so; at the same moment it is.
+    /// - Parameter earlier: An earlier reading of the index.
+    /// - Returns: True if that is so, or if nothing has happened at all.
     func onlyAdds(to earlier: WriteAheadLogIndex) -> Bool {
         salts == earlier.salts && lastFrame >= earlier.lastFrame && backfilled == earlier.backfilled
             && backfillAttempted == earlier.backfillAttempted

@@ -1,23 +1,23 @@
 internal import FailureArtifactsSystem
 
-/// What the first 100 bytes of a database say of its pages
+/// The facts about a database's pages in its header, the first 100 bytes
 /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
 package struct DatabaseHeader {
     /// The first bytes of every database that SQLite itself can read.
     package static let magic = Array("SQLite format 3\0".utf8)
 
-    /// In bytes.
+    /// The page size, in bytes.
     let pageSize: Int
-    /// The page size without what an extension has reserved at its end.
+    /// The page size without the bytes that an extension has reserved at the end of each page.
     let usableSize: Int
     let pageCount: Int
-    /// 0 where there is none.
+    /// The first trunk page of the freelist; 0 for an empty list.
     let firstFreelistTrunk: Int
-    /// Trunks and leaves.
+    /// The number of free pages, both trunks and leaves.
     let freePageCount: Int
     private let hasPointerMap: Bool
 
-    /// Reads a file's header; nil where it is none, or does not fit the file's size.
+    /// Reads a file's header; nil if it is invalid or does not fit the file's size.
     init?(of file: borrowing File) throws(SystemError) {
         var bytes = [UInt8](repeating: 0, count: 100)
         let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
@@ -25,7 +25,7 @@ package struct DatabaseHeader {
         }
         guard count == bytes.count, bytes.starts(with: Self.magic) else { return nil }
         let size = Int(bytes[16]) << 8 | Int(bytes[17])
-        // 65536 does not fit in its two bytes.
+        // 65536 does not fit in two bytes, so 1 stands for it.
         pageSize = size == 1 ? 65_536 : size
         guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else { return nil }
         usableSize = pageSize - Int(bytes[20])
@@ -36,7 +36,7 @@ package struct DatabaseHeader {
         func number(at offset: Int) -> Int {
             bytes.withBytes { Int($0.bigEndianUInt32(at: offset)) }
         }
-        // The size in the header counts where it was written together with the change counter.
+        // The size in the header is valid if it was written together with the change counter.
         let isSizeValid = number(at: 28) != 0 && number(at: 24) == number(at: 92)
         pageCount = isSizeValid ? number(at: 28) : Int(fileSize / UInt64(pageSize))
         guard UInt64(pageCount) * UInt64(pageSize) <= fileSize else { return nil }
@@ -46,8 +46,10 @@ package struct DatabaseHeader {
         guard freePageCount < pageCount else { return nil }
     }
 
-    /// Whether a page can be on the freelist at all: neither the first, the lock-byte page nor one of the
-    /// pointer map (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
+    /// Returns true if a page can be on the freelist.
+    ///
+    /// The first page, the lock-byte page and pages of the pointer map can't be
+    /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
     func mayBeFree(_ page: Int) -> Bool {
         let lockBytePage = (1 << 30) / pageSize + 1
         guard page >= 2, page <= pageCount, page != lockBytePage else { return false }

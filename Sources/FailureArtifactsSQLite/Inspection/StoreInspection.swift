@@ -1,40 +1,40 @@
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// What SQLite says of a stand-alone database file.
+/// The facts that SQLite reports about a stand-alone database file.
 package struct StoreInspection: Sendable, Equatable {
     /// A table with its number of rows.
     package struct Table: Sendable, Equatable {
         package let name: String
         package let rows: Int64
-        /// Whether ``rows`` is the number of rows; otherwise it is a lower bound.
+        /// True if ``rows`` is the number of rows; otherwise it is a lower bound.
         package let isExact: Bool
     }
 
-    /// In bytes.
+    /// The page size, in bytes.
     package var pageSize: Int64 = 0
     package var pageCount: Int64 = 0
     package var freePageCount: Int64 = 0
     package var userVersion: Int64 = 0
     package var applicationID: Int64 = 0
-    /// `ok`, what `PRAGMA quick_check` found first, or `notChecked` where its time was up.
+    /// `ok`, the first finding of `PRAGMA quick_check`, or `notChecked` if the time limit had passed.
     package var integrity = "notChecked"
-    /// By name; without SQLite's internal ones.
+    /// The tables, sorted by name, without SQLite's internal ones.
     package var tables: [Table] = []
-    /// Up to ``maximumSchemaBytes`` of it.
+    /// The schema, up to ``maximumSchemaBytes``.
     package var schema = StoreSchema()
 
-    /// How much of the schema is read; `sqlite_master` has the rest.
+    /// The maximum size of the schema that is read, in bytes; `sqlite_master` has the rest.
     package static let maximumSchemaBytes = 256 << 10
 
-    /// Looks at a database that nobody uses.
+    /// Inspects a database that is not in use.
     ///
     /// - Parameters:
-    ///   - path: A database file that needs no journal.
-    ///   - timeLimit: Seconds for the check, and again for counting rows.
-    ///   - checksConstraints: Whether a row that a `CHECK` refuses counts as damage; in a redacted store it does
+    ///   - path: The path of a database file that needs no journal.
+    ///   - timeLimit: The maximum time for the check, and again for counting rows, in seconds.
+    ///   - checksConstraints: True if a row that violates a `CHECK` counts as damage. In a redacted store it does
     ///     not.
-    /// - Throws: Why the file is no database that SQLite reads, or could not be looked at.
+    /// - Throws: An error if SQLite cannot read the file as a database, or if it could not be inspected.
     package init(
         ofFile path: String, timeLimit: Double, checksConstraints: Bool = true
     ) throws(SQLiteError) {
@@ -63,7 +63,7 @@ package struct StoreInspection: Sendable, Equatable {
             }
             return result
         } catch {
-            // What the system does not give says nothing of the file.
+            // A failure of the system says nothing about the file.
             if error.isOfSystem { throw error }
             return error.isInterrupted ? "notChecked" : error.message
         }
@@ -80,7 +80,7 @@ package struct StoreInspection: Sendable, Equatable {
         return names
     }
 
-    /// How many rows a table has, or at least has.
+    /// Returns a table with its number of rows, or with a lower bound.
     private static func countRows(
         of name: String, in connection: borrowing Connection, until deadline: Instant
     ) -> Table {
@@ -90,7 +90,8 @@ package struct StoreInspection: Sendable, Equatable {
         {
             return Table(name: name, rows: rows, isExact: true)
         }
-        // A few rows are counted even when the time is up, or a progress handler would stop at none.
+        // Some rows are counted even after the time limit, because the progress handler would otherwise stop at
+        // 0.
         connection.setDeadline(Instant.now.advanced(bySeconds: 0.05))
         defer { connection.setDeadline(deadline) }
         let rows = try? connection.integer(
@@ -99,7 +100,7 @@ package struct StoreInspection: Sendable, Equatable {
     }
 }
 
-/// A name as an SQL identifier, whatever it holds.
+/// Returns a name as a quoted SQL identifier, whatever characters it contains.
 package func quotedIdentifier(_ name: String) -> String {
     var result = "\""
     for character in name.unicodeScalars {

@@ -1,4 +1,4 @@
-/// Why a copy cannot be redacted.
+/// The reason why a copy cannot be redacted.
 package struct RedactionError: Error, CustomStringConvertible {
     /// A full sentence, without any value of the store.
     package let description: String

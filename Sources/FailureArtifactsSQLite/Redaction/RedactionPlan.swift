@@ -1,13 +1,13 @@
-/// What is to be done to a store so that it obeys the rules.
+/// The changes that make a store obey the redaction rules.
 struct RedactionPlan {
-    /// What becomes of one column.
+    /// The change to one column.
     struct Column {
         let name: String
         let method: RedactionRules.Method
-        /// Whether the values become null.
+        /// True if the values become null.
         let becomesNull: Bool
 
-        /// `email: hashed`.
+        /// A description such as `email: hashed`.
         fileprivate var summary: String {
             switch method {
             case .blank: "\(name): blanked"
@@ -17,29 +17,31 @@ struct RedactionPlan {
         }
     }
 
-    /// A table with columns to be changed.
+    /// A table whose columns are changed.
     struct Table {
         let name: String
         var columns: [Column]
     }
 
-    /// Virtual tables; their entries in the schema are removed.
+    /// The virtual tables, whose entries in the schema are removed.
     var virtualTables: [String] = []
-    /// Tables to be dropped.
+    /// The tables to drop.
     var dropped: [String] = []
     var changed: [Table] = []
-    /// What is done, each as `table.column: hashed` or `table: dropped`.
+    /// The changes, each as `table.column: hashed` or `table: dropped`.
     var summaries: [String] = []
-    /// Full sentences on what was done beyond the rules.
+    /// Warnings about changes beyond the rules, as full sentences.
     var notes: [CaptureWarning] = []
 
     var isEmpty: Bool { virtualTables.isEmpty && dropped.isEmpty && changed.isEmpty }
 
+    /// Plans the changes to a store.
+    ///
     /// - Parameters:
     ///   - rules: The rules.
-    ///   - connection: To the store.
+    ///   - connection: A connection to the store.
     ///   - schema: The store's schema.
-    /// - Throws: That the schema cannot be read, or has what no rule can be applied to.
+    /// - Throws: An error if the schema cannot be read, or contains something that no rule can be applied to.
     init(
         _ rules: RedactionRules, of connection: borrowing Connection, schema: DatabaseSchema
     ) throws {
@@ -59,7 +61,7 @@ struct RedactionPlan {
             }
         }
         guard !isEmpty || isVirtualTableConcerned else { return }
-        // An index of full text holds the words of any table's columns.
+        // A full-text index can hold the words of any table's columns.
         for object in tables where schema.tables[folded(object.name)]?.kind == .virtual {
             let shadows = try Self.shadowTables(of: object)
             virtualTables.append(object.name)
@@ -116,10 +118,10 @@ struct RedactionPlan {
         if !columns.isEmpty { changed.append(Table(name: shape.name, columns: columns)) }
     }
 
-    /// The columns of which two rows may not have the same values.
+    /// The columns of a table's unique indexes.
     private struct UniqueColumns {
         private var names: Set<String> = []
-        /// Whether an index is on an expression, which may be of any columns.
+        /// True if a unique index is on an expression, which may use any column.
         private var areAll = false
 
         func contains(_ name: String) -> Bool { areAll || names.contains(folded(name)) }
@@ -142,14 +144,16 @@ struct RedactionPlan {
 
     // MARK: Virtual tables
 
-    /// Modules that store nothing.
+    /// The modules that store nothing.
     private static let modulesWithoutContent: Set<String> = [
         "fts3tokenize", "fts4aux", "fts5vocab", "dbstat", "sqlite_dbpage", "json_each", "json_tree",
         "generate_series", "bytecode", "tables_used", "sqlite_stmt",
     ]
 
-    /// Whether a rule names a virtual table or one of its columns, as far as its definition tells: to ask SQLite
-    /// would start the module on content that may be forged.
+    /// Returns true if a rule names a virtual table or one of its columns.
+    ///
+    /// This reads only the text of the definition: a query would start the module on content that may be forged.
+    /// If the text can't be parsed, any rule on columns counts.
     private static func concerns(_ rules: RedactionRules, _ object: DatabaseSchema.Object) -> Bool {
         if rules.drop(table: object.name) { return true }
         guard let start = object.sql.firstIndex(of: "("), let end = object.sql.lastIndex(of: ")"),
@@ -163,7 +167,7 @@ struct RedactionPlan {
                 let name = text.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "$" }
                 return rules.method(of: String(name), in: object.name) != nil
             }
-            // A name with a comma or a quote in it is not taken apart.
+            // Names that contain a comma or a quote are not parsed.
             guard let close = text.dropFirst().firstIndex(of: quote),
                 text[text.index(after: close)...].first != quote
             else { return !rules.columns.isEmpty }
@@ -171,7 +175,7 @@ struct RedactionPlan {
         }
     }
 
-    /// The folded names of the tables that a module of SQLite's keeps its content in.
+    /// Returns the folded names of the tables in which one of SQLite's modules keeps its content.
     private static func shadowTables(of object: DatabaseSchema.Object) throws(RedactionError) -> Set<
         String
     > {

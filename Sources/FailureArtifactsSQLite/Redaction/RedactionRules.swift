@@ -1,23 +1,23 @@
 internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 
-/// What of a run must not get into a bundle.
+/// The parts of a run that must not get into a bundle.
 ///
-/// Names are patterns of SQLite's `GLOB`, and as everywhere in SQLite the case of ASCII letters does not count.
+/// Names are patterns of SQLite's `GLOB`. As everywhere in SQLite, the case of ASCII letters is ignored.
 package struct RedactionRules: Equatable, Sendable {
-    /// What becomes of the values of a column.
+    /// The treatment of a column's values.
     package enum Method: String, Sendable, CaseIterable {
-        /// Nothing is left of them.
+        /// Removes the values.
         case blank
-        /// Their type and length are left.
+        /// Keeps only the type and length of the values.
         case mask
-        /// It is left which of them are the same.
+        /// Keeps only the information which values are the same.
         case hash
 
-        /// Of several that apply to a column, the one that leaves least.
+        /// Returns the method that keeps least, of several that apply to a column.
         static func strictest(_ methods: [Method]) -> Method? { allCases.first(where: methods.contains) }
 
-        /// Its number in `redaction.h`.
+        /// The method's number in `redaction.h`.
         var code: Int {
             switch self {
             case .blank: 0
@@ -40,29 +40,29 @@ package struct RedactionRules: Equatable, Sendable {
         }
     }
 
-    /// Tables to be dropped.
+    /// Patterns of the tables to drop.
     package var tables: [String] = []
     package var columns: [Column] = []
-    /// Names of attachments whose content is left out.
+    /// Patterns of the names of attachments whose content is left out.
     package var attachments: [String] = []
-    /// Whether the home directory is written `~`.
+    /// True if the home directory is written as `~`.
     package var shortensHomePaths = false
-    /// Whether nothing that a test has stored or run is kept: neither stores nor statements nor attachments.
+    /// True if nothing that a test has stored or run is kept: no stores, no statements and no attachments.
     package var leavesOutContent = false
-    /// The key of the hashes; nil for one that nobody knows, made anew for each process.
+    /// The key of the hashes; nil for a secret random key, which each process generates anew.
     package var salt: String?
 
     package init() {}
 
-    /// Whether there is nothing to be done.
+    /// True if the rules leave out nothing.
     package var isEmpty: Bool {
         !concernStores && attachments.isEmpty && !shortensHomePaths && !leavesOutContent
     }
 
-    /// Whether copies of stores are changed.
+    /// True if copies of stores are changed.
     package var concernStores: Bool { !tables.isEmpty || !columns.isEmpty }
 
-    /// Adds what other rules leave out.
+    /// Adds the rules of `other`.
     package mutating func add(_ other: RedactionRules) {
         tables += other.tables.filter { !tables.contains($0) }
         columns += other.columns.filter { !columns.contains($0) }
@@ -100,7 +100,7 @@ package struct RedactionRules: Equatable, Sendable {
         return (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
     }()
 
-    /// HMAC-SHA-256 (<https://www.rfc-editor.org/rfc/rfc2104>).
+    /// Returns the HMAC-SHA-256 of a message (<https://www.rfc-editor.org/rfc/rfc2104>).
     package static func hash(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
         var result = [UInt8](repeating: 0, count: 32)
         failure_artifacts_hmac_sha256(key, key.count, message, message.count, &result)

@@ -1,20 +1,20 @@
 package import FailureArtifactsSystem
 
-/// Some of the values that a redaction has removed, to look for them in what is left.
+/// A sample of the values that a redaction has removed, used to search the rest of the bundle for them.
 ///
-/// A redaction names tables and columns; what an application has copied from there to somewhere else is not
-/// covered by it, and its author will want to know.
+/// A redaction names tables and columns. It doesn't cover the places to which an application has copied their
+/// values. The author of the rules will want to know about those.
 package struct RemovedValues: Sendable {
-    /// Shorter ones are found anywhere, in bytes.
+    /// The minimum size of a value, in bytes; shorter values occur anywhere by chance.
     package static let minimumBytes = 8
     private static let maximumBytes = 1024
-    /// How many are taken of a column, and altogether.
+    /// The maximum number of values of one column; ``maximumCount`` is the maximum of all columns together.
     private static let maximumPerColumn = 64
     private static let maximumCount = 1024
 
     private struct Value: Hashable {
         let bytes: [UInt8]
-        /// Such as `users.email`.
+        /// The column, such as `users.email`.
         let origin: String
     }
 
@@ -28,7 +28,7 @@ package struct RemovedValues: Sendable {
         for value in other.values where values.count < Self.maximumCount { values.insert(value) }
     }
 
-    /// Takes values before they are removed.
+    /// Samples the values that a plan will remove.
     mutating func sample(
         _ plan: RedactionPlan, _ schema: DatabaseSchema, of connection: borrowing Connection
     ) throws(SQLiteError) {
@@ -68,26 +68,26 @@ package struct RemovedValues: Sendable {
                 }
             default: break
             }
-            // Rows of asterisks and zeros are what a redaction leaves.
+            // Values such as runs of asterisks or zeros are skipped, because a redaction writes the same.
             for bytes in forms where Set(bytes).count > 3 && values.count < Self.maximumCount {
                 values.insert(Value(bytes: bytes, origin: "\(table).\(column)"))
             }
         }
     }
 
-    /// The columns of which a value is in a file.
+    /// Returns the columns of which a sampled value is in a file.
     ///
     /// - Parameters:
-    ///   - path: The file.
-    ///   - deadline: When to give up.
-    /// - Returns: Each as `table.column`, sorted.
-    /// - Throws: The failure to read the file.
+    ///   - path: The path of the file.
+    ///   - deadline: The time at which to give up.
+    /// - Returns: The columns, each as `table.column`, sorted.
+    /// - Throws: An error if the file cannot be read.
     package func origins(inFile path: String, until deadline: Instant) throws -> [String] {
         let file = try File(reading: path)
         return try file.withMappedBytes { origins(in: $0, until: deadline) }
     }
 
-    /// The columns of which a value is among some bytes.
+    /// Returns the columns of which a sampled value is in `bytes`.
     package func origins(in bytes: UnsafeRawBufferPointer, until deadline: Instant) -> [String] {
         var found: Set<String> = []
         for value in values where !found.contains(value.origin) && Instant.now < deadline {

@@ -1,17 +1,18 @@
-/// Takes the values out of SQL.
+/// Removes the values from SQL statements.
 ///
-/// Which values belong to which columns only the statement's own schema tells, through views and triggers. So every
-/// value goes: numbers, strings and blobs become `?`, comments and the arguments of pragmas too, and what is in
-/// double quotes unless it is a name of the schema, since SQLite takes it for a string where it is none.
+/// Only the statement's own schema, with its views and triggers, tells which values belong to which columns. So
+/// every value is removed: numbers, strings, BLOBs and the arguments of pragmas become `?`, and comments are
+/// dropped. Text in double quotes is removed too, unless it is a name of the schema. SQLite treats such text as a
+/// string if there is no such name.
 package struct StatementRedaction {
-    /// Names that may stay, folded.
+    /// The names to keep, folded.
     private let names: Set<String>
 
     package init(names: Set<String>) {
         self.names = names
     }
 
-    /// The statement without its values; it may be cut anywhere.
+    /// Returns a statement without its values; `sql` may be cut off anywhere.
     package func redacted(_ sql: String) -> String {
         var scanner = Scanner(bytes: Array(sql.utf8), names: names)
         return scanner.run()
@@ -63,7 +64,7 @@ package struct StatementRedaction {
                     let start = position
                     while Self.isWord(byte()) { position += 1 }
                     let word = bytes[start..<position]
-                    // A blob: x'00'.
+                    // A BLOB: x'00'.
                     if word.count == 1, first | 0x20 == UInt8(ascii: "x"), byte() == UInt8(ascii: "'") {
                         continue
                     }
@@ -83,7 +84,7 @@ package struct StatementRedaction {
             position += 1
         }
 
-        /// A pragma's name, and nothing of what it is given.
+        /// Keeps a pragma's name and replaces its argument.
         private mutating func takePragma() {
             while position < bytes.count, byte() != UInt8(ascii: "="), byte() != UInt8(ascii: "("),
                 byte() != UInt8(ascii: ";"), byte() != UInt8(ascii: "-"), byte() != UInt8(ascii: "/"),
@@ -117,7 +118,7 @@ package struct StatementRedaction {
             }
         }
 
-        /// What is between quotes; nil where the closing one is missing.
+        /// Returns the text between quotes; nil if the closing quote is missing.
         private mutating func quoted(until quote: UInt8) -> [UInt8]? {
             var text: [UInt8] = []
             position += 1

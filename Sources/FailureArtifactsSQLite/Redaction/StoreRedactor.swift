@@ -2,26 +2,26 @@ internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// Makes a copy of a store that obeys the rules on what must not get into a bundle.
+/// Makes a copy of a store that obeys the redaction rules.
 ///
-/// The first copy, of which nothing is left, is changed by statements of SQL in a private place. Its content is
-/// then written anew by `VACUUM INTO`: that leaves behind free pages, the ends of pages, and journals, so that
-/// nothing of what was deleted before the failure or is removed now gets into the second copy.
+/// SQL statements change the first copy, which is in a private place and isn't kept. `VACUUM INTO` then writes
+/// its content into the second copy. That leaves out free pages, the unused ends of pages, and journals. So
+/// nothing that was deleted before the failure, or is removed now, gets into the second copy.
 package struct StoreRedactor: Sendable {
-    /// What was done to a copy.
+    /// The changes to a copy.
     package struct Result: Sendable {
-        /// Each as `table.column: hashed` or `table: dropped`.
+        /// The changes, each as `table.column: hashed` or `table: dropped`.
         package var summaries: [String] = []
-        /// Full sentences on what was done beyond the rules.
+        /// Warnings about changes beyond the rules, as full sentences.
         package var notes: [CaptureWarning] = []
-        /// The names in the store's schema, folded, what was dropped included.
+        /// The folded names in the store's schema, including dropped objects, and `main` and `temp`.
         package var names: Set<String> = []
-        /// Some of the values that are gone.
+        /// A sample of the removed values.
         package var removed = RemovedValues()
 
         package init() {}
 
-        /// Adds what was done to another copy of the same store.
+        /// Adds the changes to another copy of the same store.
         package mutating func add(_ other: Result) {
             summaries += other.summaries.filter { !summaries.contains($0) }
             notes += other.notes.filter { !notes.contains($0) }
@@ -31,7 +31,7 @@ package struct StoreRedactor: Sendable {
     }
 
     package let rules: RedactionRules
-    /// Seconds that the redaction of one copy may take.
+    /// The maximum duration of the redaction of one copy, in seconds.
     package var timeLimit: Double
 
     package init(_ rules: RedactionRules, timeLimit: Double = 10) {
@@ -42,10 +42,10 @@ package struct StoreRedactor: Sendable {
     /// Makes a redacted copy.
     ///
     /// - Parameters:
-    ///   - copy: A stand-alone database that nobody else uses; it is unfit for use afterwards.
-    ///   - target: A file that does not exist.
-    /// - Returns: What was done.
-    /// - Throws: Why the copy can't be redacted; then there is no file at `target`.
+    ///   - copy: The path of a stand-alone database that nothing else uses. It is unfit for use afterwards.
+    ///   - target: The path of a file that does not exist.
+    /// - Returns: The changes to the copy.
+    /// - Throws: An error if the copy can't be redacted. There is no file at `target` then.
     package func redact(_ copy: String, to target: String) throws(RedactionError) -> Result {
         do {
             return try run(copy, target)
@@ -76,7 +76,7 @@ package struct StoreRedactor: Sendable {
         }
         for table in plan.changed { try change(table, in: connection) }
         if !plan.isEmpty { try removeSamples(of: connection) }
-        // SQLite would give it the permissions of any other file.
+        // Created here, because SQLite would give the file the usual permissions.
         try File(creating: target).close()
         let write = try connection.prepare("VACUUM main INTO ?")
         try write.bind([.text(Path.absolute(target))])
@@ -84,16 +84,16 @@ package struct StoreRedactor: Sendable {
         return result
     }
 
-    /// Has the connection run nothing but what it is told to.
+    /// Prevents the connection from running code of the store, and prepares it for the redaction.
     private func prepare(_ connection: borrowing Connection) throws(SQLiteError) {
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_ENABLE_FKEY, 0)
-        // The schema itself is written to.
+        // Defensive mode would prevent writes to the schema.
         failure_artifacts_db_config(connection.handle, SQLITE_DBCONFIG_DEFENSIVE, 0)
-        // An index of hashes is written in any order: pages of it that had to go would soon be needed again.
-        // Half a redaction is thrown away: neither locks nor a journal nor waiting for the disk is of use.
+        // Hashes enter an index in random order: a small cache would drop pages that are soon needed again. A
+        // redaction that fails is discarded, so locks, a journal and syncing to disk are of no use.
         try connection.execute(
             "PRAGMA cache_size = -65536; PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; "
                 + "PRAGMA synchronous = off; PRAGMA ignore_check_constraints = 1; "
@@ -104,7 +104,7 @@ package struct StoreRedactor: Sendable {
         connection.setDeadline(Instant.now.advanced(bySeconds: timeLimit))
     }
 
-    /// Removes virtual tables without their modules, which may not be there.
+    /// Removes virtual tables without using their modules, which may be missing.
     private func removeVirtualTables(
         _ tables: [String], of connection: borrowing Connection
     ) throws(SQLiteError) {
@@ -131,11 +131,11 @@ package struct StoreRedactor: Sendable {
             return "\(column.name) = \(value)"
         }
         try connection.execute("UPDATE main.\(name) SET \(assignments.joined(separator: ", "))")
-        // Of an index that did not fit its table, entries would be left.
+        // If an index did not match its table, old entries would be left in it.
         try connection.execute("REINDEX main.\(name)")
     }
 
-    /// Removes the values that `ANALYZE` has taken from indexes.
+    /// Removes the values that `ANALYZE` has copied from indexes.
     private func removeSamples(of connection: borrowing Connection) throws(SQLiteError) {
         for table in ["sqlite_stat3", "sqlite_stat4"] {
             let count = try connection.integer(

@@ -1,36 +1,36 @@
-/// What a database says that it holds.
+/// The schema of a database.
 package struct DatabaseSchema: Sendable {
-    /// A table, an index, a view or a trigger, as `sqlite_schema` has it.
+    /// A table, an index, a view or a trigger, as listed in `sqlite_schema`.
     package struct Object: Equatable, Sendable {
         package let type: String
         package let name: String
         package let table: String
-        /// The statement that made it.
+        /// The statement that created it.
         package let sql: String
     }
 
-    /// Two objects of one type may not have the same identity.
+    /// The type and name of an object, which no other object of a schema shares.
     package struct Identity: Hashable, Sendable {
         package let type: String
-        /// Folded.
+        /// The folded name.
         package let name: String
     }
 
-    /// The name that the connection knows the database by: `main`, or that of the attached one.
+    /// The name of the database in the connection: `main`, or the name of an attached database.
     package let database: String
     package let encoding: String
     package let userVersion: Int64
     package let applicationID: Int64
-    /// What somebody created, in the order of creation.
+    /// The objects that have SQL text, in the order of creation.
     package let objects: [Object]
-    /// By folded name.
+    /// The structures of the tables, by folded name.
     package let tables: [String: TableShape]
-    /// Why a table's shape cannot be read, by folded name.
+    /// The reasons why structures of tables cannot be read, by folded name.
     package let problems: [String: String]
 
     private let byIdentity: [Identity: Int]
 
-    /// The object of that type and name, in any case.
+    /// Returns the object of a type and name, ignoring the name's case.
     package func object(_ type: String, named name: String) -> Object? {
         byIdentity[Identity(type: type, name: folded(name))].map { objects[$0] }
     }
@@ -76,7 +76,7 @@ package struct DatabaseSchema: Sendable {
 }
 
 extension Connection {
-    /// The single text of a single row; nothing where it is something else.
+    /// Returns the single text of a single row, or an empty string for any other value.
     package borrowing func text(of sql: String) throws(SQLiteError) -> String {
         if case .text(let text) = try value(of: sql) { return text }
         return ""
@@ -84,7 +84,7 @@ extension Connection {
 }
 
 extension Statement {
-    /// The text in a column of the current row; nothing where it is something else.
+    /// Returns the text in a column of the current row, or an empty string for any other value.
     package borrowing func text(at index: Int) -> String {
         if case .text(let text) = value(at: index) { return text }
         return ""

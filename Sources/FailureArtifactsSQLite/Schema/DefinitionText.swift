@@ -1,11 +1,11 @@
-/// The text of a `CREATE` statement from a schema that may be forged, looked at before it is written into a
-/// script.
+/// Checks the text of a `CREATE` statement from an untrusted schema before it is written into a script.
 ///
-/// SQLite reads the first statement of such a text, whatever follows; in a script a second statement would be
-/// run, and a line of it that begins with a dot would be a command of the `sqlite3` shell.
+/// SQLite reads only the first statement of such a text. In a script, a second statement would be run. A line of
+/// it that begins with a dot would be a command of the `sqlite3` shell.
 package enum DefinitionText {
-    /// The statement with a semicolon at its end; nil where the text is not exactly one `CREATE` statement,
-    /// or holds control characters.
+    /// Returns the statement with a semicolon at its end.
+    ///
+    /// Returns nil if the text is not exactly one `CREATE` statement or contains control characters.
     package static func statement(_ sql: String) -> String? {
         guard !hasControlCharacters(sql) else { return nil }
         var scanner = Scanner(bytes: Array(sql.utf8))
@@ -20,7 +20,7 @@ package enum DefinitionText {
                 isTrigger = true
             case .word, .other: break
             case .semicolon:
-                // As sqlite3_complete() has it, a trigger ends at "; END ;", and other statements at the first
+                // As in sqlite3_complete(), a trigger ends at "; END ;", and other statements end at the first
                 // semicolon.
                 if !isTrigger { return nil }
                 if previous == .word("END"), beforePrevious == .semicolon { return nil }
@@ -34,13 +34,13 @@ package enum DefinitionText {
         return sql + (scanner.endsInLineComment ? "\n;" : ";")
     }
 
-    /// Whether it is a `CREATE VIRTUAL TABLE` statement.
+    /// Returns true if the text is a `CREATE VIRTUAL TABLE` statement.
     package static func isVirtual(_ sql: String) -> Bool {
         var scanner = Scanner(bytes: Array(sql.utf8))
         return scanner.next() == .word("CREATE") && scanner.next() == .word("VIRTUAL")
     }
 
-    /// The module of a `CREATE VIRTUAL TABLE` statement, in lower case; nil where it has none.
+    /// Returns the module of a `CREATE VIRTUAL TABLE` statement, in lower case; nil for other statements.
     package static func module(_ sql: String) -> String? {
         var scanner = Scanner(bytes: Array(sql.utf8))
         var wasUsing = false
@@ -55,7 +55,8 @@ package enum DefinitionText {
         return nil
     }
 
-    /// Whether there is something that a terminal would obey; line ends and tabs are fine.
+    /// Returns true if the text has control characters that a terminal would obey; line ends and tabs are
+    /// allowed.
     package static func hasControlCharacters(_ text: String) -> Bool {
         text.unicodeScalars.contains { scalar in
             switch scalar.value {
@@ -67,12 +68,12 @@ package enum DefinitionText {
     }
 
     private enum Token: Equatable {
-        /// In upper case.
+        /// A word, in upper case.
         case word(String)
         case semicolon
         /// A quoted name, a string, a number, or a sign.
         case other
-        /// A string or a comment that does not end.
+        /// A string, a quoted name or a comment without an end.
         case unterminated
     }
 
@@ -87,7 +88,7 @@ package enum DefinitionText {
 
         private func byte(at index: Int) -> UInt8 { index < bytes.count ? bytes[index] : 0 }
 
-        /// The next token, white space and comments left out; nil at the end.
+        /// Returns the next token, skipping white space and comments; nil at the end.
         mutating func next() -> Token? {
             endsInLineComment = false
             while position < bytes.count {

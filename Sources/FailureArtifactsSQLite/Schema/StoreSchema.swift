@@ -1,31 +1,31 @@
-/// What somebody created in a store: all but what SQLite made for itself.
+/// The schema of a store, without the objects that SQLite made for itself.
 package struct StoreSchema: Sendable, Equatable {
     /// A table, an index, a view or a trigger.
     package struct Object: Sendable, Equatable {
         package let type: String
         package let name: String
-        /// The table or view it belongs to; for a table or view itself its own name.
+        /// The table or view that it belongs to; for a table or view, its own name.
         package let table: String
-        /// The statement that made it.
+        /// The statement that created it.
         package let sql: String
 
-        /// In bytes.
+        /// The size of the texts, in bytes.
         fileprivate var size: Int {
             type.utf8.count + name.utf8.count + table.utf8.count + sql.utf8.count
         }
     }
 
-    /// In the order of creation.
+    /// The objects, in the order of creation.
     package private(set) var objects: [Object] = []
-    /// How many more there are that would not have fitted.
+    /// The number of objects left out because of the size limit.
     package private(set) var omitted = 0
 
-    /// Reads the schema of a database that nobody uses.
+    /// Reads the schema of a database that is not in use.
     ///
     /// - Parameters:
-    ///   - path: A database file that needs no journal.
-    ///   - maximumBytes: How much text is taken at most.
-    /// - Throws: The failure to read it, such as that it is damaged.
+    ///   - path: The path of a database file that needs no journal.
+    ///   - maximumBytes: The maximum size of all texts, in bytes.
+    /// - Throws: An error if the file cannot be read, for example because it is damaged.
     package init(ofFile path: String, maximumBytes: Int = .max) throws(SQLiteError) {
         let connection = try Connection.untrusted(path)
         try self.init(of: connection, maximumBytes: maximumBytes)

@@ -1,28 +1,28 @@
-/// What the schema says of a table.
+/// The structure of a table, according to the schema.
 package struct TableShape: Equatable, Sendable {
-    /// How a table keeps its rows.
+    /// The storage form of a table's rows.
     package enum Kind: Equatable, Sendable {
         case rowid
         case withoutRowid
-        /// Its rows are the business of a module; what a module of SQLite keeps is in shadow tables.
+        /// A module provides the rows; SQLite's own modules keep them in shadow tables.
         case virtual
     }
 
     package struct Column: Equatable, Sendable {
         package let name: String
-        /// As declared: `TEXT`, `VARCHAR(20)`, or nothing.
+        /// The declared type: `TEXT`, `VARCHAR(20)`, or an empty string.
         package let type: String
         package let isNotNull: Bool
         /// The expression of `DEFAULT`.
         package let defaultValue: String?
-        /// Its place in the primary key, from 1; 0 for other columns.
+        /// The position in the primary key, from 1; 0 for other columns.
         package let keyPosition: Int64
-        /// Whether its values are computed, and cannot be written.
+        /// True if its values are computed and cannot be written.
         package let isGenerated: Bool
-        /// Whether they are computed anew whenever they are read.
+        /// True if its values are computed anew at each read.
         package let isVirtual: Bool
 
-        /// Whether both are declared alike, wherever the column is.
+        /// Returns true if both columns are declared alike, whatever their positions.
         package func isDeclared(like other: Column) -> Bool {
             type == other.type && isNotNull == other.isNotNull && defaultValue == other.defaultValue
                 && (keyPosition > 0) == (other.keyPosition > 0) && isGenerated == other.isGenerated
@@ -40,19 +40,19 @@ package struct TableShape: Equatable, Sendable {
 
     package let name: String
     package let kind: Kind
-    /// Whether a virtual table of a module of SQLite's own keeps its content here.
+    /// True if a virtual table of one of SQLite's own modules keeps its content here.
     package let isShadow: Bool
     package let columns: [Column]
-    /// The column that is another name of the rowid (`INTEGER PRIMARY KEY`).
+    /// The column that is an alias of the rowid (`INTEGER PRIMARY KEY`).
     package let integerKey: String?
-    /// The columns of any other primary key, in its order.
+    /// The columns of any other primary key, in key order.
     package let primaryKey: [KeyColumn]
-    /// The index behind ``primaryKey`` of a table with rowids.
+    /// The index behind ``primaryKey``, for a table with rowids.
     package let primaryKeyIndex: String?
-    /// Whether something other than its key keeps two rows from having the same values.
+    /// True if a unique index other than the primary key's restricts the rows.
     package let hasFurtherUniqueness: Bool
 
-    /// A name of the rowid that no column has taken; nil where there is none.
+    /// A name of the rowid that no column has; nil if all are taken or the table has no rowid.
     package var rowidName: String? {
         guard kind == .rowid else { return nil }
         let taken = Set(columns.map { folded($0.name) })
@@ -63,7 +63,7 @@ package struct TableShape: Equatable, Sendable {
     package var writableColumns: [Column] { columns.filter { !$0.isGenerated } }
 }
 
-/// What a column does to values that are put into it
+/// The conversion that a column applies to the values stored in it
 /// (<https://www.sqlite.org/datatype3.html#determination_of_column_affinity>).
 package enum Affinity: Equatable, Sendable {
     case integer, text, blob, real, numeric
@@ -84,7 +84,7 @@ package enum Affinity: Equatable, Sendable {
     }
 }
 
-/// A name as SQLite compares names: it does not tell A from a.
+/// Returns a name with ASCII letters in lower case, because SQLite ignores their case in names.
 package func folded(_ name: String) -> String {
     guard name.utf8.contains(where: { (0x41...0x5A).contains($0) }) else { return name }
     return String(

@@ -1,13 +1,13 @@
-/// Reads what the schema of one database says of its tables.
+/// Reads the structures of tables from the schema of one database.
 ///
-/// `PRAGMA table_list` would tell more, but it also compiles every view, and a forged view can take hours.
+/// `PRAGMA table_list` would report more, but it also compiles every view, and a forged view can take hours.
 package struct TableShapeReader: Sendable {
     private let database: String
-    /// Folded names.
+    /// The folded names of the virtual tables.
     private let virtualTables: Set<String>
     private let shadowTables: Set<String>
 
-    /// What the modules of SQLite append to the name of a virtual table, for the tables that keep its content.
+    /// The suffixes that SQLite's modules append to a virtual table's name, for the tables that keep its content.
     package static let shadowSuffixes: [String: [String]] = [
         "fts3": ["content", "segments", "segdir"],
         "fts4": ["content", "segments", "segdir", "docsize", "stat"],
@@ -31,14 +31,14 @@ package struct TableShapeReader: Sendable {
         self.shadowTables = shadowTables
     }
 
-    /// The shape of a table.
+    /// Returns the structure of a table.
     ///
-    /// - Throws: Why SQLite does not read its definition.
+    /// - Throws: An error if SQLite cannot read the table's definition.
     package func shape(
         of table: String, in connection: borrowing Connection
     ) throws(SQLiteError) -> TableShape {
         if virtualTables.contains(folded(table)) {
-            // Nothing about it is asked: that would start its module.
+            // A query about the table would start its module.
             return TableShape(
                 name: table, kind: .virtual, isShadow: false, columns: [], integerKey: nil,
                 primaryKey: [], primaryKeyIndex: nil, hasFurtherUniqueness: false)
@@ -59,7 +59,7 @@ package struct TableShapeReader: Sendable {
             }
         }
         let declared = columns.filter { $0.keyPosition > 0 }.sorted { $0.keyPosition < $1.keyPosition }
-        // INTEGER PRIMARY KEY needs no index, but INTEGER PRIMARY KEY DESC has one, and is no rowid.
+        // INTEGER PRIMARY KEY needs no index. INTEGER PRIMARY KEY DESC has one, and is not an alias of the rowid.
         let isInteger =
             !isWithoutRowid && declared.count == 1 && keyIndex == nil
             && folded(declared[0].type) == "integer"
@@ -94,7 +94,7 @@ package struct TableShapeReader: Sendable {
         return columns
     }
 
-    /// The key's columns with the collations of the index that finds rows by them.
+    /// Returns the key's columns with the collations of the key's index.
     private func keyColumns(
         _ declared: [TableShape.Column], index: String?, _ isWithoutRowid: Bool,
         in connection: borrowing Connection

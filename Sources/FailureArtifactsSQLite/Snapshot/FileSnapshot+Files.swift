@@ -3,22 +3,23 @@ internal import FailureArtifactsSystem
 
 // The strategies that read a store's files.
 extension FileSnapshot {
-    /// The kind of journal that a database file names.
+    /// The kind of journal, according to a database's header.
     package enum Journal {
         case rollback, wal, unknown
     }
 
-    /// The journal by the store's header; an empty store has no WAL.
+    /// The kind of journal in the store's header; an empty store has no WAL.
     package var journal: Journal {
         guard let files = source.files else { return .unknown }
         if let header = try? Self.header(of: files.database) { return header.journal }
         return FileSystem.regularFile(files.database)?.size == 0 ? .rollback : .unknown
     }
 
-    /// Learns the journal mode of a store from its files; only what the file says outlives the connection.
+    /// Determines the journal mode of a store from its files; only the modes that files show outlive the
+    /// connection.
     ///
-    /// Of the rollback modes, an emptied journal tells `truncate` and one with a cleared header `persist`. The
-    /// others, `memory` and `off` among them, look like `delete`.
+    /// Of the rollback modes, an emptied journal means `truncate`, and one with a cleared header means `persist`.
+    /// The other modes, including `memory` and `off`, look like `delete`.
     package mutating func learnJournalMode() {
         guard let files = source.files, source.foreignVFS == nil else {
             if source.path == nil && source.storage == .memory { snapshot.journalMode = "memory" }
@@ -42,15 +43,16 @@ extension FileSnapshot {
         }
     }
 
-    /// Copies the files of an open store without a lock: with one, a writer that comes meanwhile may be
-    /// refused, and the test would see what it does not see otherwise.
+    /// Copies the files of an open store without a lock.
     ///
-    /// - Returns: The way in which the copy was made; nil if a connection is better: for a WAL that is
-    ///   checkpointed all the time, where a reader hardly holds up a writer.
-    /// - Throws: Why it could not be made.
+    /// With a lock, a writer that comes meanwhile may be refused, and the test would behave differently.
+    ///
+    /// - Returns: The method of the copy; nil if a connection is better. That is so for a WAL that is
+    ///   checkpointed all the time, where a reader hardly delays a writer.
+    /// - Throws: An error if the copy could not be made.
     package mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let files = source.files, source.isInPlace else { return nil }
-        // A WAL may be much larger than what it makes of the store.
+        // A WAL may be much larger than the store that it results in.
         if sizeOfFiles > limits.maximumBytes { return nil }
         switch journal {
         case .rollback: return try copyFiles()
@@ -62,7 +64,7 @@ extension FileSnapshot {
                 return nil
             }
             if isBroken {
-                // Those who have it open see more than anybody who has to recover it.
+                // The connections that have the store open see more than a recovery of the files would.
                 keepRawFiles()
                 removeCopies()
                 return nil
@@ -74,11 +76,11 @@ extension FileSnapshot {
 
     /// Copies the files of a store, and folds the journal's copy into the database's copy.
     ///
-    /// Another writer may be at work: another process, another thread, another copy of SQLite in this one. No lock
-    /// is dropped, see `File.init(sharing:)`.
+    /// Another writer may be active: another process, another thread, or another copy of SQLite in this process.
+    /// No lock is dropped; see `File.init(sharing:)`.
     ///
-    /// - Returns: How the copy was made; nil for a store without a file.
-    /// - Throws: Why it could not be made.
+    /// - Returns: The method of the copy; nil for a store without a file.
+    /// - Throws: An error if the copy could not be made.
     package mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let original = source.path else { return nil }
         do {
@@ -87,7 +89,7 @@ extension FileSnapshot {
                 throw SnapshotFailure("There was no file '\(original)' when the test failed.")
             }
             try checkSize(of: sizeOfFiles)
-            // An unknown connection may be inside a transaction.
+            // If this process has the file open, an unknown connection may be inside a transaction.
             if try source.transactions.isEmpty && FileSystem.descriptor(of: status.identity) == nil {
                 snapshot.isTransactionOpen = false
             }
@@ -105,7 +107,7 @@ extension FileSnapshot {
         return .fileCopy
     }
 
-    /// Whether SQLite will not read all of the WAL's copy.
+    /// True if SQLite will not read all of the WAL's copy.
     private var isBroken: Bool {
         Self.isBroken(
             walAt: targets.copy + "-wal", WriteAheadLogIndex(ofFile: targets.copy + "-index"))
@@ -115,14 +117,14 @@ extension FileSnapshot {
 
     // MARK: Copying what may change meanwhile
 
-    /// Copies a store's files until they have not changed meanwhile.
+    /// Copies a store's files repeatedly until they don't change during a copy.
     ///
     /// - Parameters:
     ///   - files: The files.
-    ///   - deadline: After which one more attempt is made, whatever comes of it.
-    /// - Returns: Whether they had not, or only by transactions that were added to a WAL, which are not in the copy;
-    ///   there is a copy in either case.
-    /// - Throws: Why there is no copy.
+    ///   - deadline: The time after which only one more attempt is made, whatever its result.
+    /// - Returns: True if the files had not changed, or only by transactions that were added to a WAL. Those are
+    ///   not in the copy. There is a copy in either case.
+    /// - Throws: An error if there is no copy.
     private mutating func copyConsistently(
         _ files: StoreFiles, until deadline: Instant
     ) throws(SystemError) -> Bool {
@@ -138,7 +140,8 @@ extension FileSnapshot {
                 if !snapshot.isConsistent {
                     snapshot.isConsistent = try cutGrownCopy(after, since: before)
                 }
-                // An index that has not changed has seen neither a commit nor a checkpoint.
+                // An unchanged index proves that there was no commit or checkpoint. Without an index, and if file
+                // times prove nothing yet, compare the files' content.
                 if snapshot.isConsistent && before.walIndex == nil && !before.isSettled {
                     snapshot.isConsistent = try isStillTheSame(files)
                 }
@@ -148,7 +151,7 @@ extension FileSnapshot {
                 }
                 if snapshot.isConsistent || isLast { break }
             } catch {
-                // The descriptor that was read has been closed by its owner, or a journal is gone.
+                // The owner closed the descriptor that was being read, or a journal was removed.
                 if isLast || error.isNoSpace { throw error }
             }
             removeCopies()
@@ -157,9 +160,9 @@ extension FileSnapshot {
         return snapshot.isConsistent
     }
 
-    /// Cuts the copy of a WAL to which transactions were only added while it was copied.
+    /// Truncates the copy of a WAL if transactions were only added to it during the copy.
     ///
-    /// - Returns: Whether that is all that has happened; then the copy is of the moment of its index's copy.
+    /// - Returns: True if nothing else has changed. The copy then has the state of its index's copy.
     private func cutGrownCopy(
         _ after: Fingerprint, since before: Fingerprint
     ) throws(SystemError) -> Bool {
@@ -179,7 +182,7 @@ extension FileSnapshot {
         var header: Header?
         var walIndex: WriteAheadLogIndex?
 
-        /// Whether nothing but its WAL has changed since, and that by commits.
+        /// Returns true if only the WAL has changed since, and only by commits.
         func onlyAdds(to earlier: Fingerprint) -> Bool {
             var files = files
             files[1] = earlier.files[1]
@@ -187,18 +190,19 @@ extension FileSnapshot {
             return files == earlier.files && header == earlier.header && index.onlyAdds(to: before)
         }
 
-        /// Whether the next change would have another time: many systems have file times of some
-        /// milliseconds' precision only.
+        /// True if a further change would get a different file time.
+        ///
+        /// Many systems have file times with a precision of only some milliseconds.
         var isSettled: Bool {
             let now = Timestamp.now.nanoseconds
             return files.allSatisfy { now - ($0?.modified ?? 0) > 20_000_000 }
         }
     }
 
-    /// The fields of a database's header that change with writing.
+    /// The fields of a database's header that change when it is written.
     private struct Header: Equatable {
         let journal: Journal
-        /// Counts transactions, but not those in a WAL.
+        /// A counter of transactions, except those in a WAL.
         let changeCounter: [UInt8]
     }
 
@@ -212,7 +216,7 @@ extension FileSnapshot {
         return result
     }
 
-    /// The header of a database file; nil where the file is too short for one.
+    /// Returns the header of a database file; nil if the file is too short.
     private static func header(of path: String) throws(SystemError) -> Header? {
         var bytes = [UInt8](repeating: 0, count: 28)
         let file = try File(sharing: path)
@@ -220,19 +224,21 @@ extension FileSnapshot {
             try file.read(into: buffer, at: 0)
         }
         guard count == bytes.count else { return nil }
-        // The read version: 1 for a rollback journal, 2 for a WAL. Where SQLite cannot read the file, any
-        // bytes stand there.
+        // The read version: 1 for a rollback journal, 2 for a WAL. In a file that SQLite cannot read, these bytes
+        // are arbitrary.
         let version = bytes.starts(with: DatabaseHeader.magic) ? bytes[19] : 0
         let journal: Journal = [1: .rollback, 2: .wal][version] ?? .unknown
         return Header(journal: journal, changeCounter: Array(bytes[24...]))
     }
 
-    /// The files that exist, in the order in which they are copied.
+    /// Returns the files that exist, in the order in which they are copied.
     ///
-    /// A rollback journal before its database: it holds what is being overwritten. A WAL after it: what a
-    /// checkpoint may have taken from it by then is in the database.
+    /// A rollback journal is copied before its database, because it holds the content that is being overwritten.
+    /// A WAL is copied after its database: the content that a checkpoint may have taken from the WAL by then is
+    /// in the database.
     ///
-    /// A copy without its journal would be another state, or none: that there is one has to be known.
+    /// A copy without its journal would have another state, or none. So an error is thrown if the existence of a
+    /// journal can't be determined.
     private func inCopyOrder(
         _ files: StoreFiles
     ) throws(SystemError) -> [(original: String, suffix: String)] {
@@ -246,8 +252,8 @@ extension FileSnapshot {
     }
 
     private func copyWithJournals(_ files: StoreFiles, to path: String) throws(SystemError) {
-        // Under a name by which SQLite does not find it: it belongs to those who have the original open. First: what
-        // it says is in the WAL is there when that is copied.
+        // The copy has a name that SQLite does not look for, because the index belongs to the connections of the
+        // original. It is copied first, so that the frames it counts are in the WAL when that is copied.
         if try FileSystem.regularFile(at: files.wal) != nil,
             try FileSystem.regularFile(at: files.walIndex) != nil
         {
@@ -258,7 +264,7 @@ extension FileSnapshot {
         }
     }
 
-    /// Whether the originals have the bytes that the copies have.
+    /// Returns true if the originals still have the same bytes as the copies.
     private func isStillTheSame(_ files: StoreFiles) throws(SystemError) -> Bool {
         for (original, suffix) in try inCopyOrder(files) {
             guard
@@ -279,12 +285,13 @@ extension FileSnapshot {
 
     // MARK: Folding the journal
 
-    /// Has SQLite recover the copy as it would have recovered the original, and learns its journal mode.
+    /// Makes SQLite recover the copy as it would recover the original, and determines its journal mode.
     ///
-    /// A file that is no database, or one too broken for it, stays as it is: bytes are better than nothing.
+    /// A file that is not a database, or is too damaged for recovery, is kept as it is, because bytes are better
+    /// than nothing.
     ///
-    /// - Parameter isWALSound: Whether it is known already that SQLite reads all of the WAL, which takes a look
-    ///   at each of its pages.
+    /// - Parameter isWALSound: True if SQLite is already known to read all of the WAL. Otherwise each of its
+    ///   pages is checked.
     private mutating func foldJournal(isWALSound: Bool = false) {
         let journals = Self.journals.filter { suffix in
             (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0
@@ -303,7 +310,8 @@ extension FileSnapshot {
             do throws(SQLiteError) {
                 try recoverCopy(hasJournal: !journals.isEmpty)
             } catch {
-                // A system that fails once has SQLite take the copy for damaged too. The journal is there still.
+                // A temporary failure of the system also makes SQLite report a damaged copy. The journal still
+                // exists, so try again.
                 try recoverCopy(hasJournal: !journals.isEmpty)
             }
         } catch {
@@ -323,12 +331,12 @@ extension FileSnapshot {
     }
 
     private mutating func recoverCopy(hasJournal: Bool) throws(SQLiteError) {
-        // SQLite reports each recovery of a WAL to the application's error log.
+        // Folded here, because SQLite reports each recovery of a WAL to the application's error log.
         if FileSystem.regularFile(targets.copy + "-journal") == nil, foldWAL() {
             snapshot.foldedJournal = true
         }
         let copy = try Connection(path: targets.copy, mode: .readWrite)
-        // SQLite opens files lazily.
+        // SQLite opens files lazily: this is the first read.
         guard case .text(let mode) = try copy.value(of: "PRAGMA journal_mode") else { return }
         if snapshot.journalMode == nil { snapshot.journalMode = mode }
         guard hasJournal, !snapshot.foldedJournal else { return }
@@ -338,7 +346,7 @@ extension FileSnapshot {
         snapshot.foldedJournal = true
     }
 
-    /// Folds the WAL's copy into the database's copy, if it has transactions.
+    /// Folds the WAL's copy into the database's copy if it has transactions; returns true if that succeeded.
     private func foldWAL() -> Bool {
         let wal = targets.copy + "-wal"
         guard let file = try? File(reading: wal), let log = try? WriteAheadLog(reading: file),
@@ -347,7 +355,7 @@ extension FileSnapshot {
         return (try? FileSystem.remove(wal)) != nil
     }
 
-    /// Copies the files as they are, for readers that know more than SQLite.
+    /// Copies the files unchanged, for readers that can extract more than SQLite.
     private mutating func keepRawFiles() {
         guard let files = source.files else { return }
         do {

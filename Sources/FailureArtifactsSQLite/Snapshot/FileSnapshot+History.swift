@@ -1,14 +1,14 @@
 internal import FailureArtifactsSystem
 
-// How a store in WAL mode got there, as far as its WAL tells.
+// The history of a store in WAL mode, recorded from its WAL.
 extension FileSnapshot {
-    /// Whether SQLite would read less of a WAL's copy than the processes that have the store open.
+    /// Returns true if SQLite would read less of a WAL's copy than the processes that have the store open.
     ///
     /// - Parameters:
-    ///   - path: The copy of the WAL.
-    ///   - index: What the index of the original said at that time.
-    /// - Returns: True where a checksum is wrong, so that committed transactions are lost to everybody else.
-    ///   Without an index an aborted transaction may have left what looks the same.
+    ///   - path: The path of the WAL's copy.
+    ///   - index: The index of the original at that time.
+    /// - Returns: True if a checksum is wrong, so that other processes can't read committed transactions. Without
+    ///   an index, an aborted transaction may look the same.
     static func isBroken(walAt path: String, _ index: WriteAheadLogIndex?) -> Bool {
         guard (FileSystem.regularFile(path)?.size ?? 0) > 0, let file = try? File(reading: path),
             let log = try? WriteAheadLog(reading: file)
@@ -16,10 +16,10 @@ extension FileSnapshot {
         return index == nil ? log.hasUnreadableTail : log.isBroken(accordingTo: index)
     }
 
-    /// Records the history from copies of a store's files that were made at one moment.
+    /// Records the history from copies of a store's files that were made at one point in time.
     ///
-    /// - Parameter copy: The database's copy, beside which are those of its WAL and, with the suffix `-index`,
-    ///   of the WAL's index.
+    /// - Parameter copy: The path of the database's copy. The WAL's copy is beside it, and the copy of the WAL's
+    ///   index has the suffix `-index`.
     mutating func recordHistory(ofCopy copy: String) {
         guard let target = targets.history else { return }
         do {
@@ -46,8 +46,8 @@ extension FileSnapshot {
     /// Records the history from the files of a store that was copied through SQLite.
     ///
     /// - Parameters:
-    ///   - committed: The copy of the committed state.
-    ///   - index: What the WAL's index said before that was made.
+    ///   - committed: The path of the copy of the committed state.
+    ///   - index: The WAL's index, read before that copy was made.
     package mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
         guard let target = targets.history, let files = source.files else { return }
         do {
@@ -77,7 +77,7 @@ extension FileSnapshot {
     }
 
     private var recorder: HistoryRecorder {
-        // What the copies have taken of the room is not there for the history.
+        // The copies and the history share one size limit.
         let copied = [targets.copy, targets.copy + "-wal", targets.committed ?? ""].reduce(0) {
             $0 + (FileSystem.regularFile($1)?.size ?? 0)
         }
@@ -87,7 +87,7 @@ extension FileSnapshot {
             timeLimit: min(limits.historyTimeLimit, Instant.now.seconds(until: deadline)))
     }
 
-    /// Gives up a history that leads to a state which the copy does not have.
+    /// Discards a recorded history that leads to a state which the copy does not have.
     mutating func leaveOutRecordedHistory() {
         guard let history = snapshot.history, history.transactions > 0 else { return }
         if let target = targets.history { try? FileSystem.remove(target) }

@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-// What the locks of others tell, where the system reports them.
+// Conclusions from the locks of other connections, where the system reports them.
 extension FileSnapshot {
     /// The bytes that SQLite locks in a database file, and in the index of a WAL
     /// (<https://www.sqlite.org/src/file?name=src/os.h>, `PENDING_BYTE`;
@@ -36,30 +36,31 @@ extension FileSnapshot {
             ["path": .text(path), "process": isOwn ? nil : .number(Int64(writer))])
     }
 
-    /// True if another connection may be in the middle of writing to the database file without a journal that could
-    /// undo it: with `journal_mode` MEMORY or OFF.
+    /// True if another connection may be writing to the database file without a journal that could undo it.
+    ///
+    /// That happens with `journal_mode` MEMORY or OFF.
     func holdsHalfTransaction(_ files: StoreFiles) -> Bool {
         guard journal == .rollback,
             let holder = Self.holder(of: LockByte.firstShared, in: files.database)
         else { return false }
-        // With `locking_mode` EXCLUSIVE the lock outlives the transaction. Of the only connection it is known
-        // that it is in none.
+        // With `locking_mode` EXCLUSIVE the lock outlives the transaction. If there is only one connection, its
+        // transaction state is known.
         if holder == getpid(), source.transactions.count == 1, snapshot.isTransactionOpen == false {
             return false
         }
         guard let journal = FileSystem.regularFile(files.journal) else { return true }
         if Self.isLive(files.journal) { return false }
-        // An emptied journal is left by `journal_mode` TRUNCATE and PERSIST, to anybody who comes later, and by
-        // `locking_mode` EXCLUSIVE: then its owner has it open and will write to it first.
+        // With `journal_mode` TRUNCATE and PERSIST, an emptied journal is left for later connections. With
+        // `locking_mode` EXCLUSIVE its owner still has it open and will write to it first.
         return !OpenFiles.has(holder, open: journal.identity)
     }
 
-    /// True if a connection has locked the database file for itself.
+    /// True if a connection has locked the database file exclusively.
     func isLocked(_ files: StoreFiles) -> Bool {
         Self.holder(of: LockByte.firstShared, in: files.database) != nil
     }
 
-    /// Whether a rollback journal would be played back
+    /// Returns true if SQLite would play back a rollback journal
     /// (<https://www.sqlite.org/fileformat2.html#the_rollback_journal>).
     static func isLive(_ journal: String) -> Bool {
         let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
@@ -79,7 +80,7 @@ extension FileSnapshot {
             ["path": source.path.map { .text($0) }])
     }
 
-    /// The process that has locked a byte of a file for itself; nil if none has.
+    /// Returns the process that holds an exclusive lock on a byte of a file; nil without such a process.
     private static func holder(of byte: UInt64, in path: String) -> Int32? {
         guard FileSystem.regularFile(path) != nil, let file = try? File(sharing: path) else {
             return nil

@@ -1,8 +1,8 @@
 package import FailureArtifactsSystem
 
-/// A copy of a store in the making, by the store's files.
+/// A copy in progress that is made from the store's files.
 ///
-/// Copies through SQLite are made elsewhere, and recorded here.
+/// Copies through SQLite are made elsewhere and recorded here.
 package struct FileSnapshot {
     package let source: StoreSource
     package let targets: Snapshotter.Targets
@@ -35,7 +35,7 @@ package struct FileSnapshot {
         }
     }
 
-    /// Looks at the original's files from outside.
+    /// Records the sizes of the original's files, and whether they were deleted or replaced.
     package mutating func measureFiles() {
         guard let original = source.path, let files = source.files else { return }
         snapshot.originalBytes = FileSystem.regularFile(files.database)?.size
@@ -57,14 +57,14 @@ package struct FileSnapshot {
             "The store has \(bytes) bytes, more than the \(limits.maximumBytes) that may be copied.")
     }
 
-    /// Makes the copy a file that opens by itself and is not too large.
+    /// Makes the copy stand-alone and checks its size.
     package mutating func finishCopy() throws(SnapshotFailure) {
         try makeStandalone(targets.copy)
-        // With what was in its WAL a store may be larger than its file.
+        // With the content of its WAL, a store may be larger than its file.
         try checkSize(of: FileSystem.regularFile(targets.copy)?.size)
     }
 
-    /// Has a copy of a WAL database open without a WAL, anywhere.
+    /// Changes a copy of a WAL database so that it opens without a WAL.
     ///
     /// Bytes 18 and 19 of the header are the write and read version: 2 for WAL, 1 for a rollback journal
     /// (<https://www.sqlite.org/fileformat2.html#file_format_version_numbers>). All of the WAL's content is
@@ -76,7 +76,7 @@ package struct FileSnapshot {
             let count = try header.withMutableBytes { (buffer) throws(SystemError) in
                 try file.read(into: buffer, at: 0)
             }
-            // The bytes of what is no database are not touched.
+            // A file that is not a database is left unchanged.
             guard count == header.count, header.starts(with: DatabaseHeader.magic),
                 header[18...] == [2, 2]
             else { return }
@@ -88,7 +88,7 @@ package struct FileSnapshot {
         }
     }
 
-    /// Removes a copy that could not be finished, and the raw files that belong to it.
+    /// Removes a copy that could not be finished, and its raw files.
     package mutating func discardCopy() {
         try? FileSystem.remove(targets.copy)
         for suffix in snapshot.rawFiles { try? FileSystem.remove(targets.raw + suffix) }

@@ -2,13 +2,13 @@
 package struct Snapshot: Sendable {
     /// The ways to read a store, in the words of the metadata.
     package enum Method: String, Sendable {
-        /// `sqlite3_serialize` on the test's own connection: with what it has not committed.
+        /// `sqlite3_serialize` on the test's own connection, including its uncommitted changes.
         case serialize
         /// The backup API, from the test's own connection.
         case ownConnection
-        /// The backup API, from a connection of ours to the same file.
+        /// The backup API, from a separate connection to the same file.
         case secondConnection
-        /// The files' bytes, those of the journal folded in.
+        /// The files' bytes, with the journal folded in.
         case fileCopy
         /// The content that the test's connection saw just before a rollback, kept while the test ran.
         case beforeRollback
@@ -29,36 +29,36 @@ package struct Snapshot: Sendable {
     /// True if there is nothing to keep: a connection's temporary schema without tables.
     package var isNothing = false
     package var storage: Storage
-    /// Whether the copy is one state that the store really had.
+    /// True if the copy is one state that the store really had.
     package var isConsistent = false
     /// The original's journal mode, by SQLite's names; nil if unknown.
     package var journalMode: String?
-    /// Whether the test's connection was inside a write transaction; nil where it could not be asked.
+    /// True if the test's connection was inside a write transaction; nil if it could not be asked.
     package var isTransactionOpen: Bool?
-    /// Whether there is a second copy, of the committed state.
+    /// True if there is a second copy, of the committed state.
     package var hasCommittedCopy = false
-    /// Whether the store's file had lost its name by then.
+    /// True if the store's file had been deleted or replaced by then.
     package var isDeleted = false
-    /// Whether the copy itself had a journal that was folded into it.
+    /// True if the copy itself had a journal that was folded into it.
     package var foldedJournal = false
-    /// The files as they were, where SQLite does not read all of them: the suffixes of their names.
+    /// The name suffixes of the original files, which are kept if SQLite does not read all of them.
     package var rawFiles: [String] = []
     /// The store's earlier states; nil for a store without a WAL.
     package var history: HistoryRecorder.Summary?
-    /// The VFS that the store is read with, where it is not the system's own.
+    /// The VFS that reads the store, if it is not the system's own.
     package var vfs: String?
-    /// Why there is no copy, as a full sentence; nil where there is one.
+    /// The reason why there is no copy, as a full sentence; nil if there is one.
     package var reason: String?
-    /// The problems of the copies there are.
+    /// The problems of the existing copies.
     package var warnings: [CaptureWarning] = []
-    /// The store's size in bytes where it was the reason: more than may be copied.
+    /// The size of the store, in bytes, if it was not copied because it exceeds the limit.
     package var excessiveBytes: UInt64?
     /// The size of the database file at the time, in bytes; nil for a store without a file.
     package var originalBytes: UInt64?
-    /// The size of the WAL beside it.
+    /// The size of the WAL beside it, in bytes.
     package var walBytes: UInt64?
 
-    /// The changes that rules have made in the copies; nil without rules for stores.
+    /// The changes that redaction rules made to the copies; nil without rules for stores.
     package var redaction: StoreRedactor.Result?
 
     package init(storage: Storage) {

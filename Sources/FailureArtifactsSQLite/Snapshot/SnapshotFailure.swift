@@ -1,6 +1,6 @@
 internal import FailureArtifactsSystem
 
-/// The reason why a strategy did not give a copy.
+/// The reason why a strategy did not produce a copy.
 package struct SnapshotFailure: Error {
     /// A full sentence.
     package let reason: String
@@ -9,7 +9,7 @@ package struct SnapshotFailure: Error {
         self.reason = reason
     }
 
-    /// The failure of SQLite or of the system; any other error says itself what has happened.
+    /// Wraps a failure of SQLite or of the system; any other error describes itself.
     package init(_ error: any Error) {
         switch error {
         case let failure as SnapshotFailure:

@@ -1,8 +1,8 @@
 internal import FailureArtifactsSystem
 
-// Copies that are redacted before they are where they belong.
+// Copies that are redacted before they reach their destination.
 extension Snapshotter {
-    /// Has a store copied; if there is a redactor, into a private place, and what may be kept of it from there.
+    /// Copies a store; if there is a redactor, into a private place first, and from there in redacted form.
     ///
     /// A store whose copy can't be redacted is described, not copied.
     ///
@@ -10,8 +10,8 @@ extension Snapshotter {
     ///   - path: The store's file; nil for a store without one.
     ///   - storage: The place where the store lives.
     ///   - targets: The copy's places.
-    ///   - copy: Copies the store to the places it is given, by a snapshotter without a redactor.
-    /// - Returns: The result of `copy`, and of redacting it.
+    ///   - copy: A closure that copies the store to given places, using a snapshotter without a redactor.
+    /// - Returns: The result of `copy` and of the redaction.
     package func redacting(
         _ path: String?, _ storage: Snapshot.Storage, to targets: Targets,
         _ copy: (Snapshotter, Targets) -> Snapshot

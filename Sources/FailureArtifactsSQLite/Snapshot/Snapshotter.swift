@@ -6,17 +6,18 @@ internal import FailureArtifactsSystem
 package struct Snapshotter: Sendable {
     /// The files of one store's copies, none of which may exist.
     ///
-    /// The directories of the copies have to exist; those of ``raw`` and ``history``, which few stores have, are
-    /// created when they are needed.
+    /// The directories of the copies must exist. Those of ``raw`` and ``history`` are created when needed,
+    /// because few stores have these files.
     package struct Targets: Sendable {
-        /// The copy.
+        /// The path of the copy.
         package let copy: String
-        /// The committed state, where a transaction is open; nil if it is of no interest.
+        /// The path of the copy of the committed state, if a transaction is open; nil if it isn't wanted.
         package let committed: String?
-        /// The database file as it was where its journal can't be folded in; the journal's name begins with
-        /// this path.
+        /// The path of the unchanged database file, if its journal can't be folded in.
+        ///
+        /// The journal's name begins with this path.
         package let raw: String
-        /// The history of a store in WAL mode; nil if it is of no interest.
+        /// The path of the history of a store in WAL mode; nil if it isn't wanted.
         package let history: String?
 
         package init(copy: String, committed: String?, raw: String, history: String? = nil) {
@@ -27,19 +28,20 @@ package struct Snapshotter: Sendable {
         }
     }
 
-    /// Seconds to wait for locks and for other threads, for one store.
+    /// The maximum time to wait for locks and for other threads, for one store, in seconds.
     package var timeLimit: Double
-    /// Larger stores are described, not copied.
+    /// The maximum size of a store, in bytes; larger stores are described, not copied.
     package var maximumBytes: UInt64
-    /// The largest history file in bytes; of more the newest transactions are kept.
+    /// The maximum size of the history file, in bytes; beyond it, only the newest transactions are kept.
     package var maximumHistoryBytes: UInt64 = 64 << 20
-    /// Seconds that recording a history may take, within ``timeLimit``.
+    /// The maximum time for recording a history, in seconds, within ``timeLimit``.
     package var historyTimeLimit: Double = 1
-    /// The largest store, in bytes, that may be read into memory as a whole, as uncommitted changes require.
+    /// The maximum size of a store that may be read into memory as a whole, in bytes; uncommitted changes require
+    /// that.
     ///
-    /// Of larger stores the committed state is copied.
+    /// For larger stores, the committed state is copied.
     package var maximumMemory: UInt64
-    /// Removes secrets from the copies.
+    /// The redactor that removes secrets from the copies.
     package var redactor: StoreRedactor?
 
     package init(timeLimit: Double = 2, maximumBytes: UInt64, maximumMemory: UInt64 = 256 << 20) {
@@ -53,7 +55,7 @@ package struct Snapshotter: Sendable {
     /// - Parameters:
     ///   - source: The store.
     ///   - targets: The copy's places.
-    /// - Returns: What was done, and how well. Where it says that there is no copy, there is no file.
+    /// - Returns: The result. If it has no copy, there is no file.
     package func capture(_ source: StoreSource, to targets: Targets) -> Snapshot {
         redacting(source.path, source.storage, to: targets) { snapshotter, targets in
             snapshotter.withMemory {
@@ -64,7 +66,7 @@ package struct Snapshotter: Sendable {
         }
     }
 
-    /// Makes a copy with enough memory: the application's limit on SQLite's memory is not meant for it.
+    /// Makes a copy with enough memory, because the application's limit on SQLite's memory is not meant for it.
     package func withMemory(_ copy: () -> Snapshot) -> Snapshot {
         Connection.exceedingMemoryLimit(by: Int64(clamping: maximumMemory) * 2, copy)
     }

@@ -1,11 +1,11 @@
 package import FailureArtifactsSystem
 
-/// The paths by which a store's files can be read; a path may name nothing.
+/// The paths by which a store's files can be read; a path may lead to no file.
 package struct StoreFiles: Sendable {
     package let database: String
     package let wal: String
     package let journal: String
-    /// The WAL's index, by which its users lock it.
+    /// The WAL's index, on which its users take their locks.
     package let walIndex: String
     /// An object that keeps the paths valid, if they are not those of the store.
     private let holder: (any AnyObject & Sendable)?
@@ -23,7 +23,8 @@ package struct StoreFiles: Sendable {
         self.holder = holder
     }
 
-    /// The files of a store that has its name; like SQLite, this looks for the journals where links lead to.
+    /// Creates the paths of a store that still has its name; like SQLite, this follows links to find the
+    /// journals.
     package init(path: String) {
         let path = FileSystem.realPath(of: path) ?? path
         self.init(
@@ -36,7 +37,7 @@ package enum TransactionState: Sendable {
     case none, read, write
 }
 
-/// A store, as far as it is known without reading it.
+/// The facts about a store that are known without reading it.
 package struct StoreSource: Sendable {
     /// The place where the store lives.
     package let storage: Snapshot.Storage
@@ -44,7 +45,7 @@ package struct StoreSource: Sendable {
     package let path: String?
     /// The file that its users have open under that path; nil if it has no file, or no user is known.
     package let identity: FileStatus.Identity?
-    /// The places where its bytes can be read; nil for a store without a file.
+    /// The paths by which its bytes can be read; nil for a store without a file.
     package let files: StoreFiles?
     /// The VFS of its known connections; nil for the system's default.
     package let vfs: String?
@@ -63,20 +64,20 @@ package struct StoreSource: Sendable {
         self.transactions = transactions
     }
 
-    /// A store of which only the file is known.
+    /// Creates a source for a store of which only the file is known.
     package init(path: String, identity: FileStatus.Identity? = nil) {
         self.init(
             storage: .file, path: path, identity: identity, files: StoreFiles(path: path), vfs: nil,
             transactions: [])
     }
 
-    /// SQLite's own VFSs, which differ in how they lock a file, not in its bytes (<https://www.sqlite.org/vfs.html>).
+    /// SQLite's own VFSs, which differ in their file locks, not in the bytes (<https://www.sqlite.org/vfs.html>).
     private static let systemVFSs: Set = [
         "unix", "unix-none", "unix-dotfile", "unix-excl", "unix-flock", "unix-afp", "unix-nfs",
         "unix-posix", "unix-proxy", "unix-namedsem",
     ]
 
-    /// The VFS of its connections, if only that VFS knows the meaning of the file's bytes.
+    /// The VFS of its connections, if only that VFS can interpret the file's bytes.
     package var foreignVFS: String? { vfs.flatMap { Self.systemVFSs.contains($0) ? nil : $0 } }
 
     /// True if its connections lock the file in another way than the system's default VFS.

@@ -51,7 +51,7 @@ package struct CaptureWarning: Hashable, Sendable {
 
     /// The kind of problem; nil in a bundle of format 1.0.
     ///
-    /// Later versions may write others than ``Code`` has.
+    /// Later versions may write codes that ``Code`` does not have.
     package let code: String?
     /// A full sentence or two: the problem and its cause.
     package private(set) var text: String
@@ -64,7 +64,7 @@ package struct CaptureWarning: Hashable, Sendable {
         self.parameters = parameters.compactMapValues(\.self)
     }
 
-    /// Returns the warning that a store is in the bundle by its description alone.
+    /// Returns the warning that the bundle has only a description of a store.
     package static func storeNotCopied(
         _ name: String, because reason: String, limit: String? = nil
     ) -> CaptureWarning {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// Histories that are recorded while somebody writes, and has the WAL checkpointed and started anew.
+/// Records histories while another connection writes to the WAL, checkpoints it and restarts it.
 @Suite struct ConcurrentHistoryTests {
-    /// What changes when somebody writes.
+    /// The facts that change when the store is written to.
     private struct Fingerprint: Equatable {
         let index: WriteAheadLogIndex
         let walHeader: [UInt8]
@@ -24,7 +24,7 @@ import Testing
         return Fingerprint(index: index, walHeader: header)
     }
 
-    /// Each transaction adds one to a counter, so that neighbouring states differ by one.
+    /// Each transaction adds 1 to a counter, so that neighbouring states differ by 1.
     @Test func whatIsAcceptedIsExact() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -48,7 +48,7 @@ import Testing
                         BEGIN; UPDATE t SET v = v + 1 WHERE id = 0;
                         INSERT OR REPLACE INTO t VALUES (1 + \(number) % 50, randomblob(200)); COMMIT
                         """)
-                    // Now and then one attempt is left in peace, so that there is something to accept.
+                    // From time to time, one attempt is not disturbed, so that some history is accepted.
                     let peaceful = attempts.withLock(\.self) + 2
                     while number % 17 == 0, attempts.withLock(\.self) < peaceful,
                         !mayEnd.withLock(\.self)
@@ -86,7 +86,7 @@ import Testing
                         try check(name, summary.transactions)
                     }
                 } catch is HistoryError {
-                    // Noticed by the recorder itself.
+                    // The recorder itself noticed the change.
                 } catch let error as SystemError {
                     #expect(error.isNotFound, "\(error)")
                 }
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// The size of what a copy of both files holds.
+    /// Returns the size, in pages, of the state in a copy of both files.
     private func committedPages(_ path: String) throws -> UInt64 {
         let log = try WriteAheadLog(reading: File(reading: path + "-wal"))
         return try log.transactions.last.map { UInt64($0.databaseSize) } ?? pageCount(path)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// Files that are not what they should be give an error: no trap, no endless loop, no memory beyond bounds.
+/// Invalid files cause errors, but no trap, no endless loop and no unbounded memory use.
 @Suite struct HistoryDamageTests {
-    /// A generator whose numbers depend on nothing but its seed (SplitMix64).
+    /// A generator whose numbers depend only on its seed (SplitMix64).
     private struct SeededGenerator: RandomNumberGenerator {
         var state: UInt64
 
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// Damages bytes in a way that depends on the generator alone, mostly near the start.
+    /// Damages bytes, mostly near the start, in a way that depends only on the generator.
     private func damaged(_ original: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
         var bytes = original
         for _ in 0..<Int.random(in: 1...3, using: &generator) {
@@ -41,7 +41,7 @@ import Testing
         return bytes
     }
 
-    /// A small store with pages that come, go and are freed, and its files in the directory.
+    /// Makes a small store in the directory, with pages that are added, removed and freed.
     private func makeStore(_ directory: String) throws -> String {
         let path = directory + "/shop.sqlite"
         let application = try ApplicationHandle(path)
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    /// Gives a damaged WAL valid checksums, so that what is damaged is read and not passed over.
+    /// Writes valid checksums to a damaged WAL, so that the damaged parts are read and not skipped.
     private func repairChecksums(of bytes: inout [UInt8]) {
         guard bytes.count > 32 else { return }
         bytes.withUnsafeMutableBytes { bytes in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// Runs a Python program of this folder.
+/// Runs a Python program in this folder.
 ///
-/// - Returns: The lines it printed.
+/// - Returns: The lines that it printed.
 func python(_ script: String, _ arguments: String...) throws -> [String] {
     try requirePrograms(of: ["python3"])
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -26,7 +26,7 @@ func python(_ script: String, _ arguments: String...) throws -> [String] {
     return text.split(separator: "\n").map(String.init)
 }
 
-/// The files of a store that no connection of this process has open.
+/// Opens the files of a store that no connection of this process has open.
 func source(_ path: String) throws -> HistorySource {
     let walIndex = path + "-shm"
     guard FileManager.default.fileExists(atPath: walIndex) else {
@@ -38,14 +38,14 @@ func source(_ path: String) throws -> HistorySource {
         walIndex: try File(reading: walIndex))
 }
 
-/// The size of a stand-alone file in pages, by its header.
+/// Returns the size of a stand-alone file in pages, from its header.
 func pageCount(_ path: String) throws -> UInt64 {
     let bytes = try FileSystem.contents(ofFile: path)
     let size = bytes.withBytes { Int($0.bigEndianUInt16(at: 16)) }
     return UInt64(bytes.count / (size == 1 ? 65536 : size))
 }
 
-/// Rebuilds all states as `N.sqlite` in a new directory, from the copy and, to compare, from state to state.
+/// Rebuilds all states as `N.sqlite` in a new directory, from the copy and, for comparison, from state to state.
 func rebuildAll(_ history: String, from copy: String, into directory: String) throws {
     try FileSystem.createDirectory(directory)
     let reader = try HistoryReader(path: history)

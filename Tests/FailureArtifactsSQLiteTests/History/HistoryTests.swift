@@ -7,9 +7,9 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// Histories of stores that are in a particular state.
+/// Records the histories of stores in particular states.
 @Suite struct HistoryTests {
-    /// A store with a row, and three transactions in its WAL that insert one each.
+    /// Makes a store with a row, and three transactions in its WAL that insert one row each.
     private func makeStore(_ directory: String) throws -> ApplicationHandle {
         let application = try ApplicationHandle(directory + "/shop.sqlite")
         try application.run(
@@ -21,7 +21,7 @@ import Testing
         return application
     }
 
-    /// The files of a store that this process has open.
+    /// Opens the files of a store that this process has open.
     private func openSource(_ directory: String, hasIndex: Bool = true) throws -> HistorySource {
         let path = directory + "/shop.sqlite"
         guard hasIndex else {
@@ -43,7 +43,7 @@ import Testing
         return summary
     }
 
-    /// What `t` has in each state.
+    /// Returns the content of `t` in each state.
     private func contents(_ directory: String, copy: ApplicationHandle) throws -> [String] {
         try copy.run("PRAGMA wal_checkpoint")
         let path = directory + "/copy.sqlite"
@@ -63,7 +63,7 @@ import Testing
             let summary = try record(directory)
             #expect(summary.transactions == 3 && summary.omittedTransactions == 0)
             #expect(summary.reason == nil && !summary.isBroken && !summary.hasUnreadableTail)
-            // Another process could empty the WAL if the reader's lock was gone.
+            // Another process could empty the WAL if the reader's lock were gone.
             let path = directory + "/shop.sqlite"
             #expect(
                 try sqlite3Program(
@@ -87,7 +87,7 @@ import Testing
             let application = try makeStore(directory)
             try application.run("PRAGMA wal_checkpoint(PASSIVE)")
             for hasIndex in [true, false] {
-                // From the first frame of the only page on, all states are in the WAL.
+                // All states after the first frame of the only page are in the WAL.
                 let summary = try record(directory, hasIndex: hasIndex)
                 #expect(summary.transactions == 2 && summary.omittedTransactions == 1)
                 #expect(
@@ -102,7 +102,7 @@ import Testing
     @Test func aWALThatIsToBeRestartedIsRead() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
-            // That happens with the next write: until then the frames are there.
+            // The next write restarts the WAL. Until then its frames exist.
             try application.run("PRAGMA wal_checkpoint(RESTART)")
             #expect(try record(directory).omittedTransactions == 1)
             try FileSystem.remove(directory + "/history")
@@ -120,7 +120,7 @@ import Testing
             for suffix in ["", "-wal", "-shm"] {
                 try FileSystem.copy(directory + "/shop.sqlite" + suffix, toNewFile: copy + suffix)
             }
-            // An index that says that nothing was checkpointed is believed, but not with other salts.
+            // The recorder believes an index without checkpointed frames, unless its salts differ.
             let index = try File(updating: copy + "-shm")
             for offset: UInt64 in [96, 128] {
                 try [UInt8](repeating: 0, count: 4).withBytes { try index.write($0, at: offset) }
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    /// A checkpoint cuts off what is beyond the end of the last state, also what no frame ever had.
+    /// A checkpoint truncates all pages beyond the end of the last state, including those without any frame.
     @Test func pagesThatWereCutOffAreMissed() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// An encrypted store has a WAL like any other, but no header that could be read.
+    /// An encrypted store has an ordinary WAL but no readable header.
     @Test func aStoreThatIsNotPlainHasNoHistory() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
@@ -254,8 +254,10 @@ import Testing
         }
     }
 
-    /// SQLite 3.40.1, for one, leaves frames without checksums where a rollback to a savepoint took back pages
-    /// that had outgrown the cache: the commit that follows is lost to everyone but its own process.
+    /// SQLite 3.40.1, among other versions, can leave frames without valid checksums.
+    ///
+    /// That happens after a rollback to a savepoint that took back pages which had outgrown the cache. Only the
+    /// process itself can then read the next commit.
     @Test func aCommitThatRecoveryLosesIsNoticed() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/shop.sqlite"
@@ -286,7 +288,7 @@ import Testing
         }
     }
 
-    /// As while a commit is under way: its frames are there, and the index is not changed yet.
+    /// Simulates a commit in progress: its frames are written, but the index is not changed yet.
     @Test func aTransactionThatIsNotPublishedIsNoticed() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
@@ -343,7 +345,7 @@ import Testing
             let index = source.readIndex()
             let log = try WriteAheadLog(reading: source.wal)
             try source.checkUnchanged(since: log, index)
-            // A transaction that is appended changes nothing of what is before it.
+            // An appended transaction does not change the content before it.
             try application.run("INSERT INTO t VALUES (4)")
             try source.checkUnchanged(since: log, index)
             try application.run("PRAGMA wal_checkpoint(PASSIVE)")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// What was found by `Scripts/fuzz`.
+/// Defects that `Scripts/fuzz` found.
 @Suite struct HostileHistoryTests {
-    /// A trunk page of a freelist.
+    /// Returns a trunk page of a freelist.
     private func trunk(next: UInt32, _ leaves: [UInt32]) -> [UInt8] {
         let bytes = ([next, UInt32(leaves.count)] + leaves).flatMap { number in
             [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
@@ -15,7 +15,7 @@ import Testing
         return bytes + [UInt8](repeating: 0, count: 512 - bytes.count)
     }
 
-    /// Leaf 0, which a corrupt store can have, was read as a page, and trapped in the test's own process.
+    /// Leaf 0, which a damaged store can contain, was read as a page and trapped in the test's own process.
     @Test(arguments: [0, 1, 21, UInt32.max, 3]) func leavesThatAreNone(_ leaf: UInt32) throws {
         var header = [UInt8](repeating: 0, count: 512)
         header[35] = 2
@@ -34,7 +34,7 @@ import Testing
         #expect(leaves == [3, 5, 20])
     }
 
-    /// A list of trunks that goes in circles was read as often as the database is said to have pages.
+    /// A circular list of trunks was read as often as the database claims to have pages.
     @Test(arguments: [2, 4]) func trunksThatComeBack(_ next: UInt32) throws {
         var header = [UInt8](repeating: 0, count: 512)
         header[35] = 2
@@ -47,7 +47,7 @@ import Testing
         #expect(leaves.isEmpty && reads == 3)
     }
 
-    /// A few bytes made a file of up to 256 TiB, which takes no room but is counted and read.
+    /// A few bytes made a file of up to 256 TiB, which takes no disk space but is counted and read.
     @Test(arguments: [0, 1]) func aStateOfManyPages(_ state: Int) throws {
         try withTemporaryDirectory { directory in
             let page = [UInt8](repeating: 0, count: 512)

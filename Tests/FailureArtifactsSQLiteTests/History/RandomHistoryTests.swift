@@ -5,9 +5,9 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// Histories of random workloads, compared with what each state was.
+/// Records histories of random workloads and compares them with the real states.
 @Suite struct RandomHistoryTests {
-    /// What `workload.py` has to come across, whatever the seeds: otherwise nothing is tested.
+    /// The features that `workload.py` must cover for any seeds; otherwise the test would check nothing.
     private static let features: Set<String> = [
         "without_rowid", "overflow", "delete", "drop", "savepoint", "spilled_abort", "tail", "vacuum",
         "incremental_vacuum", "auto_vacuum 0", "auto_vacuum 1", "auto_vacuum 2", "little-endian",
@@ -26,7 +26,9 @@ import Testing
         #expect(Self.features.subtracting(occurred).isEmpty)
     }
 
-    /// - Returns: What occurred.
+    /// Records and rebuilds the history of one random workload.
+    ///
+    /// - Returns: The features that occurred.
     private func check(seed: Int, in directory: String) throws -> Set<String> {
         let occurred = Set(try python("workload.py", String(seed), directory))
         let copy = directory + "/copy.sqlite"
@@ -42,7 +44,7 @@ import Testing
         let committedPages = try pageCount(copy)
 
         var limit = UInt64.max
-        // All of it, then what half of that has room for.
+        // First the whole history, then one with half its size as the limit.
         for round in 0..<2 {
             let history = "\(directory)/\(round).wal-history"
             let summary = try HistoryRecorder(maximumBytes: limit).record(

@@ -1,9 +1,9 @@
-"""Compares rebuilt states with those that a workload has kept.
+"""Compares rebuilt states with the states that a workload kept.
 
     compare.py DIRECTORY HISTORY REBUILT
 
-REBUILT has `N.sqlite` for each state of HISTORY. Prints the number of states the workload has before the first one of
-the history, the least there could be, and what is wrong, a line each.
+REBUILT has `N.sqlite` for each state of HISTORY. Prints the number of states that the workload has before the first
+state of the history, the minimum of that number, and the problems, each on a line of its own.
 """
 
 import os
@@ -23,7 +23,7 @@ def read(*names):
 
 
 def leaves(image, page_size):
-    """The pages whose content means nothing."""
+    """Returns the pages whose content has no meaning."""
     result = set()
     trunk = struct.unpack_from(">I", image, 32)[0]
     while trunk:
@@ -73,7 +73,8 @@ for number in range(count + 1):
     if content(found_path)[0] != [("ok",)]:
         problems.append("state %d: %s" % (number, content(found_path)[0]))
 
-# The first state from which on all can be rebuilt, given what is known only here: what they were.
+# Find the first state from which all later states can be rebuilt, using the kept states, which only this program
+# knows.
 _, valid = wal.frames(os.path.join(directory, "store.sqlite-wal"))
 database = read(directory, "store.sqlite")
 ends = [0] + [index + 1 for index, (_, size, _) in enumerate(valid) if size]

@@ -1,4 +1,4 @@
-"""A reader of WAL files and of history files that shares nothing with the one in Swift.
+"""A reader of WAL files and history files that shares no code with the Swift reader.
 
 The first follows https://www.sqlite.org/fileformat2.html#the_write_ahead_log, the second the article on the history
 format in the documentation catalogue.
@@ -16,7 +16,7 @@ def checksum(data, order, state):
 
 
 def frames(path):
-    """The valid frames of a WAL: (page, database size after a commit or 0, offset of the page)."""
+    """Returns the valid frames of a WAL: (page, database size after a commit or 0, offset of the page)."""
     data = open(path, "rb").read()
     if len(data) < 32:
         return None, []
@@ -40,7 +40,7 @@ def frames(path):
 
 
 def swap_checksums(path):
-    """Rewrites a WAL with checksums of the other byte order."""
+    """Rewrites a WAL with checksums in the other byte order."""
     data = bytearray(open(path, "rb").read())
     _, valid = frames(path)
     magic, _, page_size, _ = struct.unpack(">4I", data[:16])
@@ -56,12 +56,12 @@ def swap_checksums(path):
 
 
 def meaningful(image):
-    """A page 1, or a file, without what a copy changes in it: change counter, schema cookie, versions."""
+    """Returns page 1, or a file, without the fields that a copy changes: change counter, schema cookie, versions."""
     return image[:24] + image[28:40] + image[44:92] + image[100:]
 
 
 class History:
-    """A history file, read by its documentation."""
+    """A history file, read according to its documentation."""
 
     def __init__(self, path):
         self.data = open(path, "rb").read()
@@ -93,7 +93,7 @@ class History:
         assert images == len(self.data)
 
     def rebuild(self, state, copy):
-        """The bytes of the store after `state` transactions, given those of the copy of the last state."""
+        """Returns the store's bytes after `state` transactions, from the bytes of the copy of the last state."""
         size = self.sizes[state]
         pages = {}
         if state < len(self.transactions):

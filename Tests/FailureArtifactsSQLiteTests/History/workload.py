@@ -1,9 +1,9 @@
-"""Makes a WAL store by a random workload, and keeps the state after each transaction that its WAL has.
+"""Makes a WAL store with a random workload, and keeps the state after each transaction in its WAL.
 
     workload.py SEED DIRECTORY
 
-DIRECTORY gets `store.sqlite` with `-wal` and, mostly, `-shm`, `copy.sqlite` (the last state, as one of the ways to
-copy a store makes it) and `states/N.sqlite`. Prints what occurred, a word a line.
+DIRECTORY gets `store.sqlite` with `-wal` and, usually, `-shm`. It also gets `copy.sqlite` (the last state, copied in
+one of several ways) and `states/N.sqlite`. Prints the features that occurred, one per line.
 """
 
 import os
@@ -48,11 +48,11 @@ commits = 0
 
 
 def image(connection):
-    """The pages as a connection sees them, in a file that stands alone."""
+    """Returns the pages that a connection sees, as a stand-alone file."""
     if hasattr(connection, "serialize"):
         result = connection.serialize()
     else:
-        # Python before 3.11: all but the counters in the header is the same.
+        # Before Python 3.11. Only the counters in the header differ.
         target = os.path.join(directory, "image")
         backup = sqlite3.connect(target)
         backup.execute("PRAGMA synchronous = off")
@@ -65,9 +65,9 @@ def image(connection):
 
 
 def keep():
-    """Keeps the state after what may have been a transaction."""
+    """Keeps the current state, if there was a transaction."""
     global states, generation, commits
-    # This drops the locks of the process; nobody else has the files open.
+    # This drops the locks of the process; nothing else has the files open.
     with open(path + "-shm", "rb") as file:
         last_frame = struct.unpack_from("=I", file.read(), 16)[0]
     with open(path + "-wal", "rb") as file:
@@ -204,7 +204,7 @@ def step():
     keep()
 
 
-# What the database has before the WAL's first transaction.
+# Write the content from before the WAL's first transaction.
 for _ in range(4):
     create()
 for _ in range(choice.randint(0, 3)):
@@ -215,7 +215,7 @@ states = [image(store)]
 steps = choice.randint(12, 25)
 for number in range(steps):
     if scenario == "backfilled" and number == steps // 2:
-        # A reader keeps what is younger out of the database, or nobody does.
+        # With odd seeds, a reader keeps newer frames out of the database.
         reader = connect()
         if seed % 2:
             reader.execute("BEGIN")
@@ -224,7 +224,7 @@ for number in range(steps):
             step()
         busy, log, done = store.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         assert done > 0 or log == 0
-        # Somebody reads from the WAL, so that it is not started anew.
+        # A reader uses the WAL, so that it is not restarted.
         if not seed % 2:
             occurred.add("backfilled")
             reader.execute("BEGIN")
@@ -244,13 +244,13 @@ for number, state in enumerate(states):
 _, valid = wal.frames(path + "-wal")
 with open(path + "-shm", "rb") as file:
     if struct.unpack_from("=I", file.read(), 16)[0] > len(valid):
-        # A defect of SQLite, 3.40.1 at least: after ROLLBACK TO, frames that were written again may be left without
-        # a checksum, and nobody but this process can read them.
+        # A defect of SQLite, at least of 3.40.1: after ROLLBACK TO, frames that were written again may lack valid
+        # checksums. Only this process can read them.
         occurred.add("broken")
 if os.path.getsize(path + "-wal") > 32 + len(valid) * (page_size + 24):
     occurred.add("tail")
 
-# The copy that goes with the history, in one of the ways there are.
+# Make the copy that belongs to the history, in one of the possible ways.
 copy = os.path.join(directory, "copy.sqlite")
 way = choice.choice(["image", "backup", "fold", "zeroed", "zeroed"])
 occurred.add("copy " + way)
@@ -287,7 +287,7 @@ else:
 if "broken" in occurred:
     print("broken", flush=True)
     os._exit(0)
-# SQLite itself finds the last state in the files, the rewritten ones too.
+# SQLite itself finds the last state in the files, including the rewritten ones.
 for suffix in ("", "-wal"):
     shutil.copyfile(path + suffix, os.path.join(directory, "check.sqlite") + suffix)
 check = sqlite3.connect(os.path.join(directory, "check.sqlite"))
@@ -299,5 +299,5 @@ if choice.random() < 0.25:
     occurred.add("no shm")
 
 print("\n".join(sorted(occurred)), flush=True)
-# Without closing, as a process that was killed: the files stay as they are.
+# Exit without closing, like a killed process, so that the files stay as they are.
 os._exit(0)

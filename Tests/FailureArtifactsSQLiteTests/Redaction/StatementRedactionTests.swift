@@ -39,7 +39,7 @@ import Testing
         #expect(redaction.redacted(sql) == expected)
     }
 
-    /// Cut anywhere, nothing of a value is left.
+    /// A statement that is cut off anywhere contains no part of a value.
     @Test func whereverItIsCut() {
         let sql =
             "INSERT INTO users(token) SELECT 'QQ''QQ', x'FFFF', 7777, \"QQ\" -- QQ\n WHERE /* QQ */ token = 'QQ'"
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// SQLite reads what is left as it read the original.
+    /// SQLite parses the redacted statement like the original.
     @Test func whatIsLeftIsStillSQL() throws {
         try withTemporaryDirectory { directory in
             let connection = try Connection(path: directory + "/a", mode: .create)

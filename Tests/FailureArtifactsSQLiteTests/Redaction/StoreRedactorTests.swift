@@ -6,14 +6,14 @@ import Testing
 
 @testable import FailureArtifactsSQLite
 
-/// What is left of a store, byte by byte.
+/// Searches the bytes of redacted stores for removed values.
 @Suite struct StoreRedactorTests {
-    /// A store with a secret in it, and the rules that are to remove it.
+    /// A store that contains a secret, and the rules that must remove it.
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let sql: String
         let rules: RedactionRules
-        /// A query and what it gives afterwards.
+        /// A query and its result after the redaction.
         var check: (sql: String, result: String)?
 
         init(
@@ -32,7 +32,9 @@ import Testing
         }
     }
 
-    /// Long enough to be found nowhere else; with a rowid's worth of it overflow pages are used.
+    /// A text that is long enough to occur nowhere else.
+    ///
+    /// Repeated often enough, it fills overflow pages.
     private static let secret = "S3CRET-token-value-of-a-person"
     private static let users =
         "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT); "
@@ -227,20 +229,20 @@ import Testing
             if let check = content.check {
                 #expect(try sqlite3Program(target, check.sql) == check.result)
             }
-            // What is looked for afterwards is what was removed.
+            // The search covers the removed values.
             let deadline = Instant.now.advanced(bySeconds: 10)
             let found = try result.removed.origins(inFile: target, until: deadline)
             #expect(found == [])
         }
     }
 
-    /// Has the `sqlite3` program make a store.
+    /// Makes a store with the `sqlite3` program.
     private func make(_ path: String, _ sql: String) throws {
         let said = try sqlite3Program(path, sql)
         try #require(!said.contains("rror"), "\(said)")
     }
 
-    /// Whether the text is there, in any encoding of SQLite's.
+    /// Returns true if the bytes contain the text in any of SQLite's encodings.
     private static func holds(_ bytes: [UInt8], _ text: String) -> Bool {
         let data = Data(bytes)
         let little = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
@@ -303,7 +305,7 @@ import Testing
         }
     }
 
-    /// A value that an application has copied to where no rule looks.
+    /// Finds a value that an application has copied to a place that no rule names.
     @Test func whatIsStillThereIsFound() throws {
         try withTemporaryDirectory { directory in
             let (copy, target) = (directory + "/copy.sqlite", directory + "/target.sqlite")
@@ -319,7 +321,7 @@ import Testing
         }
     }
 
-    /// What cannot be redacted is not copied.
+    /// Stores that cannot be redacted are not copied.
     @Test(arguments: [
         (
             "CREATE TABLE t(a TEXT, b TEXT, c TEXT AS (a || b)); INSERT INTO t(a, b) VALUES ('x', 'y')",
@@ -445,7 +447,7 @@ import Testing
                 _ = try StoreRedactor(rules).redact(copy, to: target)
                 found.insert(try sqlite3Program(target, "SELECT token FROM users WHERE id = 1"))
             }
-            // The same within a process.
+            // The random key is the same within a process.
             #expect(found.count == 3)
         }
     }
