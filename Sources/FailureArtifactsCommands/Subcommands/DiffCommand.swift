@@ -23,13 +23,13 @@ struct DiffCommand: Command {
             Syntax.Option(
                 "--store", value: "NAME",
                 help:
-                    "The store of a bundle, as in 'query'; given twice, first that of A and then that of B. "
+                    "The store of a bundle, as in 'query'; given twice, first for A and then for B. "
                     + "By default the first of A, and the one of the same name of B."),
             Syntax.Option(
                 "--at", value: "COMMIT",
                 help:
-                    "A state of a store that has a history, as in 'query'; given twice, first that of A and "
-                    + "then that of B. Without B two states of one store are compared, by default with the "
+                    "A state of a store that has a history, as in 'query'; given twice, first for A and "
+                    + "then for B. Without B two states of one store are compared, by default with the "
                     + "one at the failure."),
             Syntax.Option("--all", help: "All rows; otherwise the first 100 of a table."),
             .json("An object: a, b, schema, tables with the changes of all rows, equal."),

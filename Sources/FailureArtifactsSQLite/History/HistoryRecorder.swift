@@ -95,7 +95,7 @@ package struct HistoryRecorder: Sendable {
         }
         let plan = try HistoryPlan(source, log: log, index: index, until: deadline)
         guard try plan.isPlainDatabase() else {
-            summary.reason = "The store's first page is not that of a plain SQLite database."
+            summary.reason = "The store's first page is not the header of a plain SQLite database."
             return summary
         }
         let (content, cut) = try plan.content(limit: maximumBytes)

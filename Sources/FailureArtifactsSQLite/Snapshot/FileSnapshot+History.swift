@@ -68,7 +68,7 @@ extension FileSnapshot {
                 origin, committedPages: UInt64(header.pageCount), to: target)
             guard WriteAheadLogIndex(ofFile: files.walIndex) == index else {
                 try? FileSystem.remove(target)
-                return leaveOutHistory("Somebody wrote to the store while its history was recorded.")
+                return leaveOutHistory("The store was written to while its history was recorded.")
             }
             snapshot.history = history
         } catch {

@@ -49,7 +49,7 @@ extension Snapshotter {
         guard snapshot.method != .described, !snapshot.isNothing else { return snapshot }
         if targets.history != nil, snapshot.journalMode == "wal" || (snapshot.walBytes ?? 0) > 0 {
             snapshot.history = HistoryRecorder.Summary()
-            snapshot.history?.reason = "A history of pages cannot be redacted, so that there is none."
+            snapshot.history?.reason = "A history of pages cannot be redacted, so it was left out."
         }
         snapshot.redact(copies, to: targets, by: redactor)
         return snapshot

@@ -47,7 +47,8 @@ extension ProcessWideTests {
                         let snapshotter = Snapshotter(timeLimit: 0.02, maximumBytes: 1 << 20)
                         let snapshot = snapshotter.capture(
                             store, to: .init(copy: copy, committed: nil, raw: copy + ".raw"))
-                        if snapshot.method != .described { copies += 1 }
+                        // Other tests, which run at the same time, may have temporary schemas without tables.
+                        if snapshot.method != .described, !snapshot.isNothing { copies += 1 }
                     }
                 }
                 mayEnd.withLock { $0 = true }

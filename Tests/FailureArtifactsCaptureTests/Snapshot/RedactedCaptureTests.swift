@@ -43,7 +43,7 @@ import Testing
             #expect(snapshot.history?.transactions == 0)
             #expect(
                 snapshot.history?.reason
-                    == "A history of pages cannot be redacted, so that there is none.")
+                    == "A history of pages cannot be redacted, so it was left out.")
             #expect(snapshot.redaction?.summaries == ["t.a: blanked"])
             #expect(try copied(copies, "SELECT quote(a), b FROM t") == "NULL|1")
             #expect(try FileSystem.contents(ofDirectory: copies) == ["copy.sqlite"])

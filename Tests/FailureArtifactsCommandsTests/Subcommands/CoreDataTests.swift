@@ -113,7 +113,7 @@ import Testing
         let ledger = try fixture.ledger()
         let refused = run("query", ledger, "SELECT 1", "--entities")
         #expect(refused.status == 64)
-        #expect(refused.error.contains("is none of Core Data"))
+        #expect(refused.error.contains("is not a Core Data store"))
     }
 
     @Test func diffsByEntities() throws {

@@ -22,7 +22,7 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
-                    "Of the fixture's test: xctest or testing. By default that of the test that failed."),
+                    "The framework of the fixture's test: xctest or testing. By default the failed test's."),
             Syntax.Option(
                 "--redactions", value: "FILE",
                 help:

@@ -120,7 +120,7 @@ struct RedactedFiles {
         }
         if store.history?.entry != nil {
             result.history = .init(
-                reason: "A history of pages cannot be redacted, so that there is none.")
+                reason: "A history of pages cannot be redacted, so it was left out.")
             try warn("The history of '\(store.name)' was left out.")
         }
         result.redactions = (store.redactions ?? []) + done.summaries
