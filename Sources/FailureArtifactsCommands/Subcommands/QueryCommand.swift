@@ -92,7 +92,8 @@ struct QueryCommand: Command {
         guard let store = try CoreDataStore.read(connection) else {
             throw CommandError(
                 .usage,
-                "The store '\(choice.name)' of '\(bundle)' is not a Core Data store: it has no entities.")
+                "The store '\(choice.name)' of '\(bundle)' is not a Core Data store: it has no entities."
+            )
         }
         try CoreDataViews(store).create(on: connection)
     }

@@ -22,7 +22,8 @@ struct ExtractCommand: Command {
             Syntax.Option(
                 "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
-                    "The framework of the fixture's test: xctest or testing. By default the failed test's."),
+                    "The framework of the fixture's test: xctest or testing. By default the failed test's."
+            ),
             Syntax.Option(
                 "--redactions", value: "FILE",
                 help:
