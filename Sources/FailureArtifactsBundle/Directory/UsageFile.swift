@@ -59,7 +59,9 @@ package struct DirectoryUsage: Equatable, Sendable {
 struct UsageFile: ~Copyable {
     static let name = ".budget"
     /// The maximum time to wait for the lock, in seconds.
-    static let patience = 1.0
+    ///
+    /// A hundred processes on two busy cores took more than one second.
+    static let patience = 5.0
 
     /// The usage according to the file or a listing.
     var usage: DirectoryUsage

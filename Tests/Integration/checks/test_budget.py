@@ -291,7 +291,7 @@ class Limits(BudgetCase):
 
 class Locks(BudgetCase):
     def test_a_lock_that_is_never_given_back(self):
-        """A process that was stopped with the lock holds others up for a second, and no bundle is lost."""
+        """A process that was stopped with the lock delays others for five seconds, and no bundle is lost."""
         crowd = Crowd(self.directory, FAILURE_ARTIFACTS_MAX_BUNDLES=10_000, BUDGET_BYTES=1000)
         crowd.artifacts.mkdir()
         with open(crowd.artifacts / ".budget", "w") as file:
