@@ -1,22 +1,10 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsTestStores
 import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
-/// A generator whose numbers depend only on its seed (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
     mutating func pick<Element>(_ elements: [Element]) -> Element {
@@ -26,9 +14,9 @@ struct SeededNumbers: RandomNumberGenerator {
 
 /// Makes pairs of stores: the second is the first after some changes to its rows and schema.
 struct RandomStores {
-    var numbers: SeededNumbers
+    var numbers: SplitMix
 
-    init(seed: UInt64) { numbers = SeededNumbers(seed: seed) }
+    init(seed: UInt64) { numbers = SplitMix(seed: seed) }
 
     /// The definitions of tables with the same writable columns, `k`, `a` and `b`, but different keys.
     static let definitions = [

@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test func numbersThatAReaderWouldRoundAreWrittenAsProducts() throws {
-        var numbers = SeededNumbers(seed: 7)
+        var numbers = SplitMix(seed: 7)
         var values = [
             Double.leastNonzeroMagnitude, 2.2250738585072014e-308, .greatestFiniteMagnitude, 0.1,
             -1.0 / 3, 1e22, 3,

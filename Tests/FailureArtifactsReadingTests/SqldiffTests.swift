@@ -21,7 +21,7 @@ import Testing
 
     @Test(arguments: 0..<6) func differingRowsAreThoseOfSqldiff(_ part: UInt64) throws {
         for seed in (part * 30)..<(part * 30 + 30) {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SplitMix(seed: seed)
             func value() -> String {
                 switch numbers.number(0...5) {
                 case 0: "NULL"

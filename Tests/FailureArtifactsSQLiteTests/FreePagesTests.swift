@@ -196,7 +196,7 @@ import Testing
     /// With any content of the header and of a trunk, the call returns and the file keeps its size.
     @Test func randomDamage() throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var random = SeededRandom(state: seed)
+        var random = SplitMix(seed: seed)
         try withTemporaryDirectory { directory in
             let path = directory + "/copy"
             try makeStore(path, pageSize: 512)
@@ -217,19 +217,6 @@ import Testing
                     try FileSystem.status(of: path)?.size == UInt64(sound.count), "seed \(seed)")
             }
         }
-    }
-}
-
-/// A generator that returns the same numbers for the same seed (splitmix64, https://prng.di.unimi.it).
-private struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-        return value ^ (value >> 31)
     }
 }
 

@@ -144,12 +144,7 @@ package struct StagingDirectory: Sendable {
             try FileSystem.remove(path)
         } catch {
             try? markEnded()
-            for name in (try? FileSystem.contents(ofDirectory: path)) ?? []
-            where ![metadataPath, endMark].contains(file(ofEntry: name))
-                && !name.hasPrefix(Self.bundleMark)
-            {
-                try? FileSystem.remove(file(ofEntry: name))
-            }
+            removeCopies()
         }
     }
 

@@ -8,20 +8,8 @@ import Testing
 
 /// Invalid files cause errors, but no trap, no endless loop and no unbounded memory use.
 @Suite struct HistoryDamageTests {
-    /// A generator whose numbers depend only on its seed (SplitMix64).
-    private struct SeededGenerator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     /// Damages bytes, mostly near the start, in a way that depends only on the generator.
-    private func damaged(_ original: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
+    private func damaged(_ original: [UInt8], _ generator: inout SplitMix) -> [UInt8] {
         var bytes = original
         for _ in 0..<Int.random(in: 1...3, using: &generator) {
             let isNearStart = Int.random(in: 0..<4, using: &generator) > 0
@@ -78,7 +66,7 @@ import Testing
             let original = try FileSystem.contents(ofFile: history)
             var refused = 0
             for seed in 0..<3000 {
-                var generator = SeededGenerator(state: UInt64(seed))
+                var generator = SplitMix(seed: UInt64(seed))
                 try overwrite(history, damaged(original, &generator))
                 do {
                     let reader = try HistoryReader(path: history)
@@ -105,7 +93,7 @@ import Testing
             let pages = try pageCount(directory + "/copy")
             let history = directory + "/history"
             for seed in 0..<1500 {
-                var generator = SeededGenerator(state: UInt64(seed))
+                var generator = SplitMix(seed: UInt64(seed))
                 for (suffix, original) in zip(["", "-wal", "-shm"], originals) {
                     let isHit = Int.random(in: 0..<2, using: &generator) == 0
                     var bytes = isHit ? damaged(original, &generator) : original
