@@ -85,6 +85,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
+                "CFailureArtifactsZlib",
             ],
             swiftSettings: settings),
 
@@ -178,8 +179,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsZipTests",
+            // The tests read the output of the writer.
             dependencies: [
-                "FailureArtifactsTestPrograms", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsTestPrograms", "FailureArtifactsReading", "FailureArtifactsZip",
+                "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -215,8 +218,9 @@ let package = Package(
         .target(
             name: "FailureArtifactsTestFixtures",
             dependencies: [
-                "FailureArtifactsAnalysis", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem", "FailureArtifactsTestPrograms",
+                "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsTestPrograms",
             ],
             path: "Tests/FailureArtifactsTestFixtures", exclude: ["store.py"],
             swiftSettings: settings),

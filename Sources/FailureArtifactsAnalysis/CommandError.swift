@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
@@ -64,7 +65,7 @@ extension HistoryError {
     var exitCode: ExitCode {
         switch reason {
         case .noSuchCommit: .noInput
-        case .system, .changed, .timeLimit: .inputOutput
+        case .system: .inputOutput
         case .damaged, .newerVersion, .foreignCopy: .badData
         }
     }

@@ -1,15 +1,15 @@
-internal import FailureArtifactsSystem
+package import FailureArtifactsSystem
 
 /// The date and time of an entry in MS-DOS form (APPNOTE 4.4.6): 1980 to 2107, in steps of two seconds.
 ///
-/// The format doesn't define the time zone. This module writes and reads UTC.
-struct DOSTime: Equatable {
+/// The format doesn't define the time zone. The product writes and reads UTC.
+package struct DOSTime: Equatable {
     /// Bits 0–4: seconds divided by two; bits 5–10: minutes; bits 11–15: hours.
-    let time: UInt16
+    package let time: UInt16
     /// Bits 0–4: day from 1; bits 5–8: month from 1; bits 9–15: years since 1980.
-    let date: UInt16
+    package let date: UInt16
 
-    init(time: UInt16, date: UInt16) {
+    package init(time: UInt16, date: UInt16) {
         self.time = time
         self.date = date
     }
@@ -17,7 +17,7 @@ struct DOSTime: Equatable {
     /// Rounds a point in time down to a representable one.
     ///
     /// Times before 1980 become the first one.
-    init(_ timestamp: Timestamp) {
+    package init(_ timestamp: Timestamp) {
         // 1980-01-01T00:00:00Z and 2107-12-31T23:59:58Z.
         let seconds = min(max(timestamp.seconds, 315_532_800), 4_354_819_198)
         let days = seconds / 86_400
@@ -34,20 +34,5 @@ struct DOSTime: Equatable {
         let calendarYear = 1900 + year + (month >= 10 ? 1 : 0)
         let calendarMonth = month >= 10 ? month - 9 : month + 3
         date = UInt16((calendarYear - 1980) << 9 | calendarMonth << 5 | day)
-    }
-
-    /// The point in time.
-    ///
-    /// Fields out of range, such as month 0, carry over as in a sum.
-    var timestamp: Timestamp {
-        let year = Int64(date >> 9) + 1980
-        let month = Int64(date >> 5 & 15)
-        let day = Int64(date & 31)
-        let shiftedYear = year - (month <= 2 ? 1 : 0) - 1900
-        let shiftedMonth = month <= 2 ? month + 9 : month - 3
-        let sinceMarch1900 = shiftedYear * 1_461 / 4 + (153 * shiftedMonth + 2) / 5 + day - 1
-        let days = sinceMarch1900 - 25_508 - (sinceMarch1900 >= 73_050 ? 1 : 0)
-        let clock = Int64(time >> 11) * 3_600 + Int64(time >> 5 & 63) * 60 + Int64(time & 31) * 2
-        return Timestamp(seconds: days * 86_400 + clock)
     }
 }

@@ -96,4 +96,4 @@ struct Deflater: ~Copyable {
 }
 
 /// The number of bytes to read, compress and write at a time.
-let blockSize = 256 << 10
+package let blockSize = 256 << 10

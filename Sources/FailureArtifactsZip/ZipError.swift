@@ -86,7 +86,7 @@ package struct ZipError: Error, Equatable, Sendable, CustomStringConvertible {
 
 extension ZipError {
     /// Runs `body` and adds the archive and the entry to an error that it throws.
-    static func naming<Result: ~Copyable>(
+    package static func naming<Result: ~Copyable>(
         _ archive: String, entry: String? = nil, _ body: () throws(Reason) -> Result
     ) throws(ZipError) -> Result {
         do {
@@ -99,7 +99,7 @@ extension ZipError {
 
 extension SystemError {
     /// Runs `body` and converts an error that it throws to a reason.
-    static func asReason<Result: ~Copyable>(
+    package static func asReason<Result: ~Copyable>(
         _ body: () throws(SystemError) -> Result
     ) throws(ZipError.Reason) -> Result {
         do {

@@ -23,7 +23,8 @@ extension ZipWriter {
             return try trial.shouldContinue(at: end, with: compressedSize, source)
         }
         guard isCompressed else { return nil }
-        return Content(method: .deflated, crc32: checksum.value, compressedSize: compressedSize)
+        return Content(
+            method: ZipFormat.Method.deflated, crc32: checksum.value, compressedSize: compressedSize)
     }
 
     /// Compresses content on several threads, like ``deflate(size:at:_:)``.
@@ -41,7 +42,7 @@ extension ZipWriter {
             return try trial.shouldContinue(at: end, with: compressedSize, source)
         }
         return summary.map {
-            Content(method: .deflated, crc32: $0.crc32, compressedSize: compressedSize)
+            Content(method: ZipFormat.Method.deflated, crc32: $0.crc32, compressedSize: compressedSize)
         }
     }
 
@@ -57,7 +58,7 @@ extension ZipWriter {
             }
             return true
         }
-        return Content(method: .stored, crc32: checksum.value, compressedSize: size)
+        return Content(method: ZipFormat.Method.stored, crc32: checksum.value, compressedSize: size)
     }
 
     /// Reads content in blocks, until `body` returns false.

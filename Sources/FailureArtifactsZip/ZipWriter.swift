@@ -13,7 +13,7 @@ package struct ZipWriter: ~Copyable {
     var deflater: Deflater
     /// The offset of the next entry.
     private var offset: UInt64
-    private var headers: [CentralDirectoryHeader] = []
+    private var headers: [EntryHeader] = []
     private var names: Set<String> = []
 
     /// Creates an archive, which must not exist.
@@ -156,7 +156,8 @@ package struct ZipWriter: ~Copyable {
 
     /// The properties of an entry's written content.
     struct Content {
-        let method: ZipEntry.Method
+        /// The method's number, of ``ZipFormat/Method``.
+        let method: UInt16
         let crc32: UInt32
         let compressedSize: UInt64
     }
@@ -169,8 +170,8 @@ package struct ZipWriter: ~Copyable {
     ) throws(ZipError.Reason) -> UInt64 {
         guard EntryName.isWritable(name) else { throw .unsafeName }
         guard !names.contains(name) else { throw .duplicateName }
-        let headerLength = LocalFileHeader.length(
-            nameLength: name.utf8.count, size: size, modifiedSeconds: modified.seconds)
+        let headerLength = EntryHeader.localHeaderLength(
+            nameLength: name.utf8.count, size: size, modified: modified)
         return offset + UInt64(headerLength)
     }
 
@@ -178,11 +179,11 @@ package struct ZipWriter: ~Copyable {
     private mutating func complete(
         _ name: String, size: UInt64, _ modified: Timestamp, _ content: Content, at start: UInt64
     ) throws(ZipError.Reason) {
-        let header = CentralDirectoryHeader(
+        let header = EntryHeader(
             name: Array(name.utf8), modified: modified, method: content.method, crc32: content.crc32,
             compressedSize: content.compressedSize, size: size, localHeaderOffset: offset)
         var writer = LittleEndianWriter()
-        LocalFileHeader.append(header, to: &writer)
+        header.appendLocalHeader(to: &writer)
         try write(writer.bytes, at: offset)
         offset = start + content.compressedSize
         names.insert(name)
@@ -195,22 +196,15 @@ package struct ZipWriter: ~Copyable {
         let directoryOffset = offset
         var writer = LittleEndianWriter()
         for header in headers {
-            header.append(to: &writer)
+            header.appendCentralHeader(to: &writer)
             guard writer.bytes.count >= blockSize else { continue }
             try flush(&writer)
         }
         let directorySize = offset + UInt64(writer.bytes.count) - directoryOffset
-        let count = UInt64(headers.count)
-        let end = EndOfCentralDirectory(
-            entries: count, directorySize: directorySize, directoryOffset: directoryOffset)
-        if end.needsZip64 {
-            let endRecordOffset = directoryOffset + directorySize
-            Zip64EndRecord(
-                entries: count, directorySize: directorySize, directoryOffset: directoryOffset
-            ).append(to: &writer)
-            Zip64Locator(endRecordOffset: endRecordOffset).append(to: &writer)
-        }
-        end.append(to: &writer)
+        ArchiveEnd(
+            entries: UInt64(headers.count), directorySize: directorySize,
+            directoryOffset: directoryOffset
+        ).append(to: &writer)
         try flush(&writer)
     }
 

@@ -1,5 +1,6 @@
 package import FailureArtifactsAnalysis
 package import FailureArtifactsBundle
+import FailureArtifactsReading
 internal import Testing
 
 /// Sample results for tests.

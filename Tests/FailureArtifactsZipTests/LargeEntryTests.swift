@@ -1,6 +1,7 @@
 import FailureArtifactsSystem
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsZip
 
 /// Entries that are decompressed on a second thread.

@@ -1,6 +1,7 @@
 import FailureArtifactsSystem
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsZip
 
 @Suite struct LimitTests {
@@ -51,11 +52,13 @@ import Testing
 
     /// Unchecked, the sum of all sizes would overflow.
     @Test func sizesWhoseSumOverflowsAreRefused() throws {
-        let header = CentralDirectoryHeader(
-            name: [0x61], modified: Timestamp(seconds: 0), method: .deflated, crc32: 0,
-            compressedSize: 1,
-            size: .max, localHeaderOffset: 0)
-        let entry = ZipEntry(header, name: "a", limit: 0)
+        var writer = LittleEndianWriter()
+        EntryHeader(
+            name: [0x61], modified: Timestamp(seconds: 0), method: ZipFormat.Method.deflated, crc32: 0,
+            compressedSize: 1, size: .max, localHeaderOffset: 0
+        ).appendCentralHeader(to: &writer)
+        var reader = LittleEndianReader(writer.bytes)
+        let entry = ZipEntry(try CentralDirectoryHeader(&reader), name: "a", limit: 0)
         #expect(ZipLimits.standard.problem(ofAll: [entry, entry]) != nil)
         #expect(ZipLimits.standard.problem(size: .max, compressedSize: .max) != nil)
         #expect(ZipLimits.none.problem(size: .max, compressedSize: 0) == nil)

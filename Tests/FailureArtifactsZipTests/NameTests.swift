@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import Testing
 
@@ -99,15 +100,15 @@ import Testing
     private static func archive(in directory: String, name: [UInt8], isUTF8: Bool) throws -> String {
         var checksum = Checksum()
         ([1, 2, 3] as [UInt8]).withUnsafeBytes { checksum.update($0) }
-        let header = CentralDirectoryHeader(
-            name: name, modified: someTime, method: .stored, crc32: checksum.value, compressedSize: 3,
-            size: 3, localHeaderOffset: 0)
+        let header = EntryHeader(
+            name: name, modified: someTime, method: ZipFormat.Method.stored, crc32: checksum.value,
+            compressedSize: 3, size: 3, localHeaderOffset: 0)
         var writer = LittleEndianWriter()
-        LocalFileHeader.append(header, to: &writer)
+        header.appendLocalHeader(to: &writer)
         writer.append([1, 2, 3] as [UInt8])
         let central = writer.bytes.count
-        header.append(to: &writer)
-        EndOfCentralDirectory(
+        header.appendCentralHeader(to: &writer)
+        ArchiveEnd(
             entries: 1, directorySize: UInt64(writer.bytes.count - central),
             directoryOffset: UInt64(central)
         ).append(to: &writer)

@@ -1,6 +1,7 @@
 import FailureArtifactsSystem
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsZip
 
 /// Other programs reading archives written here.

@@ -1,6 +1,7 @@
 import FailureArtifactsSystem
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsZip
 
 @Suite struct RoundTripTests {

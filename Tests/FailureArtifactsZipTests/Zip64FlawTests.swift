@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import Testing
 
@@ -116,11 +117,11 @@ import Testing
 
     private static func zip64Records(entries: UInt64, size: UInt64, offset: UInt64) -> [UInt8] {
         var writer = LittleEndianWriter()
-        Zip64EndRecord(entries: entries, directorySize: size, directoryOffset: offset)
-            .append(to: &writer)
-        Zip64Locator(endRecordOffset: offset + size).append(to: &writer)
-        EndOfCentralDirectory(entries: .max, directorySize: .max, directoryOffset: .max)
-            .append(to: &writer)
+        ArchiveEnd(entries: entries, directorySize: size, directoryOffset: offset)
+            .appendZip64Records(to: &writer)
+        // All values of the other end record are in the ZIP64 one.
+        writer.append(ZipFormat.Signature.end)
+        writer.append([0, 0, 0, 0] + [UInt8](repeating: 0xFF, count: 12) + [0, 0])
         return writer.bytes
     }
 }

@@ -1,6 +1,7 @@
 import FailureArtifactsSystem
 import Testing
 
+@testable import FailureArtifactsReading
 @testable import FailureArtifactsZip
 
 /// Archives beyond the limits of the original format.
@@ -55,12 +56,11 @@ import Testing
     /// Checks header fields around the sentinel, where off-by-one errors occur.
     @Test(arguments: [0, 1, 0xffff_fffe, 0xffff_ffff, 0x1_0000_0000, UInt64.max] as [UInt64])
     func headersKeepEveryValue(value: UInt64) throws {
-        let header = CentralDirectoryHeader(
-            name: Array("n".utf8), modified: someTime, method: .deflated, crc32: 9,
-            compressedSize: value,
-            size: value, localHeaderOffset: value)
+        let header = EntryHeader(
+            name: Array("n".utf8), modified: someTime, method: ZipFormat.Method.deflated, crc32: 9,
+            compressedSize: value, size: value, localHeaderOffset: value)
         var writer = LittleEndianWriter()
-        header.append(to: &writer)
+        header.appendCentralHeader(to: &writer)
         var reader = LittleEndianReader(writer.bytes)
         let copy = try CentralDirectoryHeader(&reader)
         #expect(reader.remaining == 0)
@@ -68,9 +68,8 @@ import Testing
         #expect(writer.bytes[6] == (value >= 0xffff_ffff ? 45 : 20))
 
         writer.removeAll()
-        LocalFileHeader.append(header, to: &writer)
-        let length = LocalFileHeader.length(
-            nameLength: 1, size: value, modifiedSeconds: someTime.seconds)
+        header.appendLocalHeader(to: &writer)
+        let length = EntryHeader.localHeaderLength(nameLength: 1, size: value, modified: someTime)
         #expect(writer.bytes.count == length)
         #expect(length == (value >= 0xffff_ffff ? 60 : 40))
     }

@@ -46,6 +46,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
+                "CFailureArtifactsZlib",
             ],
             swiftSettings: settings),
         .target(name: "CFailureArtifactsProcesses"),

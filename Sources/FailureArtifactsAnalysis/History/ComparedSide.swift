@@ -1,8 +1,7 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
 
 /// One of the two compared stores: a file that SQLite reads, and its description.
 package struct ComparedSide {

@@ -2,7 +2,6 @@ package import FailureArtifactsBundle
 package import FailureArtifactsReading
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// A summary of the changes in a transaction: an open one or the last one before the failure.
 package struct UncommittedChanges: Encodable, Equatable {

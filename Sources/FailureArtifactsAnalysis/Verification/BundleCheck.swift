@@ -2,7 +2,7 @@ internal import FailureArtifactsBundle
 package import FailureArtifactsReading
 package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
+internal import FailureArtifactsZip
 
 /// The result of checking a bundle.
 package struct BundleCheck: Encodable, Equatable {

@@ -84,7 +84,7 @@ package struct StagingDirectory: Sendable {
         var metadata: BundleMetadata?
         if names.contains(Path.name(of: metadataPath)) {
             let json = try FileSystem.contents(ofFile: metadataPath)
-            metadata = try? BundleMetadata(json: json, of: path)
+            metadata = BundleMetadata(own: json)
         }
         return Content(
             metadata: metadata, isEnded: names.contains(Path.name(of: endMark)),

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
+internal import FailureArtifactsZip
 
 extension BundleMetadata {
     /// Encodes the content of `metadata.json`: UTF-8, sorted keys, indented.
@@ -18,129 +18,23 @@ extension BundleMetadata {
 }
 
 extension BundleMetadata {
-    /// Parses the bytes of a `metadata.json`; ignores unknown keys.
-    ///
-    /// - Parameters:
-    ///   - json: The whole file.
-    ///   - bundle: The bundle's path, for the error.
-    /// - Throws: An error if the format is newer than this code, or if the content is invalid.
-    package init(json: [UInt8], of bundle: String) throws(BundleError) {
-        let data = Data(json)
-        let decoder = JSONDecoder()
-        // Check the version first: the rest of a newer format may not fit.
-        let version = try Self.decode(VersionOnly.self, from: data, of: bundle, with: decoder)
-            .formatVersion
-        guard version.isReadable else { throw BundleError(bundle, .newerVersion(version)) }
-        self = try Self.decode(BundleMetadata.self, from: data, of: bundle, with: decoder)
-        let allStores = [stores] + (snapshots ?? []).map(\.stores)
-        let count = allStores.reduce(0) { $0 + $1.count }
-        guard count <= Self.maximumStores else {
-            throw BundleError(
-                bundle,
-                .badMetadata("it describes \(count) stores, and the limit is \(Self.maximumStores)"))
-        }
-        let shared = sharedEntries?.count ?? 0
-        guard shared <= SharedEntry.maximumCount else {
-            throw BundleError(
-                bundle,
-                .badMetadata(
-                    "it has \(shared) entries elsewhere, and the limit is \(SharedEntry.maximumCount)"))
-        }
-        for stores in allStores {
-            var names: Set<String> = []
-            for store in stores where !names.insert(store.name).inserted {
-                throw BundleError(bundle, .badMetadata("it has two stores named '\(store.name)'"))
-            }
-        }
-    }
-
-    /// The maximum number of stores in a bundle, including those of snapshots.
-    private static let maximumStores = 10_000
-
-    /// The only key that every version has.
-    private struct VersionOnly: Decodable {
-        var formatVersion: FormatVersion
-    }
-
-    private static func decode<Form: Decodable>(
-        _ form: Form.Type, from data: Data, of bundle: String, with decoder: JSONDecoder
-    ) throws(BundleError) -> Form {
-        do {
-            return try decoder.decode(form, from: data)
-        } catch let error as DecodingError {
-            throw BundleError(bundle, .badMetadata(Self.clause(for: error)))
-        } catch {
-            throw BundleError(bundle, .badMetadata("\(error)"))
-        }
-    }
-
-    /// Describes a decoding error and its place as a clause, without the names of Swift types.
-    private static func clause(for error: DecodingError) -> String {
-        switch error {
-        case .keyNotFound(let key, let context):
-            return "\(place(context.codingPath)) has no '\(key.stringValue)'"
-        case .typeMismatch(_, let context):
-            return "\(place(context.codingPath)) has another type than it should"
-        case .valueNotFound(_, let context):
-            return "\(place(context.codingPath)) is null"
-        case .dataCorrupted(let context):
-            if context.codingPath.isEmpty { return "it is not valid JSON" }
-            return "\(place(context.codingPath)) has a value that is not known"
-        @unknown default:
-            return "it is not what it should be"
-        }
-    }
-
-    /// Formats a path such as `stores[0].capture`; `it` stands for the whole file.
-    private static func place(_ path: [any CodingKey]) -> String {
-        var result = ""
-        for key in path {
-            if let index = key.intValue {
-                result += "[\(index)]"
-            } else {
-                result += result.isEmpty ? key.stringValue : "." + key.stringValue
-            }
-        }
-        return result.isEmpty ? "it" : "'\(result)'"
-    }
-}
-
-extension BundleMetadata {
     /// The name of the entry with a bundle's metadata.
     package static let entryName = "metadata.json"
     /// The maximum size of that entry, in bytes.
     package static let sizeLimit = 16 << 20
 
-    /// Reads the metadata of a bundle.
-    ///
-    /// - Parameters:
-    ///   - archive: The open bundle.
-    ///   - bundle: The bundle's path, for the error.
-    /// - Throws: An error if there is no metadata, or if it is invalid.
-    package init(in archive: ZipArchive, of bundle: String) throws(BundleError) {
-        guard let entry = archive.entry(named: Self.entryName) else {
-            throw BundleError(bundle, .noMetadata)
-        }
-        let json: [UInt8]
-        do {
-            json = try archive.contents(of: entry, limit: Self.sizeLimit)
-        } catch {
-            throw BundleError(bundle, zip: error)
-        }
-        try self.init(json: json, of: bundle)
+    /// Decodes metadata that this product wrote; nil if it is invalid or of a newer format.
+    package init?(own json: [UInt8]) {
+        guard let metadata = try? JSONDecoder().decode(BundleMetadata.self, from: Data(json)),
+            metadata.formatVersion.isReadable
+        else { return nil }
+        self = metadata
     }
 
-    /// Reads the metadata of a bundle's file.
-    ///
-    /// - Parameter path: The path of the file.
-    /// - Throws: An error if the file can't be opened, is not a bundle, or has invalid metadata.
-    package init(ofBundle path: String) throws(BundleError) {
-        let archive: ZipArchive
-        do {
-            archive = try ZipArchive(path: path)
-        } catch {
-            throw BundleError(path, zip: error)
-        }
-        try self.init(in: archive, of: path)
+    /// Reads the metadata of a bundle that this product wrote; nil if the file is no such bundle.
+    package init?(ofOwnBundle path: String) {
+        guard let json = try? FirstEntry.contents(of: path, named: Self.entryName, limit: Self.sizeLimit)
+        else { return nil }
+        self.init(own: json)
     }
 }

@@ -185,7 +185,7 @@ extension BundleMetadata {
         }
 
         /// The greatest number of shared entries in a bundle.
-        static let maximumCount = 1000
+        package static let maximumCount = 1000
     }
 
     /// Returns the reference to another bundle for an entry that the archive lacks; nil for other entries.

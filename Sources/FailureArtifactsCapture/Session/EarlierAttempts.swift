@@ -44,8 +44,7 @@ final class EarlierAttempts: Sendable {
     private func end(_ path: String) -> End? {
         if let known = bundles.withLock({ $0[path] }) { return known }
         // The path may name anything, not only a bundle.
-        let metadata =
-            FileSystem.regularFile(path) == nil ? nil : try? BundleMetadata(ofBundle: path)
+        let metadata = FileSystem.regularFile(path) == nil ? nil : BundleMetadata(ofOwnBundle: path)
         let end = metadata.map { metadata in
             End(
                 test: metadata.test.ofAnyAttempt, hasFailed: metadata.outcome != .passed,

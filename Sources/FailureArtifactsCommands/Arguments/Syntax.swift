@@ -1,4 +1,5 @@
 internal import FailureArtifactsAnalysis
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// The declaration of a command's arguments.

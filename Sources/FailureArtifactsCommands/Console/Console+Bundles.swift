@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
-internal import FailureArtifactsZip
 
 extension Console {
     /// Visits all bundles at `paths`.

@@ -3,7 +3,6 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 extension Console {
     /// Reads a small value from each bundle at `paths`, on all cores.

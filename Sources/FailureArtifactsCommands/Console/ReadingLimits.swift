@@ -1,6 +1,6 @@
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// The limits on resources that reading a bundle can use.
 ///

@@ -4,7 +4,6 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
-internal import FailureArtifactsZip
 
 /// A cache of large stores extracted from bundles, so that later commands open them at once.
 ///

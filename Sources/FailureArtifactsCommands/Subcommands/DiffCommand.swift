@@ -1,4 +1,3 @@
-internal import FailureArtifactsZip
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading

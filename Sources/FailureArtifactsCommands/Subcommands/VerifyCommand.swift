@@ -1,6 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
-internal import FailureArtifactsZip
+internal import FailureArtifactsReading
 
 /// `verify`: checks the integrity of bundles.
 struct VerifyCommand: Command {

@@ -1,6 +1,6 @@
-package import FailureArtifactsBundle
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
+internal import FailureArtifactsZip
 
 /// The location of a bundle: a file, or an entry of a zip of bundles.
 package struct BundleLocation: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-package import FailureArtifactsBundle
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
 /// Finds the bundles at a path: one bundle, a directory of bundles, or a zip of bundles.

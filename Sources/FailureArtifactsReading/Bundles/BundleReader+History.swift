@@ -1,5 +1,5 @@
 package import FailureArtifactsBundle
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 

@@ -1,6 +1,6 @@
 package import FailureArtifactsBundle
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
+internal import FailureArtifactsZip
 
 /// An open bundle.
 package struct BundleReader: Sendable {

@@ -1,6 +1,6 @@
-package import FailureArtifactsBundle
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
+internal import FailureArtifactsZip
 
 /// An open zip that is a bundle or contains bundles.
 package struct BundleSource: Sendable {

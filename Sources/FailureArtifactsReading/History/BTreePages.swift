@@ -134,11 +134,11 @@ struct BTreePages: ~Copyable {
     /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
     func otherPages() -> Set<UInt32> {
         var pages: Set<UInt32> = []
-        let leaves = try? Freelist.leaves(databaseSize: pageCount) { (number) throws(HistoryError) in
-            if number > 1 { pages.insert(number) }
-            return page(number)?.bytes
-        }
-        pages.formUnion(leaves ?? [])
+        pages.formUnion(
+            Freelist.leaves(databaseSize: pageCount) { number in
+                if number > 1 { pages.insert(number) }
+                return page(number)?.bytes
+            })
         if isAutoVacuum {
             for number in stride(from: 2, through: Int(pageCount), by: usableSize / 5 + 1) {
                 pages.insert(UInt32(number))

@@ -3,7 +3,6 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// The differences between the attempts of a test: plain values, read from their bundles.
 struct AttemptComparison: Sendable {

@@ -3,7 +3,6 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 extension FailureDetail {
     /// Reads a bundle.

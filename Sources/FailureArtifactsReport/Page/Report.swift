@@ -1,7 +1,6 @@
 internal import FailureArtifactsAnalysis
-internal import FailureArtifactsReading
+package import FailureArtifactsReading
 internal import FailureArtifactsSystem
-package import FailureArtifactsZip
 
 /// A report, made cause by cause: only some causes are in memory at a time.
 package struct Report: WrittenText {

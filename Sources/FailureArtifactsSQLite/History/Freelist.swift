@@ -9,9 +9,9 @@ package enum Freelist {
     ///   - read: A closure that returns a page of the database; nil if there is no such page.
     /// - Returns: The leaves. For an invalid list, these are the leaves before the invalid entry.
     /// - Throws: Any error that `read` throws.
-    package static func leaves(
-        databaseSize: UInt32, read: (UInt32) throws(HistoryError) -> [UInt8]?
-    ) throws(HistoryError) -> Set<UInt32> {
+    package static func leaves<Failure>(
+        databaseSize: UInt32, read: (UInt32) throws(Failure) -> [UInt8]?
+    ) throws(Failure) -> Set<UInt32> {
         guard databaseSize > 0, let first = try read(1), first.count >= 100 else { return [] }
         var leaves: Set<UInt32> = []
         var trunk = first.withBytes { $0.bigEndianUInt32(at: 32) }

@@ -13,14 +13,14 @@ extension HistoryPlan {
     ///
     /// A checkpoint may have written such a frame into the database. The page in the database then equals one of
     /// its frames.
-    private func isLost(_ slot: Int) throws(HistoryError) -> Bool {
+    private func isLost(_ slot: Int) throws(HistoryRecordingError) -> Bool {
         let page = frames.pages[slot]
         guard page <= pagesInFile else { return true }
         guard frames.firstFrames[slot] < backfillLimit else { return false }
         guard let stored = try image(of: page, in: 0) else { return true }
         var image = stored
         for frame in frames.frames(ofSlot: slot) {
-            try image.withMutableBytes { (buffer) throws(HistoryError) in
+            try image.withMutableBytes { (buffer) throws(HistoryRecordingError) in
                 try source.readFrame(frame, of: log, into: buffer)
             }
             if image == stored { return true }
@@ -30,7 +30,7 @@ extension HistoryPlan {
 
     /// Returns the size of state 0 in pages, from the header, as SQLite reads it
     /// (<https://www.sqlite.org/fileformat2.html#in_header_database_size>); nil if it is lost.
-    func readInitialSize() throws(HistoryError) -> UInt32? {
+    func readInitialSize() throws(HistoryRecordingError) -> UInt32? {
         guard pagesInFile > 0 else { return 0 }
         if let slot = frames.slot(of: 1), try isLost(slot) { return nil }
         guard let header = try image(of: 1, in: 0) else { return nil }
@@ -72,7 +72,7 @@ extension HistoryPlan {
     }
 
     /// Returns the first state such that it and all later states can be rebuilt.
-    func firstWholeState(_ isNew: [Bool]) throws(HistoryError) -> Int {
+    func firstWholeState(_ isNew: [Bool]) throws(HistoryRecordingError) -> Int {
         var state = 0
         if initialSize == nil {
             // Only page 1 states the size. So the first known size belongs to the state after its first frame.

@@ -23,7 +23,7 @@ extension HistoryPlan {
     /// - Parameter limit: The maximum size of the history file, in bytes.
     /// - Returns: The content, or nil if no transaction can be kept, and the reason if it is not complete.
     /// - Throws: An error if reading fails or the time limit has passed.
-    func content(limit: UInt64) throws(HistoryError) -> (content: Content?, cut: Cut?) {
+    func content(limit: UInt64) throws(HistoryRecordingError) -> (content: Content?, cut: Cut?) {
         let isNew = newPages()
         let whole = try firstWholeState(isNew)
         guard whole < last else { return (nil, .checkpoint) }
@@ -85,7 +85,7 @@ extension HistoryPlan {
 
     private func content(
         from state: Int, _ kept: [[Int32]], _ freeLeaves: Set<UInt32>
-    ) throws(HistoryError) -> Content {
+    ) throws(HistoryRecordingError) -> Content {
         let size = size(of: state)
         var wasWritten = [Bool](repeating: false, count: frames.pages.count)
         for frame in end(of: state)..<end(of: last) { wasWritten[Int(frames.slots[frame])] = true }
@@ -110,8 +110,8 @@ extension HistoryPlan {
         return Content(state: state, initialPages: pages, transactions: transactions, layout: layout)
     }
 
-    private func freeLeaves(in state: Int) throws(HistoryError) -> Set<UInt32> {
-        try Freelist.leaves(databaseSize: size(of: state)) { (page) throws(HistoryError) in
+    private func freeLeaves(in state: Int) throws(HistoryRecordingError) -> Set<UInt32> {
+        try Freelist.leaves(databaseSize: size(of: state)) { (page) throws(HistoryRecordingError) in
             try image(of: page, in: state)
         }
     }

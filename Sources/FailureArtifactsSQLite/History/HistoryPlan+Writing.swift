@@ -7,7 +7,7 @@ extension HistoryPlan {
     ///   - content: The content to write.
     ///   - path: The path of a file that does not exist.
     /// - Throws: An error if reading or writing fails; a partly written file stays.
-    func write(_ content: Content, to path: String) throws(HistoryError) {
+    func write(_ content: Content, to path: String) throws(HistoryRecordingError) {
         var output = try Output(creating: path, pageSize: log.pageSize)
         try output.append(content.layout.header)
         try output.append(HistoryLayout.bytes(of: content.initialPages))
@@ -19,16 +19,17 @@ extension HistoryPlan {
             try output.append(HistoryLayout.bytes(of: frames.map { log.pages[Int($0)] }))
         }
         for page in content.initialPages {
-            try output.appendPage { (buffer) throws(HistoryError) in
+            try output.appendPage { (buffer) throws(HistoryRecordingError) in
                 guard try read(page, in: content.state, into: buffer) else {
                     let name = source.database.path
-                    throw HistoryError(name, .changed("the database '\(name)' became shorter meanwhile"))
+                    throw HistoryRecordingError(
+                        name, .changed("the database '\(name)' became shorter meanwhile"))
                 }
             }
             if output.isFull { try checkTime() }
         }
         for frame in content.transactions.joined() {
-            try output.appendPage { (buffer) throws(HistoryError) in
+            try output.appendPage { (buffer) throws(HistoryRecordingError) in
                 try source.readFrame(Int(frame), of: log, into: buffer)
             }
             if output.isFull { try checkTime() }
@@ -44,8 +45,10 @@ extension HistoryPlan {
         private var used = 0
         private let pageSize: Int
 
-        init(creating path: String, pageSize: Int) throws(HistoryError) {
-            file = try HistoryError.wrapping { () throws(SystemError) in try File(creating: path) }
+        init(creating path: String, pageSize: Int) throws(HistoryRecordingError) {
+            file = try HistoryRecordingError.wrapping { () throws(SystemError) in
+                try File(creating: path)
+            }
             self.pageSize = pageSize
             // A multiple of every page size.
             pages = [UInt8](repeating: 0, count: 1 << 20)
@@ -55,49 +58,49 @@ extension HistoryPlan {
         var isFull: Bool { used == pages.count }
 
         /// Writes bytes that precede the pages.
-        mutating func append(_ bytes: [UInt8]) throws(HistoryError) {
+        mutating func append(_ bytes: [UInt8]) throws(HistoryRecordingError) {
             do {
                 try bytes.withBytes { (buffer) throws(SystemError) in
                     try file.write(buffer, at: offset)
                 }
             } catch {
-                throw HistoryError(file.path, .system(error))
+                throw HistoryRecordingError(file.path, .system(error))
             }
             offset += UInt64(bytes.count)
         }
 
         /// Appends a page that `fill` reads.
         mutating func appendPage(
-            _ fill: (UnsafeMutableRawBufferPointer) throws(HistoryError) -> Void
-        ) throws(HistoryError) {
+            _ fill: (UnsafeMutableRawBufferPointer) throws(HistoryRecordingError) -> Void
+        ) throws(HistoryRecordingError) {
             if isFull { try flush() }
             let range = used..<(used + pageSize)
-            try pages.withMutableBytes { (buffer) throws(HistoryError) in
+            try pages.withMutableBytes { (buffer) throws(HistoryRecordingError) in
                 try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[range]))
             }
             used += pageSize
         }
 
-        private mutating func flush() throws(HistoryError) {
+        private mutating func flush() throws(HistoryRecordingError) {
             let (count, start) = (used, offset)
             do {
                 try pages.withBytes { (buffer) throws(SystemError) in
                     try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: start)
                 }
             } catch {
-                throw HistoryError(file.path, .system(error))
+                throw HistoryRecordingError(file.path, .system(error))
             }
             offset += UInt64(count)
             used = 0
         }
 
-        consuming func close() throws(HistoryError) {
+        consuming func close() throws(HistoryRecordingError) {
             try flush()
             let path = file.path
             do {
                 try file.close()
             } catch {
-                throw HistoryError(path, .system(error))
+                throw HistoryRecordingError(path, .system(error))
             }
         }
     }

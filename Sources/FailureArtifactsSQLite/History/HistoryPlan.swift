@@ -24,7 +24,7 @@ struct HistoryPlan: ~Copyable {
     init(
         _ source: consuming HistorySource, log: WriteAheadLog, index: WriteAheadLogIndex?,
         until deadline: Instant?
-    ) throws(HistoryError) {
+    ) throws(HistoryRecordingError) {
         self.source = source
         self.log = log
         self.index = index
@@ -33,7 +33,7 @@ struct HistoryPlan: ~Copyable {
         do {
             pagesInFile = UInt32(clamping: try self.source.database.size() / UInt64(log.pageSize))
         } catch {
-            throw HistoryError(self.source.database.path, .system(error))
+            throw HistoryRecordingError(self.source.database.path, .system(error))
         }
         initialSize = try readInitialSize()
     }
@@ -55,9 +55,9 @@ struct HistoryPlan: ~Copyable {
     var lockBytePage: UInt32 { UInt32((1 << 30) / log.pageSize) + 1 }
 
     /// Returns a state's image of a page; nil if there is no such page.
-    func image(of page: UInt32, in state: Int) throws(HistoryError) -> [UInt8]? {
+    func image(of page: UInt32, in state: Int) throws(HistoryRecordingError) -> [UInt8]? {
         var image = [UInt8](repeating: 0, count: log.pageSize)
-        let isThere = try image.withMutableBytes { (buffer) throws(HistoryError) in
+        let isThere = try image.withMutableBytes { (buffer) throws(HistoryRecordingError) in
             try read(page, in: state, into: buffer)
         }
         return isThere ? image : nil
@@ -68,7 +68,7 @@ struct HistoryPlan: ~Copyable {
     /// - Returns: True if there is such a page.
     func read(
         _ page: UInt32, in state: Int, into buffer: UnsafeMutableRawBufferPointer
-    ) throws(HistoryError) -> Bool {
+    ) throws(HistoryRecordingError) -> Bool {
         if let frame = frames.lastFrame(of: page, before: end(of: state)) {
             try source.readFrame(frame, of: log, into: buffer)
             return true
@@ -79,14 +79,16 @@ struct HistoryPlan: ~Copyable {
     /// Returns true if the files are a database as SQLite itself writes it, and the WAL belongs to it.
     ///
     /// An encrypted database has no readable header.
-    func isPlainDatabase() throws(HistoryError) -> Bool {
+    func isPlainDatabase() throws(HistoryRecordingError) -> Bool {
         guard let header = try image(of: 1, in: last) else { return false }
         let pageSize = header.withBytes { Int($0.bigEndianUInt16(at: 16)) }
         return header.starts(with: DatabaseHeader.magic)
             && (pageSize == 1 ? 65536 : pageSize) == log.pageSize
     }
 
-    func checkTime() throws(HistoryError) {
-        if let deadline, Instant.now > deadline { throw HistoryError(source.wal.path, .timeLimit) }
+    func checkTime() throws(HistoryRecordingError) {
+        if let deadline, Instant.now > deadline {
+            throw HistoryRecordingError(source.wal.path, .timeLimit)
+        }
     }
 }

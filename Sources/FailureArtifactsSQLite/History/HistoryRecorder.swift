@@ -63,7 +63,7 @@ package struct HistoryRecorder: Sendable {
     /// - Throws: An error if nothing was recorded; no new file is left then.
     package func record(
         _ source: consuming HistorySource, committedPages: UInt64, to path: String
-    ) throws(HistoryError) -> Summary {
+    ) throws(HistoryRecordingError) -> Summary {
         let deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
         // Read before the WAL, so that a checkpoint in the meantime is noticed at the end.
         let index = source.readIndex()
@@ -100,7 +100,7 @@ package struct HistoryRecorder: Sendable {
         }
         let (content, cut) = try plan.content(limit: maximumBytes)
         if let content {
-            do throws(HistoryError) {
+            do throws(HistoryRecordingError) {
                 try plan.write(content, to: path)
                 try plan.source.checkUnchanged(since: log, index)
             } catch {
@@ -133,7 +133,7 @@ package struct HistoryRecorder: Sendable {
     }
 }
 
-extension HistoryError {
+extension HistoryRecordingError {
     fileprivate var isExistingFile: Bool {
         if case .system(let error) = reason { return error.isAlreadyExists }
         return false

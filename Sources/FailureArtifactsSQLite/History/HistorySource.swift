@@ -35,50 +35,53 @@ package struct HistorySource: ~Copyable, Sendable {
     /// - Returns: True if the whole page was read.
     func readPage(
         _ page: UInt32, into buffer: UnsafeMutableRawBufferPointer
-    ) throws(HistoryError) -> Bool {
+    ) throws(HistoryRecordingError) -> Bool {
         let offset = UInt64(page - 1) * UInt64(buffer.count)
         do {
             return try database.read(into: buffer, at: offset) == buffer.count
         } catch {
-            throw HistoryError(database.path, .system(error))
+            throw HistoryRecordingError(database.path, .system(error))
         }
     }
 
     /// Reads the page in a frame of the WAL.
     func readFrame(
         _ frame: Int, of log: WriteAheadLog, into buffer: UnsafeMutableRawBufferPointer
-    ) throws(HistoryError) {
+    ) throws(HistoryRecordingError) {
         let count: Int
         do {
             count = try wal.read(into: buffer, at: log.offset(ofPageInFrame: frame))
         } catch {
-            throw HistoryError(wal.path, .system(error))
+            throw HistoryRecordingError(wal.path, .system(error))
         }
         guard count == buffer.count else {
-            throw HistoryError(wal.path, .changed("the WAL '\(wal.path)' became shorter meanwhile"))
+            throw HistoryRecordingError(
+                wal.path, .changed("the WAL '\(wal.path)' became shorter meanwhile"))
         }
     }
 
     /// Throws an error if the WAL was checkpointed or restarted in the meantime.
     func checkUnchanged(
         since log: WriteAheadLog, _ index: WriteAheadLogIndex?
-    ) throws(HistoryError) {
+    ) throws(HistoryRecordingError) {
         var bytes = [UInt8](repeating: 0, count: WriteAheadLog.headerSize)
         do {
             _ = try bytes.withMutableBytes { (buffer) throws(SystemError) in
                 try wal.read(into: buffer, at: 0)
             }
         } catch {
-            throw HistoryError(wal.path, .system(error))
+            throw HistoryRecordingError(wal.path, .system(error))
         }
         guard bytes == log.header?.bytes else {
-            throw HistoryError(wal.path, .changed("the WAL '\(wal.path)' was started anew meanwhile"))
+            throw HistoryRecordingError(
+                wal.path, .changed("the WAL '\(wal.path)' was started anew meanwhile"))
         }
         guard let index, let now = readIndex() else { return }
         guard now.backfillAttempted == index.backfillAttempted,
             now.describes(log) == index.describes(log)
         else {
-            throw HistoryError(wal.path, .changed("the WAL '\(wal.path)' was checkpointed meanwhile"))
+            throw HistoryRecordingError(
+                wal.path, .changed("the WAL '\(wal.path)' was checkpointed meanwhile"))
         }
     }
 }

@@ -63,7 +63,9 @@ package struct WriteAheadLog: Sendable {
     ///   - file: The `-wal`, which other connections may be writing to.
     ///   - deadline: The time at which to give up; nil for no limit.
     /// - Throws: An error if reading fails or the deadline has passed.
-    package init(reading file: borrowing File, until deadline: Instant? = nil) throws(HistoryError) {
+    package init(reading file: borrowing File, until deadline: Instant? = nil)
+        throws(HistoryRecordingError)
+    {
         var block = [UInt8](repeating: 0, count: Self.headerSize)
         let size = try Self.read(file, into: &block, at: 0)
         guard size == Self.headerSize, let (header, checksum) = block.withBytes(Self.header) else {
@@ -80,7 +82,9 @@ package struct WriteAheadLog: Sendable {
         block = [UInt8](repeating: 0, count: step * frameSize)
         var frame = 0
         while !scan.isOver {
-            if let deadline, Instant.now > deadline { throw HistoryError(file.path, .timeLimit) }
+            if let deadline, Instant.now > deadline {
+                throw HistoryRecordingError(file.path, .timeLimit)
+            }
             let count =
                 try Self.read(file, into: &block, at: Self.offset(ofFrame: frame, header)) / frameSize
             block.withBytes { scan.visit($0, count: count) }
@@ -161,13 +165,13 @@ package struct WriteAheadLog: Sendable {
 
     private static func read(
         _ file: borrowing File, into block: inout [UInt8], at offset: UInt64
-    ) throws(HistoryError) -> Int {
+    ) throws(HistoryRecordingError) -> Int {
         do {
             return try block.withMutableBytes { (buffer) throws(SystemError) in
                 try file.read(into: buffer, at: offset)
             }
         } catch {
-            throw HistoryError(file.path, .system(error))
+            throw HistoryRecordingError(file.path, .system(error))
         }
     }
 
@@ -195,7 +199,7 @@ package struct WriteAheadLog: Sendable {
     /// Returns true if any of the next ``tailLimit`` frames from `start` on has the header's salts.
     private static func hasFrames(
         of header: Header, in file: borrowing File, from start: Int
-    ) throws(HistoryError) -> Bool {
+    ) throws(HistoryRecordingError) -> Bool {
         var salts = [UInt8](repeating: 0, count: 8)
         for frame in start..<(start + tailLimit) {
             let count = try read(file, into: &salts, at: offset(ofFrame: frame, header) + 8)

@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsReading
 import Testing
 
 @Suite struct MetadataDecodingTests {

@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import FailureArtifactsZip

@@ -1,4 +1,5 @@
 import FailureArtifactsAnalysis
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import FailureArtifactsZip

@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip

@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 internal import FailureArtifactsSystem
 internal import FailureArtifactsZip
 

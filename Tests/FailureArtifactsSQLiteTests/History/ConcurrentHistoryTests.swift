@@ -85,7 +85,7 @@ import Testing
                         transactions += summary.transactions
                         try check(name, summary.transactions)
                     }
-                } catch is HistoryError {
+                } catch is HistoryRecordingError {
                     // The recorder itself noticed the change.
                 } catch let error as SystemError {
                     #expect(error.isNotFound, "\(error)")

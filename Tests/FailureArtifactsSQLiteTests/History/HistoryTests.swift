@@ -349,12 +349,12 @@ import Testing
             try application.run("INSERT INTO t VALUES (4)")
             try source.checkUnchanged(since: log, index)
             try application.run("PRAGMA wal_checkpoint(PASSIVE)")
-            let checkpoint = #expect(throws: HistoryError.self) {
+            let checkpoint = #expect(throws: HistoryRecordingError.self) {
                 try source.checkUnchanged(since: log, index)
             }
             #expect(checkpoint?.description.hasSuffix("was checkpointed meanwhile.") == true)
             try application.run("INSERT INTO t VALUES (5)")
-            let restart = #expect(throws: HistoryError.self) {
+            let restart = #expect(throws: HistoryRecordingError.self) {
                 try source.checkUnchanged(since: log, index)
             }
             #expect(restart?.description.hasSuffix("was started anew meanwhile.") == true)
@@ -364,14 +364,14 @@ import Testing
     @Test func whatFailsLeavesNoFile() throws {
         try withTemporaryDirectory { directory in
             let application = try makeStore(directory)
-            let slow = #expect(throws: HistoryError.self) {
+            let slow = #expect(throws: HistoryRecordingError.self) {
                 try HistoryRecorder(maximumBytes: .max, timeLimit: 0).record(
                     openSource(directory), committedPages: 2, to: directory + "/history")
             }
             #expect(slow?.reason == .timeLimit)
             #expect(try FileSystem.status(of: directory + "/history") == nil)
             try FileSystem.write([7], toNewFile: directory + "/history")
-            #expect(throws: HistoryError.self) {
+            #expect(throws: HistoryRecordingError.self) {
                 try HistoryRecorder(maximumBytes: .max).record(
                     openSource(directory), committedPages: 2, to: directory + "/history")
             }

@@ -2,7 +2,6 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// Writes redacted copies of a bundle's files.
 struct RedactedFiles {

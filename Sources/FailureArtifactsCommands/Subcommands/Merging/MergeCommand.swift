@@ -4,7 +4,6 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// `merge`: copies the bundles of a run's shards into one directory, with one report.
 struct MergeCommand: Command {

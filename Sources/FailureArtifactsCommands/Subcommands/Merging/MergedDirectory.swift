@@ -1,7 +1,6 @@
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// The target directory of a merge.
 ///

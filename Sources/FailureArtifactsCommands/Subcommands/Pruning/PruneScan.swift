@@ -2,7 +2,6 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
-internal import FailureArtifactsZip
 
 /// The search for bundles in a directory.
 struct PruneScan {

@@ -1,4 +1,5 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// Reads the list of entries and checks everything that can be checked without their content.
 enum CentralDirectory {
@@ -58,10 +59,10 @@ enum CentralDirectory {
         with header: CentralDirectoryHeader, _ entry: ZipEntry
     ) -> ZipError.Reason? {
         if header.disk != 0 { return .unsupported("several parts (a multi-disk archive)") }
-        if header.flags & (EntryAttributes.isEncrypted | EntryAttributes.isMasked) != 0 {
+        if header.flags & (ZipFormat.Flag.isEncrypted | ZipFormat.Flag.isMasked) != 0 {
             return .unsupported("encryption")
         }
-        if EntryAttributes.isLink(header.externalAttributes) { return .symbolicLink }
+        if header.isLink { return .symbolicLink }
         if entry.isDirectory, entry.size != 0 {
             return .inconsistent("it is a directory but has content")
         }
@@ -84,7 +85,7 @@ enum CentralDirectory {
         var limit = directoryOffset
         for index in order {
             let header = headers[index]
-            let headerLength = UInt64(LocalFileHeader.length + header.name.count)
+            let headerLength = UInt64(ZipFormat.Length.localHeader + header.name.count)
             let start = header.localHeaderOffset
             guard start <= limit, headerLength <= limit - start,
                 header.compressedSize <= limit - start - headerLength

@@ -1,6 +1,7 @@
+internal import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
-/// A history that cannot be recorded or read.
+/// An error in reading a history.
 package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The kinds of failure.
     package enum Reason: Equatable, Sendable {
@@ -12,10 +13,6 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         case foreignCopy(String)
         /// The history has no such state; the second value is its number of transactions.
         case noSuchCommit(CommitReference, Int)
-        /// The files changed while they were read; the text is a clause with the details.
-        case changed(String)
-        /// The time limit passed before everything was read.
-        case timeLimit
         case system(SystemError)
     }
 
@@ -48,10 +45,6 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
             "There is no commit '\(commit)': the history \(name) has "
                 + (count == 1 ? "one transaction" : "\(count) transactions")
                 + ", which makes 0 to \(count), -1 to -\(count + 1) and 'last'."
-        case .changed(let clause):
-            "The history was not recorded: \(clause)."
-        case .timeLimit:
-            "The history was not recorded: reading '\(path)' took longer than the time limit."
         case .system(let error):
             "The system failed: \(error)."
         }

@@ -1,4 +1,4 @@
-import FailureArtifactsSQLite
+import FailureArtifactsReading
 import Testing
 
 @Suite struct CommitReferenceTests {

@@ -1,4 +1,5 @@
 package import FailureArtifactsSystem
+package import FailureArtifactsZip
 
 extension ZipArchive {
     /// The error that a consumer of content may throw.
@@ -53,13 +54,13 @@ extension ZipArchive {
     func contentRange(of entry: ZipEntry) throws(ZipError.Reason) -> Range<UInt64> {
         guard !entry.isDirectory else { throw .noSuchEntry }
         let offset = entry.localHeaderOffset
-        var reader = LittleEndianReader(try source.bytes(LocalFileHeader.length, at: offset))
+        var reader = LittleEndianReader(try source.bytes(ZipFormat.Length.localHeader, at: offset))
         let header = try LocalFileHeader(&reader)
-        let variableOffset = offset + UInt64(LocalFileHeader.length)
+        let variableOffset = offset + UInt64(ZipFormat.Length.localHeader)
         let variableLength = Int(header.nameLength) + Int(header.extraLength)
         reader = LittleEndianReader(try source.bytes(variableLength, at: variableOffset))
 
-        let encrypted = EntryAttributes.isEncrypted | EntryAttributes.isMasked
+        let encrypted = ZipFormat.Flag.isEncrypted | ZipFormat.Flag.isMasked
         guard header.flags & encrypted == 0 else { throw .unsupported("encryption") }
         guard try reader.readBytes(Int(header.nameLength)) == entry.nameBytes else {
             throw .inconsistent("its own header and the central directory have different names")
@@ -68,9 +69,9 @@ extension ZipArchive {
             throw .inconsistent("its own header and the central directory have different methods")
         }
         // With a data descriptor, the local header was written before the sizes were known.
-        if (header.flags | entry.flags) & EntryAttributes.hasDataDescriptor == 0 {
+        if (header.flags | entry.flags) & ZipFormat.Flag.hasDataDescriptor == 0 {
             var zip64: LittleEndianReader?
-            if header.size == Zip64.sentinel32 || header.compressedSize == Zip64.sentinel32 {
+            if header.size == ZipFormat.sentinel32 || header.compressedSize == ZipFormat.sentinel32 {
                 zip64 = try ExtraFields(try reader.readPart(Int(header.extraLength))).zip64
             }
             guard try Zip64.value(header.size, &zip64) == entry.size,

@@ -1,5 +1,6 @@
 internal import CFailureArtifactsZlib
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// A decompressor for raw deflate data (RFC 1951), the form that ZIP uses.
 struct Inflater: ~Copyable {

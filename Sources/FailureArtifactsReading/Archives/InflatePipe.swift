@@ -1,4 +1,5 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// Decompresses on another thread, while this thread checks and writes the result.
 enum InflatePipe {

@@ -1,4 +1,5 @@
 internal import FailureArtifactsSystem
+package import FailureArtifactsZip
 
 /// An archive opened for reading.
 ///

@@ -1,8 +1,9 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// A cursor over bytes of an archive.
 ///
-/// This module reads all numbers through it.
+/// All numbers of an archive are read through it.
 ///
 /// ZIP stores all numbers in little-endian order (APPNOTE 4.4.1.1). Every read is checked against the end of
 /// the bytes and throws ``ZipError/Reason/truncated`` beyond it.
@@ -76,35 +77,5 @@ struct LittleEndianReader {
     mutating func skip(_ count: Int) throws(ZipError.Reason) {
         guard count >= 0, count <= remaining else { throw .truncated }
         position += count
-    }
-}
-
-/// A builder for the bytes of records, the counterpart of ``LittleEndianReader``.
-struct LittleEndianWriter {
-    private(set) var bytes: [UInt8] = []
-
-    mutating func append(_ value: UInt8) {
-        bytes.append(value)
-    }
-
-    mutating func append(_ value: UInt16) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func append(_ value: UInt32) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func append(_ value: UInt64) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    mutating func append(_ value: [UInt8]) {
-        bytes.append(contentsOf: value)
-    }
-
-    /// Discards the bytes, once they are written.
-    mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
     }
 }

@@ -1,4 +1,5 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// The central directory's position, from the records at the end of an archive.
 ///
@@ -55,7 +56,7 @@ struct DirectoryLocation: Equatable {
         }
         guard count <= maximumEntries else { throw .tooLarge(limit: maximumEntries) }
         guard directorySize <= maximumSize else { throw .tooLarge(limit: maximumSize) }
-        guard count * UInt64(CentralDirectoryHeader.length) <= directorySize else {
+        guard count * UInt64(ZipFormat.Length.centralHeader) <= directorySize else {
             throw .inconsistent("the central directory is too small for the number of entries")
         }
         return DirectoryLocation(
@@ -72,7 +73,7 @@ struct DirectoryLocation: Equatable {
         let tailOffset = source.size - UInt64(tailLength)
         let tail = try source.bytes(tailLength, at: tailOffset)
         var hasSignature = false
-        var start = tailLength - EndOfCentralDirectory.length
+        var start = tailLength - ZipFormat.Length.end
         while start >= 0 {
             if tail[start] == 0x50, tail[start + 1] == 0x4b, tail[start + 2] == 5, tail[start + 3] == 6 {
                 hasSignature = true
@@ -100,21 +101,22 @@ struct DirectoryLocation: Equatable {
     private static func findZip64End(
         in source: ArchiveSource, before endOffset: UInt64
     ) throws(ZipError.Reason) -> (Zip64EndRecord, UInt64)? {
-        guard endOffset >= UInt64(Zip64Locator.length) else { return nil }
-        let locatorOffset = endOffset - UInt64(Zip64Locator.length)
-        var reader = LittleEndianReader(try source.bytes(Zip64Locator.length, at: locatorOffset))
+        guard endOffset >= UInt64(ZipFormat.Length.zip64Locator) else { return nil }
+        let locatorOffset = endOffset - UInt64(ZipFormat.Length.zip64Locator)
+        var reader = LittleEndianReader(
+            try source.bytes(ZipFormat.Length.zip64Locator, at: locatorOffset))
         guard let locator = try Zip64Locator(&reader) else { return nil }
         // Some tools write a disk count of 0.
         guard locator.disk == 0, locator.diskCount <= 1 else {
             throw .unsupported("several parts (a multi-disk archive)")
         }
-        guard locatorOffset >= UInt64(Zip64EndRecord.length),
-            locator.endRecordOffset <= locatorOffset - UInt64(Zip64EndRecord.length)
+        guard locatorOffset >= UInt64(ZipFormat.Length.zip64End),
+            locator.endRecordOffset <= locatorOffset - UInt64(ZipFormat.Length.zip64End)
         else {
             throw .inconsistent("the ZIP64 locator points outside the archive")
         }
         reader = LittleEndianReader(
-            try source.bytes(Zip64EndRecord.length, at: locator.endRecordOffset))
+            try source.bytes(ZipFormat.Length.zip64End, at: locator.endRecordOffset))
         let record = try Zip64EndRecord(&reader)
         guard record.recordLength == locatorOffset - locator.endRecordOffset else {
             throw .inconsistent("the ZIP64 end record does not end where its locator starts")

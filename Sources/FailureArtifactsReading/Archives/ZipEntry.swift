@@ -1,4 +1,5 @@
 package import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// A file or directory in an archive, as the central directory describes it.
 package struct ZipEntry: Equatable, Sendable {
@@ -7,6 +8,24 @@ package struct ZipEntry: Equatable, Sendable {
         case stored, deflated
         /// Any other method, by its number. Such an entry can be listed but not read.
         case other(UInt16)
+
+        init(number: UInt16) {
+            self =
+                switch number {
+                case ZipFormat.Method.stored: .stored
+                case ZipFormat.Method.deflated: .deflated
+                default: .other(number)
+                }
+        }
+
+        /// The method's number.
+        var number: UInt16 {
+            switch self {
+            case .stored: ZipFormat.Method.stored
+            case .deflated: ZipFormat.Method.deflated
+            case .other(let number): number
+            }
+        }
     }
 
     /// The relative path, with slashes between its components.

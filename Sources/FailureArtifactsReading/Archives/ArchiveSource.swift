@@ -1,4 +1,5 @@
 internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
 
 /// The bytes of an archive: a file, or the part of a file that holds a nested archive.
 struct ArchiveSource: Sendable {

@@ -1,4 +1,4 @@
-package import FailureArtifactsSQLite
+package import FailureArtifactsBundle
 package import FailureArtifactsSystem
 package import FailureArtifactsZip
 

@@ -1,0 +1,160 @@
+internal import FailureArtifactsSystem
+internal import FailureArtifactsZip
+
+/// The central directory's description of an entry (APPNOTE 4.3.12), with ZIP64 values resolved.
+struct CentralDirectoryHeader {
+    let flags: UInt16
+    let method: UInt16
+    /// The modification time in seconds since 1970, from the extended timestamp if present.
+    let modifiedSeconds: Int64
+    let crc32: UInt32
+    /// The size of the compressed data, in bytes.
+    let compressedSize: UInt64
+    /// The size of the content, in bytes.
+    let size: UInt64
+    /// The undecoded bytes of the name, in any encoding.
+    let name: [UInt8]
+    /// The name in the Unicode path extra field, if present.
+    let unicodeName: [UInt8]?
+    let disk: UInt16
+    let externalAttributes: UInt32
+    /// The offset of the local header from the start of the archive, in bytes.
+    let localHeaderOffset: UInt64
+
+    /// Reads a header and moves the cursor to the next one.
+    init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
+        guard try reader.readUInt32() == ZipFormat.Signature.centralHeader else {
+            throw .inconsistent("the central directory has fewer entries than the end record says")
+        }
+        try reader.skip(4)  // The versions "made by" and "needed to extract".
+        flags = try reader.readUInt16()
+        method = try reader.readUInt16()
+        let modified = DOSTime(time: try reader.readUInt16(), date: try reader.readUInt16())
+        crc32 = try reader.readUInt32()
+        let compressedField = try reader.readUInt32()
+        let sizeField = try reader.readUInt32()
+        let nameLength = try reader.readUInt16()
+        let extraLength = try reader.readUInt16()
+        let commentLength = try reader.readUInt16()
+        let diskField = try reader.readUInt16()
+        try reader.skip(2)  // Internal attributes.
+        externalAttributes = try reader.readUInt32()
+        let offsetField = try reader.readUInt32()
+        name = try reader.readBytes(Int(nameLength))
+        let extra = try ExtraFields(try reader.readPart(Int(extraLength)))
+        try reader.skip(Int(commentLength))
+
+        var zip64 = extra.zip64
+        size = try Zip64.value(sizeField, &zip64)
+        compressedSize = try Zip64.value(compressedField, &zip64)
+        localHeaderOffset = try Zip64.value(offsetField, &zip64)
+        if diskField == ZipFormat.sentinel16, let disk = try zip64?.readUInt32() {
+            self.disk = UInt16(exactly: disk) ?? ZipFormat.sentinel16
+        } else {
+            disk = diskField
+        }
+        unicodeName = extra.unicodeName(for: name)
+        modifiedSeconds = extra.modified.map { Int64($0) } ?? modified.timestamp.seconds
+    }
+}
+
+extension CentralDirectoryHeader {
+    /// True if the external attributes mark a symbolic link.
+    ///
+    /// Their upper four bits hold the file type; systems other than Unix leave them zero. Other types are acceptable:
+    /// Info-ZIP records that standard input was a pipe.
+    var isLink: Bool { externalAttributes >> 28 == 0o12 }
+}
+
+/// The header in front of an entry's content (APPNOTE 4.3.7).
+struct LocalFileHeader {
+    let flags: UInt16
+    let method: UInt16
+    let crc32: UInt32
+    let compressedSize: UInt32
+    let size: UInt32
+    /// The length of the name, in bytes.
+    let nameLength: UInt16
+    /// The length of the extra field, in bytes.
+    let extraLength: UInt16
+
+    /// Reads the fixed part of a header.
+    init(_ reader: inout LittleEndianReader) throws(ZipError.Reason) {
+        guard try reader.readUInt32() == ZipFormat.Signature.localHeader else {
+            throw .inconsistent("there is no header where the central directory says it is")
+        }
+        try reader.skip(2)  // The version needed to extract.
+        flags = try reader.readUInt16()
+        method = try reader.readUInt16()
+        try reader.skip(4)  // The modification time.
+        crc32 = try reader.readUInt32()
+        compressedSize = try reader.readUInt32()
+        size = try reader.readUInt32()
+        nameLength = try reader.readUInt16()
+        extraLength = try reader.readUInt16()
+    }
+}
+
+/// The extra field of a header.
+///
+/// It is a sequence of blocks: a two-byte identifier, a two-byte length and that many bytes (APPNOTE 4.5.1).
+struct ExtraFields {
+    /// The content of the ZIP64 block.
+    private(set) var zip64: LittleEndianReader?
+    /// The modification time, in seconds since 1970.
+    private(set) var modified: Int32?
+    /// The name in UTF-8, and the CRC-32 of the header's name that it replaces.
+    private var unicodePath: (checksum: UInt32, name: [UInt8])?
+
+    /// Reads all of `reader`, skipping blocks with unknown identifiers.
+    ///
+    /// - Throws: `truncated` if a block is longer than the field.
+    init(_ reader: LittleEndianReader) throws(ZipError.Reason) {
+        var reader = reader
+        while reader.remaining > 0 {
+            let identifier = try reader.readUInt16()
+            var block = try reader.readPart(Int(try reader.readUInt16()))
+            switch identifier {
+            case ZipFormat.ExtraField.zip64:
+                guard zip64 == nil else { throw .inconsistent("it holds two ZIP64 blocks") }
+                zip64 = block
+            case ZipFormat.ExtraField.timestamp:
+                // Bit 0 of the first byte is set if the modification time is present.
+                guard block.remaining >= 5, try block.readByte() & 1 != 0 else { continue }
+                modified = Int32(bitPattern: try block.readUInt32())
+            case ZipFormat.ExtraField.unicodePath:
+                // The first byte is the version, and 1 is the only one.
+                guard block.remaining > 5, try block.readByte() == 1 else { continue }
+                let checksum = try block.readUInt32()
+                unicodePath = (checksum, try block.readBytes(block.remaining))
+            default:
+                continue
+            }
+        }
+    }
+
+    /// Returns the UTF-8 name for a header's `name`; nil if absent or recorded for a different name.
+    func unicodeName(for name: [UInt8]) -> [UInt8]? {
+        guard let unicodePath else { return nil }
+        var checksum = Checksum()
+        name.withUnsafeBytes { checksum.update($0) }
+        return checksum.value == unicodePath.checksum ? unicodePath.name : nil
+    }
+}
+
+extension DOSTime {
+    /// The point in time.
+    ///
+    /// Fields out of range, such as month 0, carry over as in a sum.
+    var timestamp: Timestamp {
+        let year = Int64(date >> 9) + 1980
+        let month = Int64(date >> 5 & 15)
+        let day = Int64(date & 31)
+        let shiftedYear = year - (month <= 2 ? 1 : 0) - 1900
+        let shiftedMonth = month <= 2 ? month + 9 : month - 3
+        let sinceMarch1900 = shiftedYear * 1_461 / 4 + (153 * shiftedMonth + 2) / 5 + day - 1
+        let days = sinceMarch1900 - 25_508 - (sinceMarch1900 >= 73_050 ? 1 : 0)
+        let clock = Int64(time >> 11) * 3_600 + Int64(time >> 5 & 63) * 60 + Int64(time & 31) * 2
+        return Timestamp(seconds: days * 86_400 + clock)
+    }
+}
