@@ -48,21 +48,35 @@ package enum FileSystem {
     package static func descriptor(
         of identity: FileStatus.Identity, otherThan own: CInt = -1
     ) throws(SystemError) -> CInt? {
+        // A capture asks several times for the same file.
+        let latest = latestDescriptor.withLock { $0 }
+        if latest != own, latest >= 0, try reads(latest, identity) { return latest }
         for descriptor in try OpenFiles.descriptors() where descriptor != own {
-            var information = stat()
-            guard fstat(descriptor, &information) == 0 else {
-                // The descriptor was closed in the meantime.
-                if errno == EBADF { continue }
-                throw .last("examine", "/dev/fd/\(descriptor)")
-            }
-            guard FileStatus(information).identity == identity else { continue }
-            // Skip a descriptor that can't read: one opened for writing only, or with `O_PATH`. A read error
-            // of the disk doesn't mean that the file is closed: opening and closing it would still drop its
-            // locks.
-            var byte: UInt8 = 0
-            if pread(descriptor, &byte, 1, 0) >= 0 || errno != EBADF { return descriptor }
+            guard try reads(descriptor, identity) else { continue }
+            latestDescriptor.withLock { $0 = descriptor }
+            return descriptor
         }
         return nil
+    }
+
+    /// The result of the latest search; −1 before the first one.
+    private static let latestDescriptor = Lock<CInt>(-1)
+
+    /// Returns true if a descriptor refers to a file and can read it.
+    private static func reads(
+        _ descriptor: CInt, _ identity: FileStatus.Identity
+    ) throws(SystemError) -> Bool {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            // The descriptor was closed in the meantime.
+            if errno == EBADF { return false }
+            throw .last("examine", "/dev/fd/\(descriptor)")
+        }
+        guard FileStatus(information).identity == identity else { return false }
+        // A descriptor that was opened for writing only, or with `O_PATH`, can't read. A read error of the disk
+        // doesn't mean that the file is closed: opening and closing it would still drop its locks.
+        var byte: UInt8 = 0
+        return pread(descriptor, &byte, 1, 0) >= 0 || errno != EBADF
     }
 
     /// The default permissions of a new directory: only its owner has access.
