@@ -33,11 +33,10 @@ struct RecoveredCopies: Sendable {
             stores.append(copy(path, named: name, limits, rules))
         }
         if test.hasMemoryStores {
-            warnings.append(
-                CaptureWarning(
-                    .memoryStoresLost,
-                    "The test had stores in memory, whose content is gone with its process \(test.process.number).",
-                    ["process": .number(Int64(test.process.number))]))
+            warnings.add(
+                .memoryStoresLost,
+                "The test had stores in memory, whose content is gone with its process \(test.process.number).",
+                ["process": .number(Int64(test.process.number))])
         }
     }
 

@@ -114,13 +114,6 @@ struct Capture: Sendable {
         saidWarnings = lost.count
     }
 
-    mutating func warn(
-        _ code: CaptureWarning.Code, _ text: String,
-        _ parameters: [String: CaptureWarning.Parameter?] = [:]
-    ) {
-        warnings.append(CaptureWarning(code, text, parameters))
-    }
-
     /// Returns the warnings not returned before, as full sentences.
     mutating func takeWarnings() -> [String] {
         defer {
@@ -278,8 +271,7 @@ struct Capture: Sendable {
             let reason =
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
             if let limit { limitsHit.insert(limit.rawValue) }
-            warn(
-                .contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
+            warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
             stores = stores.map { $0.described(because: reason) }
             snapshots = []
             attachments = []
