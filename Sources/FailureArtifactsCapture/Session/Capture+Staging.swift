@@ -230,14 +230,14 @@ extension Capture {
     }
 
     /// Replaces entries of a snapshot's store with entries of an earlier copy that have the same content.
-    func shareContent(of store: inout BundleMetadata.Store) {
+    mutating func shareContent(of store: inout BundleMetadata.Store) {
         let earlier = (stores + snapshots.flatMap(\.stores))
             .filter { $0.name == store.name }.flatMap(\.stagedEntries)
         store.entry = store.entry.map { sharedEntry($0, among: earlier) }
         store.committedEntry = store.committedEntry.map { sharedEntry($0, among: earlier) }
     }
 
-    private func sharedEntry(_ entry: String, among earlier: [String]) -> String {
+    private mutating func sharedEntry(_ entry: String, among earlier: [String]) -> String {
         let path = staging.file(ofEntry: entry)
         guard let size = FileSystem.regularFile(path)?.size else { return entry }
         for candidate in earlier.reversed() {

@@ -31,7 +31,7 @@ struct Capture: Sendable {
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
     /// The bytes that the capture may still stage.
-    let room: StagingReservation
+    var room: StagingReservation
     var staging: StagingDirectory { room.staging }
     /// The redactions to apply to the bundle.
     let rules: RedactionRules

@@ -33,8 +33,9 @@ import Testing
         for _ in 0..<2 { try place.publish(noise(1000), limits: limits) }
         try FileSystem.remove(place.usageFile)
         try FileSystem.write(Array(content.utf8), toNewFile: place.usageFile)
-        let room = try StagingReservation(in: place.directory, within: limits)
-        #expect(room.take(5 << 20))
+        var room = try StagingReservation(in: place.directory, within: limits)
+        let hasRoom = room.take(5 << 20)
+        #expect(hasRoom)
         #expect(place.directory.failuresLeftOut == 5)
         try place.check()
         place.directory.discard(room.staging)
