@@ -170,7 +170,8 @@ let package = Package(
             name: "FailureArtifactsTestSupport",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsCapture", "FailureArtifactsBundle",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsTestInstall",
+                "FailureArtifactsSystem", "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
+                "CFailureArtifactsTestInstall",
             ],
             path: "Tests/FailureArtifactsTestSupport", swiftSettings: settings),
         .testTarget(
@@ -229,6 +230,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "FailureArtifactsTestFixtures",
+                "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -236,14 +238,15 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReport", "FailureArtifactsAnalysis", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsSystem",
-                "FailureArtifactsTestFixtures",
+                "FailureArtifactsTestFixtures", "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsTestRunTests",
             dependencies: [
                 "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsSystem",
-                "FailureArtifactsTestFixtures",
+                "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",
+                "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -262,18 +265,20 @@ let package = Package(
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
                 "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
                 "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
-                "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsTests",
-            dependencies: ["FailureArtifacts", "FailureArtifactsBundle", "FailureArtifactsTestSupport"],
+            dependencies: [
+                "FailureArtifacts", "FailureArtifactsBundle", "FailureArtifactsTestStores",
+                "FailureArtifactsTestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsTestingTests",
             dependencies: [
                 "FailureArtifactsTesting", "FailureArtifactsBundle", "FailureArtifactsSystem",
-                "FailureArtifactsTestSupport",
+                "FailureArtifactsTestStores", "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -296,6 +301,7 @@ let package = Package(
                 "FailureArtifactsCommands", "FailureArtifactsAnalysis", "FailureArtifactsReading",
                 "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
     ]

@@ -41,27 +41,14 @@ import Testing
     /// Python's parser must read the same JSON lines, with sorted keys.
     @Test func pythonReadsTheSame() throws {
         let lines = StatementRecord.lines(of: [try record { $0.sql = Self.odd }, try record()])
-        try requirePrograms(of: ["python3"])
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-            "python3", "-c",
-            """
+        let script = """
             import json, sys
             for line in sys.stdin.buffer.read().decode("utf-8").split("\\n")[:-1]:
                 read = json.loads(line)
                 assert list(read) == sorted(read), line
                 print(read["sql"].encode("utf-8").hex())
-            """,
-        ]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        try input.fileHandleForWriting.write(contentsOf: Data(lines))
-        try input.fileHandleForWriting.close()
-        let read = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
+            """
+        let read = try runProgram(["python3", "-c", script], input: lines).output
         let hexadecimal = Self.odd.utf8.map { String(format: "%02x", Int($0)) }.joined()
         #expect(read == hexadecimal + "\n\n")
     }

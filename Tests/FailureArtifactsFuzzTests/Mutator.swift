@@ -1,20 +1,14 @@
+import FailureArtifactsTestStores
+
 /// Mutates inputs as a fuzzer does, but reproducibly: the results depend only on the seed.
 struct Mutator {
-    private var state: UInt64
+    private var random: SplitMix
 
-    init(seed: UInt64) {
-        state = seed
+    init(seed: UInt64) { random = SplitMix(seed: seed) }
+
+    private mutating func number(below limit: Int) -> Int {
+        Int(random.next(below: UInt64(max(limit, 1))))
     }
-
-    /// SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>).
-    private mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    private mutating func number(below limit: Int) -> Int { Int(next() % UInt64(max(limit, 1))) }
 
     /// Returns a mutated input, made from one of `seeds` or from parts of two.
     mutating func input(from seeds: [[UInt8]]) -> [UInt8] {
@@ -33,7 +27,7 @@ struct Mutator {
         let interesting: [UInt8] = [0, 1, 0x7F, 0x80, 0xFF, UInt8(ascii: "9"), UInt8(ascii: "\"")]
         switch number(below: 8) {
         case 0: bytes[place] ^= 1 << UInt8(number(below: 8))
-        case 1: bytes[place] = UInt8(truncatingIfNeeded: next())
+        case 1: bytes[place] = UInt8(truncatingIfNeeded: random.next())
         case 2:
             let value = interesting[number(below: interesting.count)]
             for index in place..<min(place + 1 << number(below: 4), bytes.count) { bytes[index] = value }

@@ -2,7 +2,6 @@ import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSystem
 import FailureArtifactsTestStores
-import FailureArtifactsTestSupport
 import FailureArtifactsZip
 import Testing
 

@@ -1,15 +1,11 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsTestStores
-import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
 extension SplitMix {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
-    mutating func pick<Element>(_ elements: [Element]) -> Element {
-        elements[Int.random(in: 0..<elements.count, using: &self)]
-    }
 }
 
 /// Makes pairs of stores: the second is the first after some changes to its rows and schema.
@@ -137,14 +133,14 @@ struct RandomStores {
 
 /// Makes a database with statements, some of which may fail.
 func makeStore(_ path: String, _ statements: [String]) throws {
-    let database = try Database(path)
-    try database.execute("PRAGMA synchronous = 0; PRAGMA journal_mode = memory")
-    for statement in statements { try? database.execute(statement) }
+    let database = try ApplicationHandle(path)
+    try database.run("PRAGMA synchronous = 0; PRAGMA journal_mode = memory")
+    for statement in statements { _ = database.failure(of: statement) }
 }
 
 /// Returns all content of a store that a change can affect, in an order that does not depend on its history.
 func contents(ofStore path: String) throws -> [String] {
-    let store = try Database(path)
+    let store = try ApplicationHandle(path)
     func rows(_ sql: String) throws -> [String] {
         var statement: OpaquePointer?
         try #require(sqlite3_prepare_v2(store.handle, sql, -1, &statement, nil) == SQLITE_OK, "\(sql)")

@@ -3,7 +3,6 @@ import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestPrograms
 import FailureArtifactsTestStores
-import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
@@ -332,8 +331,8 @@ import Testing
         try withTemporaryDirectory { directory in
             let (a, b) = (directory + "/a.sqlite", directory + "/b.sqlite")
             try makeStore(a, ["CREATE TABLE t(a)"])
-            let writer = try Database(b)
-            try writer.execute("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)")
+            let writer = try ApplicationHandle(b)
+            try writer.run("PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES(1)")
             let side = try #require(try StoreComparison.Side(ofFile: b))
             #expect(!side.isPrivate)
             let comparison = try StoreComparison(
@@ -341,7 +340,7 @@ import Testing
             let table = try #require(try comparison.tables().first)
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
             // The comparison sees one state, regardless of later writes.
-            try writer.execute("INSERT INTO t VALUES(2)")
+            try writer.run("INSERT INTO t VALUES(2)")
             #expect(try comparison.countRowChanges(in: table) == RowCounts(inserted: 1))
         }
     }
@@ -349,8 +348,8 @@ import Testing
     @Test func closedStoreInWALModeStaysUnchanged() throws {
         try withTemporaryDirectory { directory in
             let path = directory + "/a.sqlite"
-            let store = try Database(path)
-            try store.execute("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
+            let store = try ApplicationHandle(path)
+            try store.run("PRAGMA journal_mode = wal; CREATE TABLE t(a)")
             store.close()
             let side = try #require(try StoreComparison.Side(ofFile: path))
             #expect(try StoreComparison(a: side, b: side).schemaChanges().isEmpty)

@@ -58,12 +58,12 @@ import Testing
                 try makeStore(
                     b, (numbers.chance(50) ? creation : creation.reversed().sorted()) + changes)
                 let found = try Self.statements(a, b)
-                let expected = try runProgram(["sqldiff", "--primarykey", a, b])
+                let expected = try run("sqldiff", "--primarykey", a, b)
                     .split(separator: "\n").map(String.init).sorted()
                 #expect(found.sorted() == expected, "seed \(seed)")
                 let counts = try Self.summary(a, b)
                 #expect(
-                    counts == (try runProgram(["sqldiff", "--primarykey", "--summary", a, b])),
+                    counts == (try run("sqldiff", "--primarykey", "--summary", a, b)),
                     "seed \(seed)")
             }
         }

@@ -112,16 +112,9 @@ import Testing
                 l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 1, l_pid: 0)
             #expect(fcntl(descriptor, F_SETLK, &lock) == 0)
             func isLockedForOthers() throws -> Bool {
-                try requirePrograms(of: ["python3"])
-                let python = Process()
-                python.executableURL = URL(filePath: "/usr/bin/env")
                 let program =
                     "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-                python.arguments = ["python3", "-c", program, path]
-                python.standardError = Pipe()
-                try python.run()
-                python.waitUntilExit()
-                return python.terminationStatus != 0
+                return try runProgram(["python3", "-c", program, path]).status != 0
             }
             #expect(try isLockedForOthers())
 

@@ -47,29 +47,13 @@ package enum Program {
         _ path: String, _ arguments: [String], environment: [String: String] = [:],
         directory: String? = nil
     ) throws -> Outcome {
-        try requirePrograms(of: [path] + arguments)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
-        let output = Pipe()
-        // Standard error goes to a file, so that no second pipe can fill up while the first is read.
-        let errors = URL(fileURLWithPath: NSTemporaryDirectory())
-            .appendingPathComponent("fa-\(UUID().uuidString)")
-        _ = FileManager.default.createFile(atPath: errors.path, contents: nil)
-        defer { try? FileManager.default.removeItem(at: errors) }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = try FileHandle(forWritingTo: errors)
-        try process.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        let isSignal = process.terminationReason == .uncaughtSignal
+        let finished = try runProgram(
+            [path] + arguments,
+            environment: ProcessInfo.processInfo.environment.merging(environment) { $1 },
+            directory: directory, separatesErrors: true)
         return Outcome(
-            status: process.terminationStatus + (isSignal ? 128 : 0),
-            output: String(decoding: bytes, as: UTF8.self),
-            error: String(decoding: try Data(contentsOf: errors), as: UTF8.self))
+            status: finished.status + (finished.wasKilled ? 128 : 0), output: finished.output,
+            error: finished.error)
     }
 
     /// Runs the built tool.

@@ -44,15 +44,30 @@ package final class ApplicationHandle: @unchecked Sendable {
         return sqlite3_column_text(statement, 0).map { String(cString: $0) }
     }
 
-    package func value(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String
-    {
+    /// Returns the texts in the first column of a statement's rows; a NULL is `NULL`.
+    package func texts(
+        _ sql: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> [String] {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
         try #require(
             sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK,
             sourceLocation: sourceLocation)
-        try #require(sqlite3_step(statement) == SQLITE_ROW, sourceLocation: sourceLocation)
-        return sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "NULL"
+        var texts: [String] = []
+        var code = sqlite3_step(statement)
+        while code == SQLITE_ROW {
+            texts.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "NULL")
+            code = sqlite3_step(statement)
+        }
+        try #require(code == SQLITE_DONE, "\(sql)", sourceLocation: sourceLocation)
+        return texts
+    }
+
+    /// Returns the first value of the first row; a NULL is `NULL`.
+    package func value(_ sql: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String
+    {
+        try #require(
+            try texts(sql, sourceLocation: sourceLocation).first, sourceLocation: sourceLocation)
     }
 }
 

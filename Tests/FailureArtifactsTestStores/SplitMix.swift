@@ -11,4 +11,10 @@ package struct SplitMix: RandomNumberGenerator {
         value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
         return value ^ (value >> 31)
     }
+
+    package mutating func next(below limit: UInt64) -> UInt64 { next() % limit }
+
+    package mutating func pick<Element>(_ elements: [Element]) -> Element {
+        elements[Int.random(in: 0..<elements.count, using: &self)]
+    }
 }

@@ -2,7 +2,10 @@ package import FailureArtifactsBundle
 import FailureArtifactsCapture
 import FailureArtifactsReading
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
+import FailureArtifactsTestStores
 import Foundation
+import Testing
 
 /// A run of some tests of this test bundle in a child process that captures failures.
 ///
@@ -48,10 +51,10 @@ package final class ChildTestRun {
     /// The working directory, removed with this object.
     package let directory: String
 
-    private init(_ process: Process, _ output: String, _ directory: String) {
-        status = process.terminationStatus
-        wasKilled = process.terminationReason == .uncaughtSignal
-        self.output = output
+    private init(_ program: FinishedProgram, _ directory: String) {
+        status = program.status
+        wasKilled = program.wasKilled
+        output = program.output
         self.directory = directory
     }
 
@@ -72,26 +75,17 @@ package final class ChildTestRun {
             in: FileManager.default.temporaryDirectory.path, prefix: "child tests ")
         let scratch = Path.join(directory, "tmp")
         try FileSystem.createDirectory(scratch)
-        let process = Process()
-        process.executableURL = URL(
-            filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-        process.arguments = selection.arguments
-        process.currentDirectoryURL = URL(filePath: directory)
-        process.environment = ProcessEnvironment.variables
+        let testBundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let environment = ProcessEnvironment.variables
             .filter { ["PATH", "HOME", "LD_LIBRARY_PATH"].contains($0.key) }
             .merging([
                 "TMPDIR": scratch, "SWIFT_BACKTRACE": "enable=no", "FAILURE_ARTIFACTS": "first-failure",
                 childVariable: "1",
             ]) { $1 }
             .merging(variables) { $1 }
-        let pipe = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return ChildTestRun(process, String(decoding: data, as: UTF8.self), directory)
+        let program = try runProgram(
+            [testBundle] + selection.arguments, environment: environment, directory: directory)
+        return ChildTestRun(program, directory)
     }
 
     /// The number of tests that were run, as both frameworks print it; nil if there is no such line.
@@ -149,7 +143,7 @@ package struct CapturedBundle {
     /// - Throws: An error if there is no such store, or if SQLite refuses the query.
     package func texts(_ sql: String, in store: String? = nil) throws -> [String] {
         let path = try reader.extract(reader.store(named: store), below: run.directory)
-        return try Database(path).texts(sql)
+        return try ApplicationHandle(path).texts(sql)
     }
 
     /// Returns the content of an entry.

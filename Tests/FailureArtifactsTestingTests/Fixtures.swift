@@ -1,16 +1,17 @@
+import FailureArtifactsTestStores
 import FailureArtifactsTestSupport
 import FailureArtifactsTesting
 import Foundation
 import Testing
 
 /// Opens a store in the temporary directory with one row for each name.
-func openStore(_ name: String, _ rows: String...) throws -> Database {
+func openStore(_ name: String, _ rows: String...) throws -> ApplicationHandle {
     let file = FileManager.default.temporaryDirectory.appending(
         path: "\(name)-\(UUID().uuidString).sqlite")
-    let store = try Database(file.path)
+    let store = try ApplicationHandle(file.path)
     CurrentTest.register(storeAt: file, named: name)
-    try store.execute("CREATE TABLE fruit (name TEXT)")
-    for row in rows { try store.execute("INSERT INTO fruit VALUES ('\(row)')") }
+    try store.run("CREATE TABLE fruit (name TEXT)")
+    for row in rows { try store.run("INSERT INTO fruit VALUES ('\(row)')") }
     return store
 }
 
@@ -27,7 +28,7 @@ struct Basket: Sendable, CustomTestStringConvertible {
     @Test func expectation() throws {
         let store = try openStore("larder", "apple")
         #expect(Bool(false), "a comment")
-        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
     }
 
     @Test func requirement() throws {
@@ -59,11 +60,11 @@ struct Basket: Sendable, CustomTestStringConvertible {
 }
 
 @Suite(.inChildOnly, .failureArtifacts) struct QuietFixtures {
-    private let store: Database
+    private let store: ApplicationHandle
 
     init() throws { store = try openStore("larder", "apple") }
 
-    @Test func passes() throws { try store.execute("INSERT INTO fruit VALUES ('plum')") }
+    @Test func passes() throws { try store.run("INSERT INTO fruit VALUES ('plum')") }
 
     @Test func knownIssue() {
         withKnownIssue { Issue.record("known") }

@@ -1,6 +1,8 @@
 import FailureArtifacts
+import FailureArtifactsTestStores
 import FailureArtifactsTestSupport
 import Foundation
+import Testing
 import XCTest
 
 /// A base class for tests that fail on purpose; they run in a `ChildTestRun` only.
@@ -11,13 +13,13 @@ class ChildTestCase: XCTestCase {
 }
 
 /// Opens a store in the temporary directory with one row for each name.
-func openStore(_ name: String, _ rows: String...) throws -> Database {
+func openStore(_ name: String, _ rows: String...) throws -> ApplicationHandle {
     let file = FileManager.default.temporaryDirectory.appending(
         path: "\(name)-\(UUID().uuidString).sqlite")
-    let store = try Database(file.path)
+    let store = try ApplicationHandle(file.path)
     CurrentTest.register(storeAt: file, named: name)
-    try store.execute("CREATE TABLE fruit (name TEXT)")
-    for row in rows { try store.execute("INSERT INTO fruit VALUES ('\(row)')") }
+    try store.run("CREATE TABLE fruit (name TEXT)")
+    for row in rows { try store.run("INSERT INTO fruit VALUES ('\(row)')") }
     return store
 }
 
@@ -29,7 +31,7 @@ final class OutcomeTests: ChildTestCase {
     func testFails() throws {
         let store = try openStore("larder", "apple")
         XCTAssertEqual(try store.texts("SELECT name FROM fruit"), ["pear"])
-        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
     }
 
     func testThrows() throws {
@@ -42,13 +44,13 @@ final class OutcomeTests: ChildTestCase {
         let store = try openStore("larder", "apple")
         await Task.yield()
         XCTFail("after a suspension")
-        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
     }
 
     func testFailsTwice() throws {
         let store = try openStore("larder", "apple")
         XCTFail("first")
-        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
         XCTFail("second")
     }
 
@@ -63,7 +65,7 @@ final class OutcomeTests: ChildTestCase {
 }
 
 final class SetUpTests: ChildTestCase {
-    private var store: Database?
+    private var store: ApplicationHandle?
 
     override func setUpWithError() throws {
         store = try openStore("larder", "apple")
@@ -74,7 +76,7 @@ final class SetUpTests: ChildTestCase {
 }
 
 final class AsynchronousSetUpTests: ChildTestCase {
-    private var store: Database?
+    private var store: ApplicationHandle?
 
     override func setUp() async throws {
         store = try openStore("larder", "apple")
@@ -82,11 +84,11 @@ final class AsynchronousSetUpTests: ChildTestCase {
         XCTFail("in setUp")
     }
 
-    func testRuns() throws { try store?.execute("INSERT INTO fruit VALUES ('plum')") }
+    func testRuns() throws { try store?.run("INSERT INTO fruit VALUES ('plum')") }
 }
 
 final class TearDownTests: ChildTestCase {
-    private var store: Database?
+    private var store: ApplicationHandle?
 
     override func tearDown() async throws {
         store = try openStore("larder", "apple")
@@ -98,14 +100,14 @@ final class TearDownTests: ChildTestCase {
 
 /// Its stores change in a teardown block, and again in `tearDown()`.
 final class TeardownBlockTests: ChildTestCase {
-    nonisolated(unsafe) private var store: Database?
+    nonisolated(unsafe) private var store: ApplicationHandle?
 
-    override func tearDownWithError() throws { try store?.execute("INSERT INTO fruit VALUES ('plum')") }
+    override func tearDownWithError() throws { try store?.run("INSERT INTO fruit VALUES ('plum')") }
 
     func testPasses() throws {
         let store = try openStore("larder", "apple")
         self.store = store
-        addTeardownBlock { try? store.execute("INSERT INTO fruit VALUES ('pear')") }
+        addTeardownBlock { try? store.run("INSERT INTO fruit VALUES ('pear')") }
     }
 }
 
@@ -119,7 +121,7 @@ final class EndingTests: ChildTestCase {
     func testEndsTheProcess() throws {
         let store = try openStore("larder", "apple")
         XCTFail("the end")
-        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
     }
 }
 #endif
@@ -139,7 +141,7 @@ final class InstallationTests: ChildTestCase {
     func testFailsTwice() throws {
         let store = try openStore("larder", "apple")
         XCTFail("first")
-        try store.execute("INSERT INTO fruit VALUES ('plum')")
+        try store.run("INSERT INTO fruit VALUES ('plum')")
         XCTFail("second")
     }
 }

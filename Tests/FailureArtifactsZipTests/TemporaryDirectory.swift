@@ -27,23 +27,11 @@ struct Finished {
 /// - Returns: The program's status and output.
 /// - Throws: An error if the program can't be started.
 func run(_ arguments: [String], in directory: String = "/") throws -> Finished {
-    try requirePrograms(of: arguments)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: directory)
-    var environment = ProcessInfo.processInfo.environment
-    environment["LANG"] = "C.UTF-8"
-    environment["LC_ALL"] = "C.UTF-8"
-    process.environment = environment
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return Finished(
-        status: process.terminationStatus, output: String(decoding: data, as: UTF8.self))
+    let utf8 = ["LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"]
+    let finished = try runProgram(
+        arguments, environment: ProcessInfo.processInfo.environment.merging(utf8) { $1 },
+        directory: directory)
+    return Finished(status: finished.status, output: finished.output)
 }
 
 /// Incompressible bytes; the same for the same seed.

@@ -43,9 +43,22 @@ struct HiddenName {
     /// True if the process that owns the file or directory has died.
     var isAbandoned: Bool { !(taker ?? process).isAlive }
 
-    /// The name after this process has taken over.
-    var takenByThisProcess: HiddenName {
-        HiddenName(kind, of: process, taker: .current, random: random)
+    /// Renames the file or directory with this name, so that this process owns it.
+    ///
+    /// If several processes try, only one succeeds.
+    ///
+    /// - Returns: The new path; nil if the path doesn't exist, because another process has renamed it.
+    /// - Throws: An error if it can't be renamed.
+    func take(_ path: String) throws(SystemError) -> String? {
+        let name = HiddenName(kind, of: process, taker: .current, random: random)
+        let target = Path.join(Path.directory(of: path), name.description)
+        do throws(SystemError) {
+            try FileSystem.rename(path, to: target)
+        } catch {
+            guard error.isNotFound else { throw error }
+            return nil
+        }
+        return target
     }
 
     /// The name without the random part.

@@ -124,14 +124,11 @@ package struct StagingDirectory: Sendable {
         if old != name { try FileSystem.rename(file(ofEntry: Self.bundleMark + old), to: new) }
     }
 
-    /// Takes over the staging directory of a dead process.
+    /// Takes over the staging directory of a dead process; returns nil if another process has taken it.
     ///
-    /// If several processes try, only one succeeds.
-    func taken() throws(SystemError) -> StagingDirectory {
-        let name = name.takenByThisProcess
-        let target = Path.join(Path.directory(of: path), name.description)
-        try FileSystem.rename(path, to: target)
-        return StagingDirectory(path: target, name)
+    /// - Throws: An error if it can't be renamed.
+    func taken() throws(SystemError) -> StagingDirectory? {
+        try name.take(path).flatMap { StagingDirectory(at: $0) }
     }
 
     /// Removes the staging directory, as far as that is possible.

@@ -3,22 +3,18 @@ package import FailureArtifactsSystem
 /// The bytes that one capture may stage.
 ///
 /// Nothing is reserved on the disk: concurrent captures may exceed a limit together while they stage files. The
-/// bundle's size is checked again before the bundle gets its name. Only one thread at a time may add files to a staging
-/// directory.
-package final class StagingReservation: Sendable {
-    private struct State {
-        /// The number of staged bytes.
-        var used: UInt64
-        /// The current maximum of `used`.
-        var maximum = UInt64.max
-        var limit = DirectoryLimits.Limit.totalBytes
-        var hasRecounted = false
-    }
-
+/// bundle's size is checked again before the bundle gets its name.
+package struct StagingReservation: Sendable {
     package let staging: StagingDirectory
     private let directory: ArtifactsDirectory
     private let limits: DirectoryLimits
-    private let state: Lock<State>
+    /// The number of staged bytes.
+    package private(set) var used: UInt64 = 0
+    /// The maximum of ``used``, in addition to the limits of the directory.
+    package var maximum = UInt64.max
+    /// The limit that determined the last result of ``available(for:)`` or ``take(_:)``.
+    package private(set) var limit = DirectoryLimits.Limit.totalBytes
+    private var hasRecounted = false
 
     /// Starts a capture, if one more bundle is allowed.
     ///
@@ -34,30 +30,16 @@ package final class StagingReservation: Sendable {
         staging = try directory.makeStagingDirectory(of: process, within: limits)
         self.directory = directory
         self.limits = limits
-        state = Lock(State(used: 0))
     }
 
     /// Continues a capture that another process has left.
-    package init(
+    init(
         of staging: StagingDirectory, in directory: ArtifactsDirectory, within limits: DirectoryLimits
     ) {
         self.staging = staging
         self.directory = directory
         self.limits = limits
-        state = Lock(State(used: FileSystem.size(ofAllBelow: staging.path)))
-    }
-
-    /// The limit that determined the last result of ``available(for:)`` or ``take(_:)``.
-    package var limit: DirectoryLimits.Limit { state.withLock(\.limit) }
-
-    /// The number of staged bytes.
-    package var used: UInt64 { state.withLock(\.used) }
-
-    /// Runs `body` with a temporary maximum for all staged bytes.
-    package func limited(to maximum: UInt64, _ body: () -> Void) {
-        state.withLock { $0.maximum = maximum }
-        body()
-        state.withLock { $0.maximum = .max }
+        used = FileSystem.size(ofAllBelow: staging.path)
     }
 
     /// Computes how many bytes may still be staged.
@@ -65,29 +47,26 @@ package final class StagingReservation: Sendable {
     /// - Parameter bytes: The number of bytes that are needed. If there seem to be fewer, the directory is listed
     ///   first.
     /// - Returns: The number of bytes that may still be staged, more or fewer than `bytes`.
-    package func available(for bytes: UInt64) -> UInt64 {
-        state.withLock { available(for: bytes, &$0) }
-    }
-
-    private func available(for bytes: UInt64, _ state: inout State) -> UInt64 {
-        var room = room(besides: state.used)
-        if room.bytes < bytes, room.limit == .totalBytes, !state.hasRecounted {
+    package mutating func available(for bytes: UInt64) -> UInt64 {
+        var room = room
+        if room.bytes < bytes, room.limit == .totalBytes, !hasRecounted {
             directory.recount()
-            state.hasRecounted = true
-            room = self.room(besides: state.used)
+            hasRecounted = true
+            room = self.room
         }
-        let rest = state.maximum.saturatingSubtract(state.used)
-        state.limit = rest < room.bytes ? .totalBytes : room.limit
+        let rest = maximum.saturatingSubtract(used)
+        limit = rest < room.bytes ? .totalBytes : room.limit
         return min(room.bytes, rest)
     }
 
-    private func room(besides used: UInt64) -> (bytes: UInt64, limit: DirectoryLimits.Limit) {
+    /// The number of bytes that the limits of the directory leave, and the limit that determines it.
+    private var room: (bytes: UInt64, limit: DirectoryLimits.Limit) {
         let bundles = UsageFile.lastUsage(in: directory.path)?.bytes ?? 0
-        // While they are packed, staged bytes are on the disk twice.
-        let spare = spareBytes.saturatingSubtract(used) / 2
         let rooms: [(bytes: UInt64, limit: DirectoryLimits.Limit)] = [
             (limits.totalContentBytes.saturatingSubtract(bundles.saturatingAdd(used)), .totalBytes),
-            (limits.bundleContentBytes.saturatingSubtract(used), .bundleBytes), (spare, .freeBytes),
+            (limits.bundleContentBytes.saturatingSubtract(used), .bundleBytes),
+            // While they are packed, staged bytes are on the disk twice.
+            (spareBytes.saturatingSubtract(used) / 2, .freeBytes),
         ]
         return rooms.min { $0.bytes < $1.bytes } ?? rooms[0]
     }
@@ -100,16 +79,12 @@ package final class StagingReservation: Sendable {
     }
 
     /// Counts bytes as staged if there is space for them; returns true if it did.
-    package func take(_ bytes: UInt64) -> Bool {
-        state.withLock { state in
-            guard available(for: bytes, &state) >= bytes else { return false }
-            state.used = state.used.saturatingAdd(bytes)
-            return true
-        }
+    package mutating func take(_ bytes: UInt64) -> Bool {
+        guard available(for: bytes) >= bytes else { return false }
+        used = used.saturatingAdd(bytes)
+        return true
     }
 
     /// Counts bytes as no longer staged.
-    package func giveBack(_ bytes: UInt64) {
-        state.withLock { $0.used = $0.used.saturatingSubtract(bytes) }
-    }
+    package mutating func giveBack(_ bytes: UInt64) { used = used.saturatingSubtract(bytes) }
 }

@@ -37,14 +37,7 @@ struct Journal {
     /// - Throws: An error if it can't be renamed.
     func taken() throws(SystemError) -> Journal? {
         guard name.isAbandoned else { return nil }
-        let target = Path.join(Path.directory(of: path), name.takenByThisProcess.description)
-        do throws(SystemError) {
-            try FileSystem.rename(path, to: target)
-        } catch {
-            guard error.isNotFound else { throw error }
-            return nil
-        }
-        return Journal(at: target)
+        return try name.take(path).flatMap { Journal(at: $0) }
     }
 
     func remove() throws(SystemError) { try FileSystem.remove(path) }

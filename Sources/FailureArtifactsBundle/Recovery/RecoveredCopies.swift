@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 /// Copies of a test's stores that another process made.
 struct RecoveredCopies: Sendable {
     var staging: StagingDirectory { room.staging }
-    private let room: StagingReservation
+    private var room: StagingReservation
     private(set) var stores: [BundleMetadata.Store] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
@@ -33,11 +33,10 @@ struct RecoveredCopies: Sendable {
             stores.append(copy(path, named: name, limits, rules))
         }
         if test.hasMemoryStores {
-            warnings.append(
-                CaptureWarning(
-                    .memoryStoresLost,
-                    "The test had stores in memory, whose content is gone with its process \(test.process.number).",
-                    ["process": .number(Int64(test.process.number))]))
+            warnings.add(
+                .memoryStoresLost,
+                "The test had stores in memory, whose content is gone with its process \(test.process.number).",
+                ["process": .number(Int64(test.process.number))])
         }
     }
 
@@ -86,15 +85,13 @@ struct RecoveredCopies: Sendable {
         let store = BundleMetadata.Store(
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
             openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
-        return takeRoom(for: store, in: room)
+        return takeRoom(for: store)
     }
 
     /// Reserves room for a store's files, and removes the files if there isn't enough.
     ///
     /// - Returns: The store; without files if there is no room for them.
-    private mutating func takeRoom(
-        for store: BundleMetadata.Store, in room: StagingReservation
-    ) -> BundleMetadata.Store {
+    private mutating func takeRoom(for store: BundleMetadata.Store) -> BundleMetadata.Store {
         let size = store.stagedEntries.reduce(0) { bytes, entry in
             bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)
         }
@@ -132,7 +129,7 @@ struct RecoveredCopies: Sendable {
             moved.rawEntries = store.rawEntries.map { entries in
                 entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
             }
-            result.stores.append(result.takeRoom(for: moved, in: other))
+            result.stores.append(result.takeRoom(for: moved))
         }
         return result
     }

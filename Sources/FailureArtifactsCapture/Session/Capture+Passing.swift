@@ -20,7 +20,9 @@ extension Capture {
         add { capture in
             let start = capture.warnings.count
             // Only these copies are limited: a later failure may use all the remaining room.
-            capture.room.limited(to: maximumBytes) { capture.stageStores(after: nil) }
+            capture.room.maximum = maximumBytes
+            capture.stageStores(after: nil)
+            capture.room.maximum = .max
             capture.passingWarnings = start..<capture.warnings.count
         }
         let isWhole = limitsHit.isDisjoint(with: DirectoryLimits.Limit.ofRoom.map(\.rawValue))

@@ -145,7 +145,7 @@ extension Capture {
                     state.attachments += files.map { ($0.name, .file($0.path)) }
                 }
             } else if !files.isEmpty {
-                warn(
+                warnings.add(
                     .externalFilesLeftOut,
                     "What the store '\(found.name)' keeps in files of their own was left out: there is no "
                         + "telling which of it is redacted.",
@@ -153,7 +153,7 @@ extension Capture {
             }
             return DiscoveredStore(path: target)
         } catch {
-            warn(
+            warnings.add(
                 .storeCopiedWithoutLibrary,
                 "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
                     + "\(error).",
@@ -195,7 +195,7 @@ extension Capture {
             store.statements = .init(entry: entry, count: records.count, reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }
         } catch {
-            warn(
+            warnings.add(
                 .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
                 ["store": .text(found.name)])
         }
@@ -222,7 +222,7 @@ extension Capture {
                     busy: $0.isBusy, log: $0.logFrames, checkpointed: $0.checkpointedFrames)
             }
         } catch {
-            warn(
+            warnings.add(
                 .storeNotCheckpointed,
                 "The store '\(found.name)' could not be checkpointed: \(error.message).",
                 ["store": .text(found.name)])
@@ -230,14 +230,14 @@ extension Capture {
     }
 
     /// Replaces entries of a snapshot's store with entries of an earlier copy that have the same content.
-    func shareContent(of store: inout BundleMetadata.Store) {
+    mutating func shareContent(of store: inout BundleMetadata.Store) {
         let earlier = (stores + snapshots.flatMap(\.stores))
             .filter { $0.name == store.name }.flatMap(\.stagedEntries)
         store.entry = store.entry.map { sharedEntry($0, among: earlier) }
         store.committedEntry = store.committedEntry.map { sharedEntry($0, among: earlier) }
     }
 
-    private func sharedEntry(_ entry: String, among earlier: [String]) -> String {
+    private mutating func sharedEntry(_ entry: String, among earlier: [String]) -> String {
         let path = staging.file(ofEntry: entry)
         guard let size = FileSystem.regularFile(path)?.size else { return entry }
         for candidate in earlier.reversed() {
@@ -291,14 +291,14 @@ extension Capture {
                 case .file(let path): try File(sharing: path).size()
                 }
             if leavesOut(source, named: name) {
-                warn(
+                warnings.add(
                     .attachmentLeftOut, "The attachment '\(name)' was left out by a redaction.",
                     ["attachment": .text(name)])
                 return BundleMetadata.Attachment(name: name, entry: nil, bytes: size)
             }
             guard room.take(size) else {
                 limitsHit.insert(room.limit.rawValue)
-                warn(
+                warnings.add(
                     .attachmentNotKept,
                     "The attachment '\(name)' has \(size) bytes, for which no room was left. "
                         + "\(room.limit.rawValue) sets the limit.",
@@ -312,7 +312,7 @@ extension Capture {
             }
             return BundleMetadata.Attachment(name: name, entry: entry, bytes: size)
         } catch {
-            warn(
+            warnings.add(
                 .attachmentNotKept, "The attachment '\(name)' was not kept: \(error).",
                 ["attachment": .text(name)])
             return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)

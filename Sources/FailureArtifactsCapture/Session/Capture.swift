@@ -31,7 +31,7 @@ struct Capture: Sendable {
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     let directory: ArtifactsDirectory
     /// The bytes that the capture may still stage.
-    let room: StagingReservation
+    var room: StagingReservation
     var staging: StagingDirectory { room.staging }
     /// The redactions to apply to the bundle.
     let rules: RedactionRules
@@ -112,13 +112,6 @@ struct Capture: Sendable {
         warnings = lost.map { CaptureWarning(.earlierCaptureLost, $0) }
         // These were reported when they occurred.
         saidWarnings = lost.count
-    }
-
-    mutating func warn(
-        _ code: CaptureWarning.Code, _ text: String,
-        _ parameters: [String: CaptureWarning.Parameter?] = [:]
-    ) {
-        warnings.append(CaptureWarning(code, text, parameters))
     }
 
     /// Returns the warnings not returned before, as full sentences.
@@ -278,8 +271,7 @@ struct Capture: Sendable {
             let reason =
                 limit == nil ? "The copies could not be packed: \(first)." : "No room was left. \(first)"
             if let limit { limitsHit.insert(limit.rawValue) }
-            warn(
-                .contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
+            warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
             stores = stores.map { $0.described(because: reason) }
             snapshots = []
             attachments = []

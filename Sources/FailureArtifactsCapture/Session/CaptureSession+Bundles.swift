@@ -62,10 +62,6 @@ extension CaptureSession {
     @discardableResult
     func end(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
         guard test.isOfThisProcess else { return nil }
-        if test.endsUneventfully() {
-            forget(test)
-            return nil
-        }
         let stage = Self.endCapture(of: test)
         if case .ended = stage { return nil }
         let state = test.state.enter()

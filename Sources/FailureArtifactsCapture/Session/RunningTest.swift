@@ -47,7 +47,8 @@ package final class RunningTest: Sendable {
     enum CaptureStage {
         /// There was no reason for a capture.
         case none
-        case open(Capture)
+        /// The capture is staged. It is indirect because few tests have one.
+        indirect case open(Capture)
         /// The capture is packed or dropped.
         ///
         /// Later data is ignored.
@@ -64,16 +65,10 @@ package final class RunningTest: Sendable {
     let start: ConnectionRegistry.PointInTime
     /// True if content lost by the test's stores is kept until the test has ended.
     let isWatched: Bool
-    /// The test's state and capture.
-    ///
-    /// Nothing happens in most tests, so it is created on demand.
-    @exclusivity(unchecked) private nonisolated(unsafe) var record: Record?
-    /// True if the test ended before a record was created.
-    @exclusivity(unchecked) private nonisolated(unsafe) var hasEndedWithoutRecord = false
-    /// Guards these two properties of all tests.
-    ///
-    /// A test has no lock of its own before it has a record.
-    private static let records = Lock(())
+
+    let state = Lock(State())
+    /// Held by the thread that makes a copy for the test.
+    let capture = Lock(CaptureStage.none)
 
     /// The process in which the test was created.
     private let process = getpid()
@@ -82,10 +77,6 @@ package final class RunningTest: Sendable {
     ///
     /// The child has its parent's connections and locks, but its actions are not the test's.
     var isOfThisProcess: Bool { process == getpid() }
-
-    var state: Lock<State> { madeRecord.state }
-    /// Held by the thread that makes a copy for the test.
-    var capture: Lock<CaptureStage> { madeRecord.capture }
 
     package var identity: BundleMetadata.Test { inJournal.identity }
     /// The time at which the test started.
@@ -112,38 +103,6 @@ package final class RunningTest: Sendable {
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
-    }
-
-    private final class Record: Sendable {
-        let state: Lock<State>
-        let capture: Lock<CaptureStage>
-
-        init(hasEnded: Bool) {
-            var state = State()
-            state.hasEnded = hasEnded
-            self.state = Lock(state)
-            capture = Lock(hasEnded ? .ended : .none)
-        }
-    }
-
-    private var madeRecord: Record {
-        _ = Self.records.enter()
-        defer { Self.records.leave() }
-        if let record { return record }
-        let record = Record(hasEnded: hasEndedWithoutRecord)
-        self.record = record
-        return record
-    }
-
-    /// Ends a test without failures or a capture, if no record was created for it.
-    ///
-    /// - Returns: True if the test had no record and had not ended before.
-    func endsUneventfully() -> Bool {
-        _ = Self.records.enter()
-        defer { Self.records.leave() }
-        if record != nil || hasEndedWithoutRecord { return false }
-        hasEndedWithoutRecord = true
-        return true
     }
 
     /// Keeps an object alive until the test has ended and was captured, if it failed.

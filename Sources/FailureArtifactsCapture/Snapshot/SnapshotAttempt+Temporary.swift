@@ -17,7 +17,7 @@ extension SnapshotAttempt {
                 return
             }
             guard count > 0 else { return }
-            snapshot.warn(
+            snapshot.warnings.add(
                 .temporaryTriggersMissing,
                 "Temporary triggers on tables of other databases are not in the copy: \(count).",
                 ["count": .number(Int64(count))])

@@ -77,11 +77,11 @@ struct SnapshotAttempt {
                     }
                     files.noteOtherWriters()
                     guard snapshot.isTransactionOpen == true else { break }
-                    snapshot.warn(
+                    snapshot.warnings.add(
                         .uncommittedChangesMissing,
                         "A transaction was open; what it had not committed is not in the copy. "
                             + failures.map(\.reason).joined(separator: " "),
-                        ["path": store.path.map { .text($0) }])
+                        path: store.path)
                 }
                 return
             } catch {
@@ -124,11 +124,11 @@ struct SnapshotAttempt {
         case .imageBeforeRollback:
             guard let image = store.beforeRollback else { return nil }
             guard try write(image) else {
-                snapshot.warn(
+                snapshot.warnings.add(
                     .stateBeforeRollbackNotKept,
                     "The state before the rollback, \(image.size) bytes, was not kept: too many at once, or too "
                         + "often for a test to be held up by it. The copy is what the rollback has left.",
-                    ["path": store.path.map { .text($0) }, "bytes": .number(Int64(image.size))])
+                    path: store.path, ["bytes": .number(Int64(image.size))])
                 return nil
             }
             snapshot.isTransactionOpen = true
@@ -204,9 +204,9 @@ struct SnapshotAttempt {
             try? FileSystem.remove(target)
             snapshot.hasCommittedCopy = copyCommittedFiles(to: target)
             guard !snapshot.hasCommittedCopy else { return }
-            snapshot.warn(
+            snapshot.warnings.add(
                 .committedStateNotCopied, "The committed state could not be copied. \(error.reason)",
-                ["path": store.path.map { .text($0) }])
+                path: store.path)
         }
     }
 
@@ -255,10 +255,10 @@ struct SnapshotAttempt {
         snapshot.journalMode = after.journalMode ?? snapshot.journalMode
         snapshot.hasCommittedCopy = after.method != .described
         if let reason = after.reason {
-            snapshot.warn(
+            snapshot.warnings.add(
                 .stateAfterRollbackNotCopied,
                 "The state after the rollback could not be copied. \(reason)",
-                ["path": store.path.map { .text($0) }])
+                path: store.path)
         }
         snapshot.warnings += after.warnings.filter { !snapshot.warnings.contains($0) }
         snapshot.rawFiles = after.rawFiles

@@ -60,14 +60,12 @@ struct AttemptComparison: Sendable {
                 try? BundleReader(attempt.first.location, scratchDirectory: directory)
             }
             addFacts(Array(attempts), bundles.map { $0?.metadata })
-            var budget = limits.changeBytes
-            let deadline = Instant.now.advanced(bySeconds: limits.seconds)
+            let budget = ReadingBudget(limits, bytes: limits.changeBytes)
             for index in bundles.indices.dropLast() {
                 guard let old = bundles[index], let new = bundles[index + 1] else { continue }
                 compare(
                     Side(bundle: old, title: titles[index]),
-                    with: Side(bundle: new, title: titles[index + 1]), scratch: directory, limits,
-                    budget: &budget, deadline: deadline)
+                    with: Side(bundle: new, title: titles[index + 1]), scratch: directory, budget)
             }
         } catch {
             notes.append("The attempts cannot be compared. \(CommandError(error).description)")
@@ -132,9 +130,9 @@ struct AttemptComparison: Sendable {
     }
 
     private mutating func compare(
-        _ earlier: Side, with later: Side, scratch: String, _ limits: ReportLimits,
-        budget: inout Int, deadline: Instant
+        _ earlier: Side, with later: Side, scratch: String, _ budget: ReadingBudget
     ) {
+        let limits = budget.limits
         let (old, new) = (earlier.bundle, later.bundle)
         let (from, to) = (earlier.title, later.title)
         let choices = new.metadata.storeChoices.filter { !$0.isCommitted && $0.name == $0.store.name }
@@ -144,7 +142,7 @@ struct AttemptComparison: Sendable {
             let isSmall = [(old, first), (new, second)].allSatisfy { bundle, choice in
                 bundle.size(ofEntry: choice.entry).map { $0 <= limits.historyStoreBytes } ?? false
             }
-            guard isSmall, Instant.now < deadline else {
+            guard isSmall, Instant.now < budget.deadline else {
                 notes.append(
                     "The store '\(second.name)' of \(from) and \(to) is not compared here: "
                         + "'failure-artifacts diff' does it.")
@@ -155,8 +153,7 @@ struct AttemptComparison: Sendable {
                 defer { try? FileSystem.remove(Path.directory(of: a)) }
                 let b = try new.extract(second, below: scratch)
                 defer { try? FileSystem.remove(Path.directory(of: b)) }
-                var change = try ChangeDetail(
-                    from: a, to: b, limits, budget: &budget, deadline: deadline)
+                var change = try ChangeDetail(from: a, to: b, budget)
                 // A few rows tell more than a table that differs in every attempt, by a key or a date.
                 change.tables.sort { ($0.counts.total, $0.name) < ($1.counts.total, $1.name) }
                 changes.append(StoreChange(store: second.name, from: from, to: to, change: change))

@@ -10,32 +10,27 @@ extension ChangeDetail {
     /// - Parameters:
     ///   - old: The path of the earlier file.
     ///   - new: The path of the later file.
-    ///   - limits: The limits for reading.
-    ///   - budget: The bytes of values that are left for this failure. The bytes used are subtracted.
-    ///   - deadline: The time after which the remaining tables are skipped.
+    ///   - budget: The bytes and the time that are left. The bytes used are subtracted.
     /// - Throws: An error if the files cannot be read.
-    init(
-        from old: String, to new: String, _ limits: ReportLimits, budget: inout Int, deadline: Instant
-    ) throws {
+    init(from old: String, to new: String, _ budget: ReadingBudget) throws {
         do {
             let comparison = try StoreComparison(
                 a: StoreComparison.Side(path: old, isPrivate: true),
-                b: StoreComparison.Side(path: new, isPrivate: true), deadline: deadline)
+                b: StoreComparison.Side(path: new, isPrivate: true), deadline: budget.deadline)
             schema = comparison.schemaChanges()
             let coreData = CoreDataChanges(
                 from: StoreComparison.Side(path: old, isPrivate: true),
                 to: StoreComparison.Side(path: new, isPrivate: true))
             for table in try comparison.tables() {
                 var rows: [RowChange] = []
-                var left = budget
                 let counts = try comparison.forEachRowChange(
-                    in: table, limit: left > 0 ? Int64(limits.changedRows) : 0, valueLimit: 200
+                    in: table, limit: budget.bytes > 0 ? Int64(budget.limits.changedRows) : 0,
+                    valueLimit: 200
                 ) { change in
-                    guard left > 0 else { return }
-                    left -= change.size
+                    guard budget.bytes > 0 else { return }
+                    budget.bytes -= change.size
                     rows.append(coreData?.change(change, in: table) ?? change)
                 }
-                budget = left
                 guard counts.total > 0 || table.problem != nil else { continue }
                 tables.append(
                     Table(
@@ -69,19 +64,18 @@ extension StoredValue {
 extension StoreDetail {
     /// Reads the last transactions of the history.
     mutating func readHistory(
-        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ limits: ReportLimits,
-        budget: inout Int, deadline: Instant
+        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ budget: ReadingBudget
     ) throws {
         let history = try bundle.extractHistory(of: choice, below: scratch)
         let all = history.reader.transactions
         transactionCount = all.count
-        let first = max(0, all.count - limits.transactions)
+        let first = max(0, all.count - budget.limits.transactions)
         let old = try history.rebuild(first)
         let new = try history.rebuild(first, to: old + ".next")
         // The changes of each transaction, by which statements are matched to transactions.
         var outlines: [StateChanges] = []
         for index in first..<all.count {
-            guard Instant.now < deadline else {
+            guard Instant.now < budget.deadline else {
                 notes.append(
                     "The time was up: the changes of transactions \(index + 1) to \(all.count) are not shown. "
                         + "'failure-artifacts history' has them all.")
@@ -95,8 +89,7 @@ extension StoreDetail {
             changes.append(
                 TransactionDetail(
                     number: index + 1, pages: all[index].pages.count,
-                    change: try ChangeDetail(
-                        from: old, to: new, limits, budget: &budget, deadline: deadline)))
+                    change: try ChangeDetail(from: old, to: new, budget)))
             try history.advance(old, from: index)
         }
         guard !statements.isEmpty, changes.count == all.count - first else { return }

@@ -22,23 +22,19 @@ extension FailureDetail {
             location, scratchDirectory: directory, limits: archive)
         self.init(location: location, metadata: bundle.metadata)
         readAttachments(of: bundle, limits)
-        var rowBudget = limits.rowBytes
-        var changeBudget = limits.changeBytes
-        let deadline = Instant.now.advanced(bySeconds: limits.seconds)
+        let rows = ReadingBudget(limits, bytes: limits.rowBytes)
+        let changes = ReadingBudget(limits, bytes: limits.changeBytes)
         let choices = metadata.storeChoices
         omittedStores = max(0, metadata.stores.count - limits.stores)
         for store in metadata.stores.prefix(limits.stores) {
             var detail = StoreDetail(store)
             detail.readStatements(of: bundle, limits)
             if let choice = choices.first(where: { !$0.isCommitted && $0.name == store.name }) {
-                detail.readCopy(
-                    of: bundle, choice, scratch: directory, limits, budget: &rowBudget,
-                    deadline: deadline)
+                detail.readCopy(of: bundle, choice, scratch: directory, rows)
                 // The changes that led to the tables have a time limit of their own, in case the tables take long.
-                let deadline = Instant.now.advanced(bySeconds: limits.seconds / 2)
+                changes.deadline = Instant.now.advanced(bySeconds: limits.seconds / 2)
                 detail.readChanges(
-                    of: bundle, choice, choice.committed(among: choices), scratch: directory, limits,
-                    budget: &changeBudget, deadline: deadline)
+                    of: bundle, choice, choice.committed(among: choices), scratch: directory, changes)
             }
             stores.append(detail)
         }
@@ -98,16 +94,15 @@ extension StoreDetail {
     }
 
     fileprivate mutating func readCopy(
-        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ limits: ReportLimits,
-        budget: inout Int, deadline: Instant
+        of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ budget: ReadingBudget
     ) {
-        guard isSmall(choice.entry, of: bundle, limits.storeBytes) else { return }
+        guard isSmall(choice.entry, of: bundle, budget.limits.storeBytes) else { return }
         do {
             let path = try bundle.extract(choice, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: path)) }
             // SQLite stores a database without tables as an empty file.
             guard FileSystem.regularFile(path)?.size != 0 else { return }
-            try readTables(of: path, limits, budget: &budget, deadline: deadline)
+            try readTables(of: path, budget)
         } catch {
             notes.append("The tables cannot be read. \(CommandError(error).description)")
         }
@@ -115,25 +110,24 @@ extension StoreDetail {
 
     fileprivate mutating func readChanges(
         of bundle: BundleReader, _ choice: StoreChoice, _ committed: StoreChoice?, scratch: String,
-        _ limits: ReportLimits, budget: inout Int, deadline: Instant
+        _ budget: ReadingBudget
     ) {
-        if let committed, isSmall(choice.entry, of: bundle, limits.historyStoreBytes) {
+        guard committed != nil || store.history?.entry != nil,
+            isSmall(choice.entry, of: bundle, budget.limits.historyStoreBytes)
+        else { return }
+        if let committed {
             do {
                 let old = try bundle.extract(committed, below: scratch)
                 let new = try bundle.extract(choice, below: scratch)
-                uncommitted = try ChangeDetail(
-                    from: old, to: new, limits, budget: &budget, deadline: deadline)
+                uncommitted = try ChangeDetail(from: old, to: new, budget)
             } catch {
                 notes.append(
                     "What was not committed cannot be shown. \(CommandError(error).description)")
             }
         }
-        guard store.history?.entry != nil,
-            isSmall(choice.entry, of: bundle, limits.historyStoreBytes)
-        else { return }
+        guard store.history?.entry != nil else { return }
         do {
-            try readHistory(
-                of: bundle, choice, scratch: scratch, limits, budget: &budget, deadline: deadline)
+            try readHistory(of: bundle, choice, scratch: scratch, budget)
         } catch {
             notes.append("The history cannot be shown. \(CommandError(error).description)")
         }

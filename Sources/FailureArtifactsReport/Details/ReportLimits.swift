@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// Limits that keep a report's size and time bounded, whatever the bundles contain.
 package struct ReportLimits: Sendable {
     /// The maximum number of causes described with their stores; further causes are in the overview only.
@@ -61,5 +63,24 @@ package struct ReportLimits: Sendable {
             stores = 4
             tables = 40
         }
+    }
+}
+
+/// The bytes and the time that are left for the tables, or for the changes, of one cause.
+///
+/// It is an object, because all functions that read a part share it. Only one thread uses it.
+final class ReadingBudget {
+    let limits: ReportLimits
+    /// The bytes of values that are left.
+    var bytes: Int
+    /// The time at which reading stops.
+    ///
+    /// The parts that are missing then are noted.
+    var deadline: Instant
+
+    init(_ limits: ReportLimits, bytes: Int) {
+        self.limits = limits
+        self.bytes = bytes
+        deadline = Instant.now.advanced(bySeconds: limits.seconds)
     }
 }

@@ -9,15 +9,12 @@ extension StoreDetail {
     ///
     /// - Parameters:
     ///   - path: The path of the file.
-    ///   - limits: The limits for reading.
-    ///   - budget: The bytes of values that are left for this failure. The bytes used are subtracted.
-    ///   - deadline: The time at which reading stops. Parts that are missing then are noted.
+    ///   - budget: The bytes and the time that are left. The bytes used are subtracted.
     /// - Throws: An error if the file cannot be read at all.
-    mutating func readTables(
-        of path: String, _ limits: ReportLimits, budget: inout Int, deadline: Instant
-    ) throws(SQLiteError) {
+    mutating func readTables(of path: String, _ budget: ReadingBudget) throws(SQLiteError) {
+        let limits = budget.limits
         let connection = try Connection.untrusted(path)
-        connection.setDeadline(deadline)
+        connection.setDeadline(budget.deadline)
         var names = try Self.texts(
             of: "SELECT name FROM sqlite_master WHERE type = 'table' "
                 + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name", in: connection)
@@ -33,7 +30,7 @@ extension StoreDetail {
                 (table.count, table.isExact) = (counted.rows, counted.exact)
             }
             // Small tables leave the rest of their share to the others.
-            let share = budget / max(1, min(names.count, limits.tables) - index)
+            let share = budget.bytes / max(1, min(names.count, limits.tables) - index)
             do throws(SQLiteError) {
                 if known[sources[name] ?? name] == nil {
                     table.count = try connection.integer(
@@ -42,7 +39,7 @@ extension StoreDetail {
                 try table.readColumns(of: connection)
                 if let source = sources[name] { coreData?.describe(&table, of: source) }
                 let used = try table.readRows(of: connection, limits, bytes: max(share, 2048))
-                budget = max(0, budget - used)
+                budget.bytes = max(0, budget.bytes - used)
             } catch {
                 table.problem = error.isInterrupted ? "the time for it was up" : error.message
             }

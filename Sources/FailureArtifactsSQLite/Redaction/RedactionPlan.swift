@@ -70,11 +70,10 @@ struct RedactionPlan {
             dropped += tables.map(\.name).filter { shadows.contains(folded($0)) }
             summaries.append("\(object.name): dropped")
             guard !rules.drop(table: object.name) else { continue }
-            notes.append(
-                CaptureWarning(
-                    .virtualTableDropped,
-                    "The virtual table '\(object.name)' was dropped: it may hold what was redacted elsewhere.",
-                    ["table": .text(object.name)]))
+            notes.add(
+                .virtualTableDropped,
+                "The virtual table '\(object.name)' was dropped: it may hold what was redacted elsewhere.",
+                ["table": .text(object.name)])
         }
     }
 
@@ -99,12 +98,11 @@ struct RedactionPlan {
             let mustDiffer = isKey || unique.contains(column.name)
             let method = mustDiffer && !becomesNull ? .hash : asked
             if method != asked {
-                notes.append(
-                    CaptureWarning(
-                        .uniqueValuesHashed,
-                        "The values of '\(shape.name).\(column.name)' must differ from each other, so that they "
-                            + "are hashed.",
-                        ["table": .text(shape.name), "column": .text(column.name)]))
+                notes.add(
+                    .uniqueValuesHashed,
+                    "The values of '\(shape.name).\(column.name)' must differ from each other, so that they "
+                        + "are hashed.",
+                    ["table": .text(shape.name), "column": .text(column.name)])
             }
             let change = Column(name: column.name, method: method, becomesNull: becomesNull)
             columns.append(change)

@@ -5,9 +5,8 @@ package import FailureArtifactsSystem
 /// A redaction names tables and columns. It doesn't cover the places to which an application has copied their
 /// values. The author of the rules will want to know about those.
 package struct RemovedValues: Sendable {
-    /// The minimum size of a value, in bytes; shorter values occur anywhere by chance.
-    package static let minimumBytes = 8
-    private static let maximumBytes = 1024
+    /// The sizes of the values, in bytes of UTF-8; shorter values occur anywhere by chance.
+    private static let sizes = 8...1024
     /// The maximum number of values of one column; ``maximumCount`` is the maximum of all columns together.
     private static let maximumPerColumn = 64
     private static let maximumCount = 1024
@@ -50,12 +49,15 @@ package struct RemovedValues: Sendable {
         _ column: String, of table: String, _ encoding: String, _ connection: borrowing Connection
     ) throws(SQLiteError) {
         let name = quotedIdentifier(column)
+        // `length` counts characters of a text, up to a NUL; as a blob, a text has its bytes in the store's encoding. The
+        // first comparison rejects large blobs without loading them.
         let statement = try connection.prepare(
             "SELECT \(name) FROM main.\(quotedIdentifier(table)) WHERE typeof(\(name)) IN ('text', 'blob') "
-                + "AND length(\(name)) BETWEEN ? AND ? LIMIT ?")
-        let limits = [Self.minimumBytes, Self.maximumBytes, Self.maximumPerColumn]
+                + "AND length(\(name)) <= ? AND length(CAST(\(name) AS BLOB)) BETWEEN ? AND ?")
+        let limits = [Self.sizes.upperBound, Self.sizes.lowerBound, 2 * Self.sizes.upperBound]
         try statement.bind(limits.map { .integer(Int64($0)) })
-        while try statement.step() {
+        var count = 0
+        while count < Self.maximumPerColumn, try statement.step() {
             var forms: [[UInt8]] = []
             switch statement.value(at: 0) {
             case .blob(let bytes): forms = [bytes]
@@ -68,6 +70,8 @@ package struct RemovedValues: Sendable {
                 }
             default: break
             }
+            guard let size = forms.first?.count, Self.sizes.contains(size) else { continue }
+            count += 1
             // Values such as runs of asterisks or zeros are skipped, because a redaction writes the same.
             for bytes in forms where Set(bytes).count > 3 && values.count < Self.maximumCount {
                 values.insert(Value(bytes: bytes, origin: "\(table).\(column)"))

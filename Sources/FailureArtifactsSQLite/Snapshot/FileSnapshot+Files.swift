@@ -94,10 +94,10 @@ extension FileSnapshot {
                 snapshot.isTransactionOpen = false
             }
             if try !copyConsistently(files, until: deadline) {
-                snapshot.warn(
+                snapshot.warnings.add(
                     .changedWhileCopied,
                     "'\(original)' was written to all the time while its files were copied.",
-                    ["path": .text(original)])
+                    path: original)
             }
         } catch {
             removeCopies()
@@ -299,11 +299,11 @@ extension FileSnapshot {
         recordHistory(ofCopy: targets.copy)
         if !isWALSound && snapshot.rawFiles.isEmpty && isBroken {
             snapshot.isConsistent = false
-            snapshot.warn(
+            snapshot.warnings.add(
                 .walDamaged,
                 "SQLite does not read all of the WAL of '\(source.path ?? "")': a checksum is wrong, or a "
                     + "transaction was given up. The files are kept as they were.",
-                ["path": source.path.map { .text($0) }])
+                path: source.path)
             keepRawFiles()
         }
         do throws(SQLiteError) {
@@ -316,10 +316,10 @@ extension FileSnapshot {
             }
         } catch {
             snapshot.isConsistent = false
-            snapshot.warn(
+            snapshot.warnings.add(
                 .copyUnreadable,
                 "SQLite could not read the copy of '\(source.path ?? "")': \(error.message).",
-                ["path": source.path.map { .text($0) }])
+                path: source.path)
             if !journals.isEmpty {
                 leaveOutRecordedHistory()
                 keepRawFiles()
@@ -366,9 +366,9 @@ extension FileSnapshot {
                 FileSystem.regularFile(targets.raw + $0) != nil
             }
         } catch {
-            snapshot.warn(
+            snapshot.warnings.add(
                 .rawFilesNotKept, "The files of '\(source.path ?? "")' could not be kept: \(error).",
-                ["path": source.path.map { .text($0) }])
+                path: source.path)
         }
     }
 }

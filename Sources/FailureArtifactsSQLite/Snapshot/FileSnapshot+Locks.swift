@@ -29,11 +29,11 @@ extension FileSnapshot {
             return
         }
         let isOwn = writer == getpid()
-        snapshot.warn(
+        snapshot.warnings.add(
             .otherWriter,
             "\(isOwn ? "Another connection" : "Another process (\(writer))") had a write transaction open on "
                 + "'\(path)'; what it had not committed is not in the copy.",
-            ["path": .text(path), "process": isOwn ? nil : .number(Int64(writer))])
+            path: path, ["process": isOwn ? nil : .number(Int64(writer))])
     }
 
     /// True if another connection may be writing to the database file without a journal that could undo it.
@@ -73,11 +73,11 @@ extension FileSnapshot {
     }
 
     mutating func noteHalfTransaction() {
-        snapshot.warn(
+        snapshot.warnings.add(
             .halfTransaction,
             "'\(source.path ?? "")' was locked exclusively, and there was no journal beside it: half a transaction "
                 + "may be in the copy.",
-            ["path": source.path.map { .text($0) }])
+            path: source.path)
     }
 
     /// Returns the process that holds an exclusive lock on a byte of a file; nil without such a process.

@@ -42,10 +42,10 @@ package struct FileSnapshot {
         snapshot.walBytes = FileSystem.regularFile(files.wal)?.size
         let isMoved = source.identity != nil && !source.isInPlace
         if isMoved {
-            snapshot.warn(
+            snapshot.warnings.add(
                 .storeFileReplaced,
                 "The file '\(original)' was deleted or replaced while the test had it open.",
-                ["path": .text(original)])
+                path: original)
         }
         snapshot.isDeleted = files.areDeleted || isMoved
     }

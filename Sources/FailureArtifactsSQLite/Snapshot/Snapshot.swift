@@ -65,12 +65,3 @@ package struct Snapshot: Sendable {
         self.storage = storage
     }
 }
-
-extension Snapshot {
-    package mutating func warn(
-        _ code: CaptureWarning.Code, _ text: String,
-        _ parameters: [String: CaptureWarning.Parameter?] = [:]
-    ) {
-        warnings.append(CaptureWarning(code, text, parameters))
-    }
-}

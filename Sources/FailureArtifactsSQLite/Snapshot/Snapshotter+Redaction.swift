@@ -41,10 +41,10 @@ extension Snapshotter {
         var snapshot = copy(plain, copies)
         if !snapshot.rawFiles.isEmpty {
             snapshot.rawFiles = []
-            snapshot.warn(
+            snapshot.warnings.add(
                 .rawFilesNotKept,
                 "The files of '\(path ?? "")' as they were are left out: they cannot be redacted.",
-                ["path": path.map { .text($0) }])
+                path: path)
         }
         guard snapshot.method != .described, !snapshot.isNothing else { return snapshot }
         if targets.history != nil, snapshot.journalMode == "wal" || (snapshot.walBytes ?? 0) > 0 {
@@ -81,7 +81,7 @@ extension Snapshot {
             warnings += result.notes.filter { !warnings.contains($0) }
         } catch {
             hasCommittedCopy = false
-            warn(
+            warnings.add(
                 .committedStateNotCopied,
                 "The committed state was not copied: it could not be redacted. \(error)")
         }

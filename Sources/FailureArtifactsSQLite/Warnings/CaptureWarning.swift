@@ -58,10 +58,20 @@ package struct CaptureWarning: Hashable, Sendable {
     /// The facts by their names, such as `store` or `path`.
     package private(set) var parameters: [String: Parameter]
 
-    package init(_ code: Code, _ text: String, _ parameters: [String: Parameter?] = [:]) {
+    /// Creates a warning.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of problem.
+    ///   - text: The sentence.
+    ///   - path: The parameter `path`, the path of a store; nil for a warning without it.
+    ///   - parameters: The other parameters; those that are nil are left out.
+    package init(
+        _ code: Code, _ text: String, path: String? = nil, _ parameters: [String: Parameter?] = [:]
+    ) {
         self.code = code.rawValue
         self.text = text
         self.parameters = parameters.compactMapValues(\.self)
+        if let path { self.parameters["path"] = .text(path) }
     }
 
     /// Returns the warning that the bundle has only a description of a store.
@@ -85,6 +95,16 @@ package struct CaptureWarning: Hashable, Sendable {
             return .text(transform(text))
         }
         return result
+    }
+}
+
+extension [CaptureWarning] {
+    /// Adds a warning; see ``CaptureWarning/init(_:_:path:_:)``.
+    package mutating func add(
+        _ code: CaptureWarning.Code, _ text: String, path: String? = nil,
+        _ parameters: [String: CaptureWarning.Parameter?] = [:]
+    ) {
+        append(CaptureWarning(code, text, path: path, parameters))
     }
 }
 

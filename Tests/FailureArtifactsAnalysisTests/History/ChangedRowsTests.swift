@@ -2,31 +2,16 @@ import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
+import FailureArtifactsTestStores
 import Testing
 
 @testable import FailureArtifactsAnalysis
 
 /// Counting only the rows of changed pages has the same result as comparing all rows.
 @Suite struct ChangedRowsTests {
-    /// A generator whose numbers depend only on its seed (SplitMix64).
-    private struct SeededGenerator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-
-        mutating func pick<Element>(_ elements: [Element]) -> Element {
-            elements[Int.random(in: 0..<elements.count, using: &self)]
-        }
-    }
-
     private static let tables = ["t", "u", "w", "o"]
 
-    private func statement(_ generator: inout SeededGenerator) -> String {
+    private func statement(_ generator: inout SplitMix) -> String {
         let table = generator.pick(Self.tables)
         let (low, count) = (
             Int.random(in: 0..<900, using: &generator), Int.random(in: 1...30, using: &generator)
@@ -48,7 +33,7 @@ import Testing
     /// Fills a store with random statements and compares both ways of counting for each transaction.
     private func check(seed: UInt64) throws {
         let fixture = try Fixture()
-        var generator = SeededGenerator(state: seed)
+        var generator = SplitMix(seed: seed)
         let live = fixture.path("live.sqlite")
         let connection = try Connection(path: live, mode: .create)
         try connection.execute(

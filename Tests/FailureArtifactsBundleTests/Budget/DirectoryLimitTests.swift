@@ -31,8 +31,9 @@ import Testing
             Thread.detachNewThread {
                 defer { group.leave() }
                 do {
-                    let room = try StagingReservation(in: directory, within: limits)
-                    try #require(room.take(10_000))
+                    var room = try StagingReservation(in: directory, within: limits)
+                    let hasRoom = room.take(10_000)
+                    try #require(hasRoom)
                     begun.leave()
                     begun.wait()
                     defer { directory.discard(room.staging) }
@@ -82,8 +83,9 @@ import Testing
         for _ in 0..<4 {
             guard (try? place.publish(content, limits: limits)) != nil else { break }
         }
-        let room = try StagingReservation(in: place.directory, within: limits)
-        #expect(!room.take(200_000) && room.limit == .totalBytes)
+        var room = try StagingReservation(in: place.directory, within: limits)
+        let hasRoom = room.take(200_000)
+        #expect(!hasRoom && room.limit == .totalBytes)
         // A description without copies always has space.
         _ = try place.directory.publish(place.metadata([]), from: room.staging, within: limits)
         place.directory.discard(room.staging)
@@ -128,8 +130,9 @@ import Testing
     @Test func aBundleIsNoLargerThanItMayBe() throws {
         let place = try Place()
         let limits = limits(bundle: 400_000)
-        let room = try StagingReservation(in: place.directory, within: limits)
-        #expect(room.take(200_000) && !room.take(150_000) && room.limit == .bundleBytes)
+        var room = try StagingReservation(in: place.directory, within: limits)
+        let hasRoom = [room.take(200_000), room.take(150_000)]
+        #expect(hasRoom == [true, false] && room.limit == .bundleBytes)
         // Files that were staged without being counted are noticed when they are packed.
         try FileSystem.write(noise(500_000), toNewFile: room.staging.path(ofEntry: "stores/a.sqlite"))
         let error = #expect(throws: LimitReached.self) {
@@ -144,11 +147,13 @@ import Testing
     @Test func whatIsToBeLeftFreeIsLeftFree() throws {
         let place = try Place()
         let free = try #require(FileSystem.freeBytes(ofVolumeAt: place.root))
-        let room = try StagingReservation(in: place.directory, within: limits(free: free &+ 1 << 30))
-        #expect(!room.take(1) && room.limit == .freeBytes)
+        var room = try StagingReservation(in: place.directory, within: limits(free: free &+ 1 << 30))
+        var hasRoom = room.take(1)
+        #expect(!hasRoom && room.limit == .freeBytes)
         place.directory.discard(room.staging)
-        let other = try StagingReservation(in: place.directory, within: limits(free: 1))
-        #expect(other.take(1))
+        var other = try StagingReservation(in: place.directory, within: limits(free: 1))
+        hasRoom = other.take(1)
+        #expect(hasRoom)
         place.directory.discard(other.staging)
     }
 }

@@ -38,8 +38,9 @@ import Testing
     @Test func nobodysCaptureIsLost() throws {
         let place = try Place()
         let bundle = try place.publish(noise(1000), limits: limits)
-        let room = try StagingReservation(in: place.directory, within: limits)
-        #expect(room.take(5000))
+        var room = try StagingReservation(in: place.directory, within: limits)
+        let hasRoom = room.take(5000)
+        #expect(hasRoom)
         _ = try remove(bundle, from: place)
         #expect(place.usage?.bundles == 0)
         try place.check()

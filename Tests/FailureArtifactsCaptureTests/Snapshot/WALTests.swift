@@ -209,12 +209,7 @@ import Testing
                 PRAGMA journal_mode = \(mode); PRAGMA synchronous = off; CREATE TABLE t(a);
                 CREATE TABLE mirror(a)
                 """)
-            try requirePrograms(of: ["python3"])
-            let writer = Process()
-            writer.executableURL = URL(filePath: "/usr/bin/env")
-            writer.arguments = [
-                "python3", "-c",
-                """
+            let script = """
                 import sqlite3, sys
                 db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
                 db.execute("PRAGMA synchronous = off")
@@ -225,13 +220,9 @@ import Testing
                     db.execute("INSERT INTO mirror VALUES (?)", [number])
                     db.execute("COMMIT")
                 print("done", flush=True)
-                """, path,
-            ]
-            let output = Pipe()
-            writer.standardOutput = output
-            writer.standardError = output
-            try writer.run()
-            _ = output.fileHandleForReading.availableData
+                """
+            let writer = try RunningProgram(["python3", "-c", script, path])
+            #expect(writer.readLine() == "ready")
             var copies = 0
             while writer.isRunning {
                 let name = "\(directory)/copy-\(copies)"
@@ -247,9 +238,7 @@ import Testing
                 }
                 copies += 1
             }
-            writer.waitUntilExit()
-            let said = output.fileHandleForReading.readDataToEndOfFile()
-            #expect(String(decoding: said, as: UTF8.self).contains("done"))
+            #expect(try writer.finish().output.contains("done"))
             #expect(copies > 0)
             #expect(try application.value("SELECT count(*) FROM t") == "1500")
         }

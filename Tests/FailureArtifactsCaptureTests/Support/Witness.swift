@@ -24,7 +24,8 @@ struct Witness: Equatable {
             // Another process must read the bytes: closing a file drops the locks of this process.
             let files = ["", "-wal", "-journal"].map { path + $0 }
             facts["bytes"] = try runProgram(
-                ["sha256sum", "--"] + files.filter { FileManager.default.fileExists(atPath: $0) })
+                ["sha256sum", "--"] + files.filter { FileManager.default.fileExists(atPath: $0) }
+            ).text
             facts["files"] = try Self.files(beside: path)
             facts["locks"] = try Self.locks(on: path)
         }

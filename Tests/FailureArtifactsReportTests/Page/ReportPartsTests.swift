@@ -4,6 +4,7 @@ import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
+import FailureArtifactsTestStores
 import Testing
 
 @testable import FailureArtifactsReport
@@ -168,7 +169,7 @@ struct ReportPartsTests {
     @Test func `Times are read as another program reads them`() throws {
         var random = SystemRandomNumberGenerator()
         let seed = random.next()
-        var generator = ReportRandom(state: seed)
+        var generator = SplitMix(seed: seed)
         for _ in 0..<200 {
             let time = Timestamp(
                 seconds: Int64.random(in: 0...4_000_000_000, using: &generator),
@@ -197,7 +198,7 @@ struct ReportPartsTests {
     @Test func `No box of the drawing overlaps another`() {
         var random = SystemRandomNumberGenerator()
         let seed = random.next()
-        var generator = ReportRandom(state: seed)
+        var generator = SplitMix(seed: seed)
         for _ in 0..<100 {
             let count = Int.random(in: 1...EntityDiagram.maximumTables, using: &generator)
             let tables = (0..<count).map { index in
@@ -246,18 +247,5 @@ extension String {
         var text = self
         while let last = text.last, isDropped(last) { text.removeLast() }
         return text
-    }
-}
-
-/// SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>).
-struct ReportRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

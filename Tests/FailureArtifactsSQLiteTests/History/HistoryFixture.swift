@@ -10,20 +10,10 @@ import Testing
 ///
 /// - Returns: The lines that it printed.
 func python(_ script: String, _ arguments: String...) throws -> [String] {
-    try requirePrograms(of: ["python3"])
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["python3", "-B", folder.appending(path: script).path] + arguments
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    let text = String(decoding: data, as: UTF8.self)
-    try #require(process.terminationStatus == 0, "\(script) \(arguments): \(text)")
-    return text.split(separator: "\n").map(String.init)
+    let finished = try runProgram(["python3", "-B", folder.appending(path: script).path] + arguments)
+    try #require(finished.status == 0, "\(script) \(arguments): \(finished.output)")
+    return finished.output.split(separator: "\n").map(String.init)
 }
 
 /// Opens the files of a store that no connection of this process has open.

@@ -321,6 +321,32 @@ import Testing
         }
     }
 
+    /// The search covers values by their sizes in UTF-8, not by their numbers of characters.
+    @Test(arguments: [
+        ("UTF-8", "果物市場", 1, true), ("UTF-8", "果物", 170, true), ("UTF-8", "果物", 300, false),
+        ("UTF-8", "abcdefg", 1, false), ("UTF-16le", "果物市場", 1, true),
+        ("UTF-16le", "果物", 300, false), ("UTF-16be", "abcdefg", 1, false),
+        ("UTF-16be", "abcdefgh", 1, true),
+    ])
+    func sizesOfRemovedValuesAreInBytes(
+        _ encoding: String, _ word: String, count: Int, isFound: Bool
+    ) throws {
+        let value = String(repeating: word, count: count)
+        try withTemporaryDirectory { directory in
+            let (copy, target) = (directory + "/copy.sqlite", directory + "/target.sqlite")
+            try make(
+                copy,
+                "PRAGMA encoding = '\(encoding)'; CREATE TABLE t(c); INSERT INTO t VALUES ('\(value)'); "
+                    + "CREATE TABLE log(line); INSERT INTO log SELECT c FROM t")
+            var rules = RedactionRules()
+            rules.columns = [.init(table: "t", column: "c", method: .hash)]
+            let removed = try StoreRedactor(rules).redact(copy, to: target).removed
+            let deadline = Instant.now.advanced(bySeconds: 10)
+            #expect(
+                try removed.origins(inFile: target, until: deadline) == (isFound ? ["t.c"] : []))
+        }
+    }
+
     /// Stores that cannot be redacted are not copied.
     @Test(arguments: [
         (

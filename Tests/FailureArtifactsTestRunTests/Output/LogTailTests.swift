@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestStores
 import Testing
 
 @testable import FailureArtifactsTestRun
@@ -6,7 +7,7 @@ import Testing
 @Suite struct LogTailTests {
     /// Compares the tail with a simple implementation, with pieces of all sizes.
     @Test(arguments: 0..<40) func theEndAndTheLinesOfRandomText(_ seed: UInt64) {
-        var numbers = Numbers(seed: seed)
+        var numbers = SplitMix(seed: seed)
         let limit = Int(numbers.next(below: 300)) + 1
         let lines = Lock<[[UInt8]]>([])
         let tail = LogTail(limit: limit) { line in lines.withLock { $0.append(line) } }
@@ -89,18 +90,5 @@ import Testing
             #expect(messages.first?.file?.hasSuffix("LogTailTests.swift") == true)
             #expect(messages.first?.line ?? 0 > 70)
         }
-    }
-}
-
-/// A small generator whose numbers are the same everywhere (SplitMix64).
-private struct Numbers {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next(below limit: UInt64) -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return (value ^ (value >> 31)) % limit
     }
 }

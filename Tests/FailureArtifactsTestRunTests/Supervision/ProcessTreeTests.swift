@@ -1,4 +1,5 @@
 import FailureArtifactsSystem
+import FailureArtifactsTestPrograms
 import Foundation
 import Testing
 
@@ -6,21 +7,9 @@ import Testing
 
 @Suite struct ProcessTreeTests {
     /// Starts a shell and its child, which live until their input ends.
-    ///
-    /// The child's number is printed first.
-    private func start() throws -> (process: Process, input: Pipe, child: Int32) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", "sh -c 'echo $$; exec cat'; :"]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        var text = ""
-        while !text.hasSuffix("\n") {
-            text += String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        }
-        return (process, input, try #require(Int32(text.dropLast())))
+    private func start() throws -> (program: RunningProgram, child: Int32) {
+        let program = try RunningProgram(["/bin/sh", "-c", "sh -c 'echo $$; exec cat'; :"])
+        return (program, try #require(program.readLine().flatMap { Int32($0) }))
     }
 
     @Test func whatWasThereBeforeIsNobodyOfOurs() throws {
@@ -29,10 +18,10 @@ import Testing
         let after = try start()
         let members = tree.members()
         let numbers = members.map(\.number)
-        let parent = try #require(numbers.firstIndex(of: after.process.processIdentifier))
+        let parent = try #require(numbers.firstIndex(of: after.program.identifier))
         let child = try #require(numbers.firstIndex(of: after.child))
         #expect(parent < child)
-        #expect(Set(numbers).isDisjoint(with: [before.process.processIdentifier, before.child]))
+        #expect(Set(numbers).isDisjoint(with: [before.program.identifier, before.child]))
         #expect(members[child].isAlive)
 
         // A process with the same number and another start is a different process.
@@ -42,8 +31,8 @@ import Testing
         #expect(members[child].isAlive)
 
         // Close all pipes first: the second process may have inherited the first one's input.
-        for (_, input, _) in [before, after] { try input.fileHandleForWriting.close() }
-        for (process, _, _) in [before, after] { process.waitUntilExit() }
+        for (program, _) in [before, after] { program.closeInput() }
+        for (program, _) in [before, after] { _ = try program.finish() }
         #expect(!members[parent].isAlive)
         #expect(Set(tree.members()).isDisjoint(with: [members[parent], members[child]]))
     }

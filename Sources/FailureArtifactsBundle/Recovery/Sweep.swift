@@ -1,0 +1,192 @@
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// One sweep of an artifacts directory: it makes the bundles of the processes that have died.
+struct Sweep {
+    let recovery: CrashRecovery
+    let cause: (ProcessIdentity) -> CrashRecovery.Cause
+    /// The copies of running tests whose bundles are not made yet.
+    var held: [CrashRecovery.Held]
+    var result = CrashRecovery.Result()
+    /// The staging directories of the current journal that are not needed once its bundles exist.
+    var done: [StagingDirectory] = []
+
+    private var directory: ArtifactsDirectory { recovery.directory }
+
+    mutating func run() {
+        var hasSwept = !held.isEmpty
+        do throws(SystemError) {
+            for journal in try directory.allJournals() where !journal.process.isAlive {
+                guard let journal = try journal.taken() else { continue }
+                hasSwept = true
+                try finish(journal)
+            }
+            // The processes of these copies ended their tests after all, or are still alive.
+            for held in held { directory.discard(held.copies.staging) }
+            // Skip processes that have a journal: another sweep is making their bundles, or this one failed to.
+            let journaled = Set(try directory.allJournals().map(\.process))
+            for staging in try directory.allStagingDirectories()
+            where staging.isAbandoned && !journaled.contains(staging.process) {
+                guard let staging = try staging.taken() else { continue }
+                hasSwept = true
+                finish(staging)
+            }
+        } catch {
+            couldNotSweep(directory.path, error)
+        }
+        // The dead processes may not have counted their bundles.
+        if hasSwept { directory.recount() }
+        directory.removeIfEmpty()
+    }
+
+    private mutating func couldNotSweep(_ path: String, _ error: SystemError) {
+        result.warnings.append("'\(path)' could not be swept: \(error). " + Self.leftAsItIs)
+    }
+
+    /// The sentence that ends a warning if a later sweep may succeed.
+    private static let leftAsItIs = "What is there is left for another sweep."
+
+    /// Makes the bundles of the tests in a journal.
+    private mutating func finish(_ journal: Journal) throws(SystemError) {
+        done = []
+        var isDone = true
+        for test in try journal.readTests() {
+            isDone = attempt(test.identity) { try $0.make(test) } && isDone
+        }
+        // After a failure, all files stay, owned by this process. The next sweep takes them over after this process
+        // ends.
+        guard isDone else { return }
+        // The journal goes first. If this process dies in between, the next sweep reads from the staging directories
+        // which bundles exist.
+        try journal.remove()
+        for staging in done { directory.discard(staging) }
+    }
+
+    /// Packs a staging directory that has no journal.
+    private mutating func finish(_ staging: StagingDirectory) {
+        do throws(SystemError) {
+            let content = try staging.read()
+            // Discard it if its bundle exists already, or if there are only copies without metadata.
+            guard try directory.bundle(of: content) == nil, var metadata = content.metadata,
+                // A test that ended without a failure, and only asked for snapshots, gets no bundle.
+                metadata.outcome == .passed || !(metadata.failures.isEmpty && content.isEnded)
+            else { return directory.discard(staging) }
+            if !content.isEnded, metadata.failures.last?.kind != .termination {
+                metadata.end(cause(staging.process))
+            }
+            let isDone = attempt(metadata.test) {
+                try $0.pack(metadata, staging, nil, $0.recovery.redactions)
+            }
+            if isDone { directory.discard(staging) }
+        } catch {
+            couldNotSweep(staging.path, error)
+        }
+    }
+
+    /// Calls `body`, which makes a test's bundle, and reports its error.
+    ///
+    /// - Returns: True if the result is final; false if another sweep may succeed.
+    private mutating func attempt(
+        _ test: BundleMetadata.Test, _ body: (inout Sweep) throws -> Void
+    ) -> Bool {
+        do {
+            try body(&self)
+            return true
+        } catch let limit as LimitReached {
+            directory.countFailureLeftOut()
+            result.warnings.append("There is no bundle of \(test.suite).\(test.name). \(limit)")
+            return true
+        } catch {
+            result.warnings.append(
+                "The bundle of \(test.suite).\(test.name) could not be written: \(error). "
+                    + Self.leftAsItIs)
+            return false
+        }
+    }
+
+    /// Makes the bundle of a test that was in flight.
+    ///
+    /// - Throws: An error if there is no bundle, such as a `SystemError` or a ``LimitReached``.
+    private mutating func make(_ test: InFlightTest) throws {
+        let held = self.held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
+            .map { self.held.remove(at: $0) }
+        let cause = held?.cause ?? self.cause(test.process)
+        let rules = recovery.rules(of: test)
+        for earlier in try directory.allStagingDirectories() where earlier.process == test.process {
+            let content = try earlier.read()
+            guard var metadata = content.metadata, metadata.test == test.identity else { continue }
+            // The test has ended; its process died before it recorded that in the journal.
+            if content.isEnded { return }
+            // If another process has taken it, that one makes the bundle.
+            guard let staging = try earlier.taken() else { return }
+            done.append(staging)
+            if try directory.bundle(of: content) != nil { return }
+            var removed: RemovedValues?
+            // If the test had failed before, the copies at that failure exist already.
+            if metadata.failures.last?.kind != .termination {
+                var labels = UniqueNames(taken: (metadata.snapshots ?? []).map(\.label))
+                let label = labels.claim(cause.outcome.rawValue)
+                let copies = finalCopies(
+                    of: test, held, below: "snapshots/\(label)", in: staging, obeying: rules)
+                metadata.end(cause, with: copies, label: label)
+                removed = copies.removed
+            }
+            return try pack(metadata, staging, removed, rules)
+        }
+        // The test had not failed before.
+        let copies = try held?.copies ?? recovery.copies(of: test)
+        let metadata = BundleMetadata(recovered: test, copies, cause)
+        // Without metadata, a later sweep could not recognise the staging directory and its bundle.
+        do throws(SystemError) {
+            try copies.staging.record(metadata)
+        } catch {
+            if held == nil { directory.discard(copies.staging) }
+            throw error
+        }
+        done.append(copies.staging)
+        try pack(metadata, copies.staging, copies.removed, rules)
+    }
+
+    /// Copies the stores of a test that had failed before, as they were when its process ended.
+    private func finalCopies(
+        of test: InFlightTest, _ held: CrashRecovery.Held?, below folder: String,
+        in staging: StagingDirectory, obeying rules: RedactionRules
+    ) -> RecoveredCopies {
+        // An earlier sweep may have died while it made these copies.
+        try? FileSystem.remove(staging.file(ofEntry: folder))
+        let room = StagingReservation(of: staging, in: directory, within: recovery.limits)
+        guard let held else {
+            return RecoveredCopies(
+                of: test, in: room, below: folder, limits: recovery.limits, obeying: rules)
+        }
+        defer { directory.discard(held.copies.staging) }
+        return held.copies.moved(to: room, below: folder)
+    }
+
+    /// Packs a staging directory; without its copies if there is no room for them.
+    private mutating func pack(
+        _ metadata: BundleMetadata, _ staging: StagingDirectory, _ removed: RemovedValues?,
+        _ rules: RedactionRules
+    ) throws {
+        var metadata = metadata
+        metadata.warnings += removed?.warnings(about: metadata, in: staging) ?? []
+        if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
+        try directory.prepare()
+        try metadata.leaveOutWhatIsMissing(in: staging)
+        do {
+            try publish(metadata, staging)
+        } catch let limit as LimitReached {
+            staging.removeCopies()
+            metadata.leaveOutContent(because: limit)
+            try publish(metadata, staging)
+        }
+        staging.removeCopies()
+    }
+
+    private mutating func publish(_ metadata: BundleMetadata, _ staging: StagingDirectory) throws {
+        let bundle = try directory.publish(metadata, from: staging, within: recovery.limits) {
+            result.warnings.append($0)
+        }
+        result.bundles.append(bundle)
+    }
+}
