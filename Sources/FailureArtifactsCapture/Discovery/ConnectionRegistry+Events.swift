@@ -4,9 +4,7 @@ internal import FailureArtifactsSystem
 /// The events that C reports.
 extension ConnectionRegistry {
     func opened(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let observer = state.enter().pointee.observer
-        state.leave()
-        if let observer {
+        if let observer = state.withLock({ $0.observer }) {
             observer.connectionOpened(OpenedConnection(record, self))
         } else {
             register(record, by: nil)
@@ -14,19 +12,15 @@ extension ConnectionRegistry {
     }
 
     func register(_ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?) {
-        let state = self.state.enter()
-        failure_artifacts_connections_add(record, test ?? 0)
-        state.pointee.event += 1
-        self.state.leave()
+        state.withLock { state in
+            failure_artifacts_connections_add(record, test ?? 0)
+            state.event += 1
+        }
     }
 
     func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let observer = state.enter().pointee.observer
-        state.leave()
-        guard let test = observer?.currentTestID else { return }
-        let state = self.state.enter()
-        let isNew = Self.note(user: test, of: record, &state.pointee)
-        self.state.leave()
+        guard let test = state.withLock({ $0.observer })?.currentTestID else { return }
+        let isNew = state.withLock { Self.note(user: test, of: record, &$0) }
         if isNew { usedAfterItsTest(record) }
     }
 
@@ -57,21 +51,22 @@ extension ConnectionRegistry {
     }
 
     func closed(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let state = self.state.enter()
-        state.pointee.event += 1
-        let event = state.pointee.event
-        guard failure_artifacts_connections_remove(record) else { return self.state.leave() }
-        if record.pointee.registration.is_noted || !state.pointee.stores.isEmpty
-            || failure_artifacts_connections_share(record)
-        {
-            let drafts = Self.drafts(of: record, &state.pointee)
-            self.state.leave()
-            for draft in drafts { remember(ClosedStore(draft, event: event)) }
-            return
+        let (event, isKeeping, drafts) = state.withLock { state in
+            state.event += 1
+            guard failure_artifacts_connections_remove(record) else {
+                return (state.event, false, [ClosedStore.Draft]?.none)
+            }
+            // Most connections have nothing that a draft would describe.
+            let hasMore =
+                record.pointee.registration.is_noted || !state.stores.isEmpty
+                || failure_artifacts_connections_share(record)
+            return (state.event, state.isKeeping, hasMore ? Self.drafts(of: record, &state) : nil)
         }
-        let isKeeping = state.pointee.keepers > 0
-        self.state.leave()
-        if isKeeping { remember(ClosedStore(of: record, event: event)) }
+        if let drafts {
+            for draft in drafts { remember(ClosedStore(draft, event: event)) }
+        } else if isKeeping {
+            remember(ClosedStore(of: record, event: event))
+        }
     }
 
     /// Describes the stores that a closed connection leaves.
@@ -114,22 +109,21 @@ extension ConnectionRegistry {
     private static let maximumClosedStores = 64
 
     private func remember(_ store: ClosedStore) {
-        let state = self.state.enter()
-        if state.pointee.closed.count == 0 {
-            state.pointee.closed = [store]
-            self.state.leave()
-            return
+        let forgotten = state.withLock { state in
+            let forgotten = state.closed
+            // Most tests close one store.
+            if forgotten.isEmpty {
+                state.closed = [store]
+                return forgotten
+            }
+            state.closed.removeAll { $0.isSame(as: store) }
+            state.closed.append(store)
+            let own = state.closed.indices.filter { state.closed[$0].owner == store.owner }
+            for index in own.dropLast(Self.maximumClosedStores).reversed() {
+                state.closed.remove(at: index)
+            }
+            return forgotten
         }
-        let forgotten = state.pointee.closed
-        state.pointee.closed.removeAll { $0.isSame(as: store) }
-        state.pointee.closed.append(store)
-        let own = state.pointee.closed.indices.filter {
-            state.pointee.closed[$0].owner == store.owner
-        }
-        for index in own.dropLast(Self.maximumClosedStores).reversed() {
-            state.pointee.closed.remove(at: index)
-        }
-        self.state.leave()
         // Released only now that the lock is free, because this closes files.
         withExtendedLifetime(forgotten) {}
     }

@@ -10,15 +10,13 @@ extension ConnectionRegistry {
     /// - Returns: The current point in the order of events.
     @discardableResult
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
-        let state = self.state.enter()
-        state.pointee.keepers += 1
-        // A generic clamping initializer takes as long as the rest of this function in a debug build.
-        failure_artifacts_keeping_begins(
-            maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes),
-            state.pointee.keepers == 1)
-        let now = PointInTime(event: state.pointee.event, statement: failure_artifacts_test_starts())
-        self.state.leave()
-        return now
+        state.withLock { state in
+            state.keepers += 1
+            // A generic clamping initializer takes as long as the rest of this function in a debug build.
+            failure_artifacts_keeping_begins(
+                maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes), state.keepers == 1)
+            return PointInTime(event: state.event, statement: failure_artifacts_test_starts())
+        }
     }
 
     /// Saves the content of stores when a test begins to use them, from now on.
@@ -39,29 +37,30 @@ extension ConnectionRegistry {
     /// - Returns: The stores that the test has left open; nil if there are none.
     @discardableResult
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
-        let state = self.state.enter()
         var left: LeftStores?
-        if let test, failure_artifacts_connections_leave(test, failure_artifacts_point_in_time()) {
-            left = Self.stores(leftBy: test)
-            failure_artifacts_test_starts()
-        }
-        if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }
-        state.pointee.keepers -= 1
-        let closed = state.pointee.closed
+        var closed: [ClosedStore] = []
         var images: SavedStates?
-        if state.pointee.keepers > 0 {
-            if let test { Self.forgetStores(of: test, &state.pointee) }
-        } else {
-            failure_artifacts_keeping_ends()
-            state.pointee.closed = []
-            if !state.pointee.images.isEmpty {
-                images = state.pointee.images
-                state.pointee.images = SavedStates()
+        state.withLock { state in
+            if let test, failure_artifacts_connections_leave(test, failure_artifacts_point_in_time()) {
+                left = Self.stores(leftBy: test)
+                failure_artifacts_test_starts()
             }
-            if !state.pointee.stores.isEmpty { state.pointee.stores = [:] }
-            state.pointee.baselineBytes = 0
+            if let test, !state.users.isEmpty { Self.forgetUses(by: test, &state) }
+            state.keepers -= 1
+            closed = state.closed
+            if state.keepers > 0 {
+                if let test { Self.forgetStores(of: test, &state) }
+            } else {
+                failure_artifacts_keeping_ends()
+                state.closed = []
+                if !state.images.isEmpty {
+                    images = state.images
+                    state.images = SavedStates()
+                }
+                if !state.stores.isEmpty { state.stores = [:] }
+                state.baselineBytes = 0
+            }
         }
-        self.state.leave()
         // Freed only now that the lock is free.
         withExtendedLifetime((closed, images)) {}
         return left
@@ -144,10 +143,9 @@ extension ConnectionRegistry {
 
     /// Reports to the observer the use of a connection that a test has left open.
     func usedAfterItsTest(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let state = self.state.enter()
-        let observer = state.pointee.observer
-        let isLeft = record.pointee.registration.left_at > 0
-        self.state.leave()
+        let (observer, isLeft) = state.withLock { state in
+            (state.observer, record.pointee.registration.left_at > 0)
+        }
         if isLeft { observer?.leftConnectionUsed(LeftConnection(record)) }
     }
 

@@ -116,9 +116,7 @@ final class ConnectionRegistry: Sendable {
 
     /// The current point in the order of events.
     var now: PointInTime {
-        let event = state.enter().pointee.event
-        state.leave()
-        return PointInTime(event: event, statement: failure_artifacts_point_in_time())
+        PointInTime(event: state.withLock { $0.event }, statement: failure_artifacts_point_in_time())
     }
 
     // MARK: Connections and stores

@@ -29,21 +29,21 @@ extension CaptureSession {
         key += name
         if !location.isEmpty { key += "\u{0}" + location }
         if let arguments { for argument in arguments { key += "\u{0}\u{0}" + argument } }
-        let state = self.state.enter()
-        let attempt = Self.increment(&state.pointee.attempts[key, default: 0])
-        state.pointee.tests += 1
-        let test = RunningTest(
-            InFlightJournal.Test(
-                id: state.pointee.tests,
-                identity: BundleMetadata.Test(
-                    framework: framework, suite: suite, name: name, arguments: arguments,
-                    attempt: attempt),
-                start: .now),
-            isAlone: isAlone, start: start, isWatched: policy.isWatching)
-        let unreported = state.pointee.unreported
-        state.pointee.unreported = nil
-        let journal = add(test, policy, to: &state.pointee)
-        self.state.leave()
+        let (test, unreported, journal) = state.withLock { state in
+            let attempt = Self.increment(&state.attempts[key, default: 0])
+            state.tests += 1
+            let test = RunningTest(
+                InFlightJournal.Test(
+                    id: state.tests,
+                    identity: BundleMetadata.Test(
+                        framework: framework, suite: suite, name: name, arguments: arguments,
+                        attempt: attempt),
+                    start: .now),
+                isAlone: isAlone, start: start, isWatched: policy.isWatching)
+            let unreported = state.unreported
+            state.unreported = nil
+            return (test, unreported, add(test, policy, to: &state))
+        }
         if let unreported { end(unreported) }
         if !policy.isOff { journal?.testBegan(test.inJournal) }
         return test

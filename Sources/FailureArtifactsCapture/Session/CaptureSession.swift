@@ -95,9 +95,7 @@ package final class CaptureSession: Sendable {
     package var configuration: CaptureConfiguration { state.withLock(\.configuration) }
 
     var policy: Policy {
-        let policy = state.enter().pointee.policy
-        state.leave()
-        return policy
+        state.withLock { $0.policy }
     }
 
     /// The directory of bundles.
@@ -164,20 +162,13 @@ package final class CaptureSession: Sendable {
 
     /// The test that the caller runs for; nil between tests, or if the test can't be determined.
     package var currentTest: RunningTest? {
-        let state = self.state.enter()
-        let current = state.pointee.current
-        let hasTasks = state.pointee.hasTasks
-        self.state.leave()
+        let (current, hasTasks) = state.withLock { ($0.current, $0.hasTasks) }
         return hasTasks ? RunningTest.ofTask ?? current : current
     }
 
     // MARK: The journal
 
-    var inFlight: InFlightJournal? {
-        let journal = state.enter().pointee.inFlight
-        state.leave()
-        return journal
-    }
+    var inFlight: InFlightJournal? { state.withLock { $0.inFlight } }
 
     /// Records in the journal that a test uses a store.
     ///
@@ -195,10 +186,7 @@ extension CaptureSession: ConnectionObserver {
     var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
 
     private var unobservedTestID: TestID? {
-        let state = self.state.enter()
-        let isInTest = state.pointee.isInTest
-        let unreported = state.pointee.unreported?.id
-        self.state.leave()
+        let (isInTest, unreported) = state.withLock { ($0.isInTest, $0.unreported?.id) }
         if let unreported { return unreported }
         guard let isInTest else { return nil }
         return isInTest() ? RunningTest.unobserved : nil
@@ -206,14 +194,10 @@ extension CaptureSession: ConnectionObserver {
 
     /// Registers a connection, and records in the journal that its store is in use, with the owner.
     func connectionOpened(_ connection: OpenedConnection) {
-        let state = self.state.enter()
-        var test = state.pointee.current
-        let hasTasks = state.pointee.hasTasks
-        let isOff = state.pointee.policy.isOff
-        let journal = state.pointee.inFlight
-        let unreported = state.pointee.unreported?.id
-        self.state.leave()
-        if hasTasks, let own = RunningTest.ofTask { test = own }
+        let (isOff, journal, unreported) = state.withLock { state in
+            (state.policy.isOff, state.inFlight, state.unreported?.id)
+        }
+        var test = currentTest
         let owner: TestID?
         if let test {
             owner = connection.register(by: test.id)

@@ -127,23 +127,23 @@ package final class RunningTest: Sendable {
     }
 
     private var madeRecord: Record {
-        _ = Self.records.enter()
-        defer { Self.records.leave() }
-        if let record { return record }
-        let record = Record(hasEnded: hasEndedWithoutRecord)
-        self.record = record
-        return record
+        Self.records.withLock { _ in
+            if let record { return record }
+            let record = Record(hasEnded: hasEndedWithoutRecord)
+            self.record = record
+            return record
+        }
     }
 
     /// Ends a test without failures or a capture, if no record was created for it.
     ///
     /// - Returns: True if the test had no record and had not ended before.
     func endsUneventfully() -> Bool {
-        _ = Self.records.enter()
-        defer { Self.records.leave() }
-        if record != nil || hasEndedWithoutRecord { return false }
-        hasEndedWithoutRecord = true
-        return true
+        Self.records.withLock { _ in
+            if record != nil || hasEndedWithoutRecord { return false }
+            hasEndedWithoutRecord = true
+            return true
+        }
     }
 
     /// Keeps an object alive until the test has ended and was captured, if it failed.
