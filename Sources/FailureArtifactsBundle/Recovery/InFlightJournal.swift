@@ -53,7 +53,7 @@ package final class InFlightJournal: Sendable {
         /// The paths of stores that the file lists as used by one of the tests in flight.
         var usedBySome: Set<String> = []
         /// The tests that the file lists.
-        var inFlight = InFlightIDs()
+        var inFlight: Set<JournalRecord.TestID> = []
         /// The lines to write next.
         let lines = JournalLines()
         /// The redaction rules, as a line of JSON; nil if there are none.
@@ -160,7 +160,7 @@ package final class InFlightJournal: Sendable {
     package func testEnded(_ id: JournalRecord.TestID, leaving unwatched: [String]) {
         state.withLock { state in
             if !unwatched.isEmpty { share(unwatched, &state) }
-            guard state.inFlight.remove(id), state.owner == getpid() else { return }
+            guard state.inFlight.remove(id) != nil, state.owner == getpid() else { return }
             state.lines.clear()
             if state.inFlight.isEmpty {
                 // The records of all tests are obsolete.
@@ -275,36 +275,5 @@ package final class InFlightJournal: Sendable {
         state.file = try? directory.use { try OpenFile(in: ArtifactsDirectory(path: $0)) }
         state.isUsable = state.file != nil
         return state.isUsable
-    }
-}
-
-/// The IDs of tests that are in flight.
-///
-/// Most processes have only one.
-///
-/// A `Set` is created only for a second test: in a debug build, each lookup in a set takes more than a thousand
-/// instructions.
-private struct InFlightIDs {
-    /// The first ID; 0 if unused.
-    private var first: JournalRecord.TestID = 0
-    private var others: Set<JournalRecord.TestID> = []
-
-    var isEmpty: Bool { first == 0 && others.isEmpty }
-
-    func contains(_ id: JournalRecord.TestID) -> Bool {
-        if first == id { return true }
-        return others.isEmpty ? false : others.contains(id)
-    }
-
-    mutating func insert(_ id: JournalRecord.TestID) {
-        if contains(id) { return }
-        if first == 0 { first = id } else { others.insert(id) }
-    }
-
-    /// - Returns: True if the ID was present.
-    mutating func remove(_ id: JournalRecord.TestID) -> Bool {
-        guard first == id else { return others.isEmpty ? false : others.remove(id) != nil }
-        first = 0
-        return true
     }
 }

@@ -92,7 +92,7 @@ extension CaptureSession {
         // the staging directory. If the journal still listed the test as running, recovery would make another bundle.
         forget(test)
         guard let finished else { return nil }
-        if packsNow ?? !policy.packsInBackground { return pack(finished) }
+        if packsNow ?? !configuration.packsInBackground { return pack(finished) }
         packing.add { [self] in pack(finished) }
         return nil
     }

@@ -7,13 +7,12 @@ internal import FailureArtifactsSystem
 /// It never throws into a test, and waits only for a bounded time. It reports problems in the bundle and on standard
 /// error. It can be used from any thread.
 ///
-/// Code that runs for every test and every store, failing or not, is optimized for debug builds. It avoids closures
-/// under locks, copies of the configuration, and look-ups of objects that exist only once.
+/// Code that runs for every test and every store, failing or not, skips what most tests don't have. In a debug build, each
+/// access to a `Set` or a `Dictionary` takes a thousand instructions. It reads the state by closures, because a key path
+/// copies the whole state there.
 package final class CaptureSession: Sendable {
     struct State {
-        var configuration: CaptureConfiguration { didSet { policy = Policy(configuration) } }
-        /// The parts of the configuration that are read for each test.
-        private(set) var policy: Policy
+        var configuration: CaptureConfiguration
         /// The number of starts of each test.
         var attempts: [String: Int] = [:]
         /// The number of tests that were started.
@@ -45,7 +44,6 @@ package final class CaptureSession: Sendable {
 
         init(_ configuration: CaptureConfiguration) {
             self.configuration = configuration
-            policy = Policy(configuration)
             output = OutputDirectory(configuration.directoryPath)
         }
 
@@ -92,11 +90,9 @@ package final class CaptureSession: Sendable {
         configure(configuration)
     }
 
-    package var configuration: CaptureConfiguration { state.withLock(\.configuration) }
+    package var configuration: CaptureConfiguration { state.withLock { $0.configuration } }
 
-    var policy: Policy {
-        state.withLock { $0.policy }
-    }
+    private var isOff: Bool { state.withLock { $0.configuration.mode == .off } }
 
     /// The directory of bundles.
     var output: OutputDirectory { state.withLock(\.output) }
@@ -127,7 +123,7 @@ package final class CaptureSession: Sendable {
             let rules = configuration.redactionRules
             journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
         }
-        guard configuration.mode != .off, configuration.discoversStores else { return }
+        guard configuration.watchesStores else { return }
         registry.configureLog(
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
@@ -176,7 +172,7 @@ package final class CaptureSession: Sendable {
     ///   - path: The store's file.
     ///   - test: The test; nil if any test may use the store.
     package func storeOpened(_ path: String, by test: RunningTest?) {
-        if policy.isOff { return }
+        if isOff { return }
         path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
         finishAtExit()
     }
@@ -195,7 +191,7 @@ extension CaptureSession: ConnectionObserver {
     /// Registers a connection, and records in the journal that its store is in use, with the owner.
     func connectionOpened(_ connection: OpenedConnection) {
         let (isOff, journal, unreported) = state.withLock { state in
-            (state.policy.isOff, state.inFlight, state.unreported?.id)
+            (state.configuration.mode == .off, state.inFlight, state.unreported?.id)
         }
         var test = currentTest
         let owner: TestID?
@@ -215,7 +211,7 @@ extension CaptureSession: ConnectionObserver {
 
     /// Records in the journal that a store opened by an earlier test is in use.
     func leftConnectionUsed(_ connection: LeftConnection) {
-        if policy.isOff { return }
+        if isOff { return }
         let test = currentTest
         if let test {
             if !test.isOfThisProcess { return }
