@@ -1,7 +1,7 @@
 // The C library's headers define O_PATH only with this.
 #define _GNU_SOURCE
 
-#include "connections.h"
+#include "closed_files.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -117,6 +117,10 @@ static inline uint64_t next_number(failure_artifacts_connection *connection) {
 static _Atomic(uint64_t) started_tests;
 static atomic_bool reports_first_uses;
 
+void failure_artifacts_connection_is_left(failure_artifacts_connection *connection) {
+    atomic_store(&connection->is_left, true);
+}
+
 void failure_artifacts_report_first_uses(void) { atomic_store(&reports_first_uses, true); }
 
 uint64_t failure_artifacts_test_starts(void) {

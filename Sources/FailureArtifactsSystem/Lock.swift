@@ -41,20 +41,4 @@ package final class Lock<Value>: @unchecked Sendable {
         defer { pthread_mutex_unlock(mutex) }
         return try body(&value.pointee)
     }
-
-    /// Begins exclusive access without a closure, for code that runs for each test and each store.
-    ///
-    /// In a debug build, which `swift test` makes of a dependency, passing a closure to a generic function
-    /// costs several hundred instructions. This function costs a few.
-    ///
-    /// - Returns: A pointer to the value. It is valid until the same thread calls ``leave()``.
-    package func enter() -> UnsafeMutablePointer<Value> {
-        pthread_mutex_lock(mutex)
-        return value
-    }
-
-    /// Ends the access that ``enter()`` began.
-    package func leave() {
-        pthread_mutex_unlock(mutex)
-    }
 }

@@ -16,24 +16,6 @@ struct sqlite3;
 
 typedef struct failure_artifacts_log failure_artifacts_log;
 
-// The registry's record of an open connection; guarded by the registry's lock.
-typedef struct failure_artifacts_registration {
-    // The test that opened the connection; 0 if no test did, or if the test is not known.
-    uint64_t owner;
-    // The test that opened the first connection to the same store; 0 as above.
-    uint64_t store_owner;
-    // The point in time at which the owner ended, see failure_artifacts_point_in_time(); 0 before.
-    uint64_t left_at;
-    // A test whose task ran a statement on the connection, usually the only such test. 0 if there was no such test, or
-    // once that test has ended.
-    uint64_t user;
-    // True if the registry has more about the connection in its own tables.
-    bool is_noted;
-    // The next connections in the hash chains.
-    struct failure_artifacts_connection *next_by_serial;
-    struct failure_artifacts_connection *next_by_store;
-} failure_artifacts_registration;
-
 // The file that a path named at some point in time.
 typedef struct failure_artifacts_file_identity {
     // True if the path named a file.
@@ -91,8 +73,6 @@ typedef struct failure_artifacts_connection {
     const void *file;
     // The name of the VFS, freed with the record; NULL for the system's own.
     char *vfs;
-    // The registry's record of the connection; see connections.h.
-    failure_artifacts_registration registration;
     // The error that the marker function raises next; see failure_artifacts_restore_error().
     int restored_code;
     const char *restored_message;
@@ -149,6 +129,9 @@ void failure_artifacts_follow_tasks(void);
 // Notes that a test starts, or has left connections open: the next use of a connection is its first one since then.
 // Returns this point in time in the order of statements.
 uint64_t failure_artifacts_test_starts(void);
+
+// Notes that the test that opened the connection has ended.
+void failure_artifacts_connection_is_left(failure_artifacts_connection *connection);
 
 // From now on, reports the first use of each connection since the start of a test.
 void failure_artifacts_report_first_uses(void);

@@ -8,7 +8,7 @@
 // A buffer of lines for a process's journal. JournalRecord, in Swift, defines their meaning and reads them.
 //
 // This is C because some lines are written for each test. `swift test` makes a debug build of a dependency. With Swift
-// strings, that would spend more time on these lines than on all other work for a test.
+// strings, a test that opens one store takes 17,000 more instructions there, half of all that it takes for the product.
 typedef struct failure_artifacts_lines {
     // Complete lines, and perhaps an unfinished one.
     char *bytes;

@@ -53,7 +53,7 @@ package final class InFlightJournal: Sendable {
         /// The paths of stores that the file lists as used by one of the tests in flight.
         var usedBySome: Set<String> = []
         /// The tests that the file lists.
-        var inFlight = InFlightIDs()
+        var inFlight: Set<JournalRecord.TestID> = []
         /// The lines to write next.
         let lines = JournalLines()
         /// The redaction rules, as a line of JSON; nil if there are none.
@@ -101,12 +101,12 @@ package final class InFlightJournal: Sendable {
     ///
     /// It is in flight if there are stores that it may use without opening them.
     package func testBegan(_ test: Test) {
-        let state = self.state.enter()
-        defer { self.state.leave() }
-        guard state.pointee.shared.count > 0, hasFile(&state.pointee) else { return }
-        state.pointee.lines.clear()
-        guard note(test, &state.pointee) else { return }
-        if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
+        state.withLock { state in
+            guard !state.shared.isEmpty, hasFile(&state) else { return }
+            state.lines.clear()
+            guard note(test, &state) else { return }
+            if write(&state) { state.inFlight.insert(test.id) }
+        }
     }
 
     /// Records that a store was opened.
@@ -115,17 +115,17 @@ package final class InFlightJournal: Sendable {
     ///   - path: The store's file; nil for a store in memory.
     ///   - test: The test that opened it; nil if any test may use it.
     package func storeOpened(_ path: UnsafePointer<CChar>?, by test: Test?) {
-        let state = self.state.enter()
-        defer { self.state.leave() }
-        guard let test else {
-            if let path { share([String(cString: path)], &state.pointee) }
-            return
+        state.withLock { state in
+            guard let test else {
+                if let path { share([String(cString: path)], &state) }
+                return
+            }
+            guard hasFile(&state) else { return }
+            state.lines.clear()
+            guard note(test, &state) else { return }
+            state.lines.addOpened(path, by: test.id)
+            if write(&state) { state.inFlight.insert(test.id) }
         }
-        guard hasFile(&state.pointee) else { return }
-        state.pointee.lines.clear()
-        guard note(test, &state.pointee) else { return }
-        state.pointee.lines.addOpened(path, by: test.id)
-        if write(&state.pointee) { state.pointee.inFlight.insert(test.id) }
     }
 
     /// Records the use of a store that an earlier test left open.
@@ -158,18 +158,18 @@ package final class InFlightJournal: Sendable {
     ///   - id: The test.
     ///   - unwatched: The files of stores that it left open, and that other tests may use unnoticed.
     package func testEnded(_ id: JournalRecord.TestID, leaving unwatched: [String]) {
-        let state = self.state.enter()
-        defer { self.state.leave() }
-        if unwatched.count > 0 { share(unwatched, &state.pointee) }
-        guard state.pointee.inFlight.remove(id), state.pointee.owner == getpid() else { return }
-        state.pointee.lines.clear()
-        if state.pointee.inFlight.isEmpty {
-            // The records of all tests are obsolete.
-            state.pointee.end = state.pointee.startEnd
-        } else {
-            state.pointee.lines.add(.ended(id))
+        state.withLock { state in
+            if !unwatched.isEmpty { share(unwatched, &state) }
+            guard state.inFlight.remove(id) != nil, state.owner == getpid() else { return }
+            state.lines.clear()
+            if state.inFlight.isEmpty {
+                // The records of all tests are obsolete.
+                state.end = state.startEnd
+            } else {
+                state.lines.add(.ended(id))
+            }
+            write(&state)
         }
-        write(&state.pointee)
     }
 
     /// True if the file lists the test as in flight.
@@ -275,36 +275,5 @@ package final class InFlightJournal: Sendable {
         state.file = try? directory.use { try OpenFile(in: ArtifactsDirectory(path: $0)) }
         state.isUsable = state.file != nil
         return state.isUsable
-    }
-}
-
-/// The IDs of tests that are in flight.
-///
-/// Most processes have only one.
-///
-/// A `Set` is created only for a second test: in a debug build, each lookup in a set takes more than a thousand
-/// instructions.
-private struct InFlightIDs {
-    /// The first ID; 0 if unused.
-    private var first: JournalRecord.TestID = 0
-    private var others: Set<JournalRecord.TestID> = []
-
-    var isEmpty: Bool { first == 0 && others.isEmpty }
-
-    func contains(_ id: JournalRecord.TestID) -> Bool {
-        if first == id { return true }
-        return others.isEmpty ? false : others.contains(id)
-    }
-
-    mutating func insert(_ id: JournalRecord.TestID) {
-        if contains(id) { return }
-        if first == 0 { first = id } else { others.insert(id) }
-    }
-
-    /// - Returns: True if the ID was present.
-    mutating func remove(_ id: JournalRecord.TestID) -> Bool {
-        guard first == id else { return others.isEmpty ? false : others.remove(id) != nil }
-        first = 0
-        return true
     }
 }

@@ -155,6 +155,9 @@ public struct CaptureConfiguration: Sendable, Equatable {
         self = Self.environment.configuration
     }
 
+    /// True if the stores of tests are discovered.
+    var watchesStores: Bool { mode != .off && discoversStores }
+
     /// ``directory`` as a path, without a slash at its end.
     var directoryPath: String {
         let path = Path.absolute(directory.path(percentEncoded: false))

@@ -27,8 +27,11 @@ final class ClosedStore: Sendable {
     ///
     /// - Parameters:
     ///   - connection: The connection. Its log is taken over.
+    ///   - owner: The test that opened the store; 0 if not known.
     ///   - event: The number of the close among the process's opens and closes.
-    init(of connection: UnsafeMutablePointer<failure_artifacts_connection>, event: UInt64) {
+    init(
+        of connection: UnsafeMutablePointer<failure_artifacts_connection>, owner: TestID, event: UInt64
+    ) {
         if let path = connection.pointee.path {
             files = failure_artifacts_hold_files(path, connection.pointee.identity)
         } else {
@@ -36,7 +39,7 @@ final class ClosedStore: Sendable {
         }
         log = failure_artifacts_log_take(connection)
         serial = connection.pointee.serial
-        ownerID = connection.pointee.registration.owner
+        ownerID = owner
         lastUse = failure_artifacts_last_use(connection)
         kept = nil
         self.event = event

@@ -19,15 +19,15 @@ protocol ConnectionObserver: AnyObject, Sendable {
 
 /// A connection whose test has ended, during a statement.
 struct LeftConnection {
-    private let record: UnsafeMutablePointer<failure_artifacts_connection>
+    private let connection: RegisteredConnection
 
-    init(_ record: UnsafeMutablePointer<failure_artifacts_connection>) { self.record = record }
+    init(_ connection: RegisteredConnection) { self.connection = connection }
 
     /// The store's file; nil if it has none.
-    var path: UnsafePointer<CChar>? { UnsafePointer(record.pointee.path) }
+    var path: UnsafePointer<CChar>? { UnsafePointer(connection.record.pointee.path) }
 
     /// The test that opened it.
-    var owner: TestID { record.pointee.registration.owner }
+    var owner: TestID { connection.owner }
 }
 
 /// A connection that is being opened.
@@ -48,8 +48,7 @@ struct OpenedConnection {
     /// - Parameter test: The test that opens it; nil if none runs.
     /// - Returns: The owner of the connection; nil if any test may use it or none runs.
     func register(by test: TestID?) -> TestID? {
-        registry.register(record, by: test)
-        let owner = record.pointee.registration.owner
+        let owner = registry.register(record, by: test)
         return owner == 0 ? nil : owner
     }
 }

@@ -4,91 +4,85 @@ internal import FailureArtifactsSystem
 /// The events that C reports.
 extension ConnectionRegistry {
     func opened(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let observer = state.enter().pointee.observer
-        state.leave()
-        if let observer {
+        if let observer = state.withLock({ $0.observer }) {
             observer.connectionOpened(OpenedConnection(record, self))
         } else {
-            register(record, by: nil)
+            _ = register(record, by: nil)
         }
     }
 
-    func register(_ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?) {
-        let state = self.state.enter()
-        failure_artifacts_connections_add(record, test ?? 0)
-        state.pointee.event += 1
-        self.state.leave()
+    /// Adds a connection that is being opened.
+    ///
+    /// A pool opens further connections on its own threads. They belong to the test that has opened the store. A store
+    /// that no test has opened first is shared by the tests that open it later.
+    ///
+    /// - Returns: The owner of the connection; 0 if any test may use it, or if no test runs.
+    func register(
+        _ record: UnsafeMutablePointer<failure_artifacts_connection>, by test: TestID?
+    ) -> TestID {
+        state.withLock { state in
+            state.event += 1
+            let storeOwner = state.connections.companion(of: record)?.storeOwner ?? test ?? 0
+            let connection = RegisteredConnection(
+                record, owner: storeOwner == 0 ? 0 : test ?? storeOwner, storeOwner: storeOwner)
+            state.connections.append(connection)
+            return connection.owner
+        }
     }
 
     func usedInTask(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let observer = state.enter().pointee.observer
-        state.leave()
-        guard let test = observer?.currentTestID else { return }
-        let state = self.state.enter()
-        let isNew = Self.note(user: test, of: record, &state.pointee)
-        self.state.leave()
-        if isNew { usedAfterItsTest(record) }
-    }
-
-    /// Records that a test uses a connection.
-    ///
-    /// - Returns: True if that was not known.
-    private static func note(
-        user test: TestID, of record: UnsafeMutablePointer<failure_artifacts_connection>,
-        _ state: inout State
-    ) -> Bool {
-        if record.pointee.registration.user == test { return false }
-        if record.pointee.registration.user == 0 {
-            record.pointee.registration.user = test
-            return true
+        guard let test = state.withLock({ $0.observer })?.currentTestID else { return }
+        let isNew = state.withLock { state in
+            guard let index = state.connections.index(of: record.pointee.serial) else { return false }
+            return state.connections[index].users.insert(test).inserted
         }
-        // The table is only for the few connections that several tests use.
-        record.pointee.registration.is_noted = true
-        return state.users[record.pointee.serial, default: []].insert(test).inserted
+        if isNew { usedAfterItsTest(record) }
     }
 
     func attached(
         _ files: Set<FileStatus.Identity>, _ record: UnsafeMutablePointer<failure_artifacts_connection>
     ) {
         state.withLock { state in
-            record.pointee.registration.is_noted = true
-            state.attached[record.pointee.serial, default: []].formUnion(files)
+            guard let index = state.connections.index(of: record.pointee.serial) else { return }
+            state.connections[index].attached.formUnion(files)
         }
     }
 
     func closed(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let state = self.state.enter()
-        state.pointee.event += 1
-        let event = state.pointee.event
-        guard failure_artifacts_connections_remove(record) else { return self.state.leave() }
-        if record.pointee.registration.is_noted || !state.pointee.stores.isEmpty
-            || failure_artifacts_connections_share(record)
-        {
-            let drafts = Self.drafts(of: record, &state.pointee)
-            self.state.leave()
-            for draft in drafts { remember(ClosedStore(draft, event: event)) }
-            return
+        var end: (event: UInt64, owner: TestID)?
+        var drafts: [ClosedStore.Draft]?
+        state.withLock { state in
+            state.event += 1
+            guard let index = state.connections.index(of: record.pointee.serial) else { return }
+            let connection = state.connections.remove(at: index)
+            let isOpen = state.connections.companion(of: record) != nil
+            // Most stores have one connection, and no saved data.
+            if isOpen || !state.stores.isEmpty || !state.images.isEmpty {
+                drafts = Self.drafts(of: connection, isOpen: isOpen, &state)
+            }
+            if state.isKeeping { end = (state.event, connection.owner) }
         }
-        let isKeeping = state.pointee.keepers > 0
-        self.state.leave()
-        if isKeeping { remember(ClosedStore(of: record, event: event)) }
+        guard let end else { return }
+        if let drafts {
+            for draft in drafts { remember(ClosedStore(draft, event: end.event)) }
+        } else {
+            remember(ClosedStore(of: record, owner: end.owner, event: end.event))
+        }
     }
 
     /// Describes the stores that a closed connection leaves.
     ///
     /// Used if data of the connection was saved, or if other connections have or had its store open.
     private static func drafts(
-        of record: UnsafeMutablePointer<failure_artifacts_connection>, _ state: inout State
+        of ended: RegisteredConnection, isOpen: Bool, _ state: inout State
     ) -> [ClosedStore.Draft] {
-        let connection = DiscoveredConnection(record, users: [])
+        let record = ended.record
+        let connection = DiscoveredConnection(ended)
         let log = KeptLog(of: record)
         let unwoundAt = DiscoveredConnection.unwoundAt(record)
-        state.users[connection.serial] = nil
-        state.attached[connection.serial] = nil
         let images = state.images.take(of: connection.serial)
         let main = connection.main
         var store = state.stores.removeValue(forKey: main) ?? OpenStore()
-        let isOpen = failure_artifacts_connections_share(record)
         defer { if isOpen && !store.isEmpty { state.stores[main] = store } }
         guard state.isKeeping else {
             store.endedConnections = nil
@@ -114,22 +108,21 @@ extension ConnectionRegistry {
     private static let maximumClosedStores = 64
 
     private func remember(_ store: ClosedStore) {
-        let state = self.state.enter()
-        if state.pointee.closed.count == 0 {
-            state.pointee.closed = [store]
-            self.state.leave()
-            return
+        let forgotten = state.withLock { state in
+            let forgotten = state.closed
+            // Most tests close one store.
+            if forgotten.isEmpty {
+                state.closed = [store]
+                return forgotten
+            }
+            state.closed.removeAll { $0.isSame(as: store) }
+            state.closed.append(store)
+            let own = state.closed.indices.filter { state.closed[$0].owner == store.owner }
+            for index in own.dropLast(Self.maximumClosedStores).reversed() {
+                state.closed.remove(at: index)
+            }
+            return forgotten
         }
-        let forgotten = state.pointee.closed
-        state.pointee.closed.removeAll { $0.isSame(as: store) }
-        state.pointee.closed.append(store)
-        let own = state.pointee.closed.indices.filter {
-            state.pointee.closed[$0].owner == store.owner
-        }
-        for index in own.dropLast(Self.maximumClosedStores).reversed() {
-            state.pointee.closed.remove(at: index)
-        }
-        self.state.leave()
         // Released only now that the lock is free, because this closes files.
         withExtendedLifetime(forgotten) {}
     }

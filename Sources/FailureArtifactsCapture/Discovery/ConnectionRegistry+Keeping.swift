@@ -10,15 +10,13 @@ extension ConnectionRegistry {
     /// - Returns: The current point in the order of events.
     @discardableResult
     func beginKeeping(maximumBytes: UInt64) -> PointInTime {
-        let state = self.state.enter()
-        state.pointee.keepers += 1
-        // A generic clamping initializer takes as long as the rest of this function in a debug build.
-        failure_artifacts_keeping_begins(
-            maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes),
-            state.pointee.keepers == 1)
-        let now = PointInTime(event: state.pointee.event, statement: failure_artifacts_test_starts())
-        self.state.leave()
-        return now
+        state.withLock { state in
+            state.keepers += 1
+            // A generic clamping initializer takes as long as the rest of this function in a debug build.
+            failure_artifacts_keeping_begins(
+                maximumBytes > 1 << 62 ? 1 << 62 : Int64(bitPattern: maximumBytes), state.keepers == 1)
+            return PointInTime(event: state.event, statement: failure_artifacts_test_starts())
+        }
     }
 
     /// Saves the content of stores when a test begins to use them, from now on.
@@ -39,29 +37,26 @@ extension ConnectionRegistry {
     /// - Returns: The stores that the test has left open; nil if there are none.
     @discardableResult
     func endKeeping(of test: TestID? = nil) -> LeftStores? {
-        let state = self.state.enter()
         var left: LeftStores?
-        if let test, failure_artifacts_connections_leave(test, failure_artifacts_point_in_time()) {
-            left = Self.stores(leftBy: test)
-            failure_artifacts_test_starts()
-        }
-        if let test, !state.pointee.users.isEmpty { Self.forgetUses(by: test, &state.pointee) }
-        state.pointee.keepers -= 1
-        let closed = state.pointee.closed
+        var closed: [ClosedStore] = []
         var images: SavedStates?
-        if state.pointee.keepers > 0 {
-            if let test { Self.forgetStores(of: test, &state.pointee) }
-        } else {
-            failure_artifacts_keeping_ends()
-            state.pointee.closed = []
-            if !state.pointee.images.isEmpty {
-                images = state.pointee.images
-                state.pointee.images = SavedStates()
+        state.withLock { state in
+            if let test, !state.connections.isEmpty { left = Self.leave(by: test, &state) }
+            state.keepers -= 1
+            closed = state.closed
+            if state.keepers > 0 {
+                if let test { Self.forgetStores(of: test, &state) }
+            } else {
+                failure_artifacts_keeping_ends()
+                state.closed = []
+                if !state.images.isEmpty {
+                    images = state.images
+                    state.images = SavedStates()
+                }
+                if !state.stores.isEmpty { state.stores = [:] }
+                state.baselineBytes = 0
             }
-            if !state.pointee.stores.isEmpty { state.pointee.stores = [:] }
-            state.pointee.baselineBytes = 0
         }
-        self.state.leave()
         // Freed only now that the lock is free.
         withExtendedLifetime((closed, images)) {}
         return left
@@ -73,24 +68,27 @@ extension ConnectionRegistry {
         let unwatched: [String]
     }
 
-    private static func stores(leftBy test: TestID) -> LeftStores {
+    /// Notes the end of a test on each connection that the test has opened or used.
+    ///
+    /// - Returns: The stores that the test has left open; nil if there are none.
+    private static func leave(by test: TestID, _ state: inout State) -> LeftStores? {
+        let pointInTime = failure_artifacts_point_in_time()
+        var areLeft = false
         var unwatched: Set<String> = []
-        var next = failure_artifacts_connections_next(nil)
-        while let record = next {
-            if record.pointee.registration.owner == test, let path = record.pointee.path,
-                failure_artifacts_trace_is_replaced(record)
-            {
+        for index in state.connections.indices {
+            if state.connections[index].users.count > 0 { state.connections[index].users.remove(test) }
+            guard state.connections[index].owner == test else { continue }
+            areLeft = true
+            state.connections[index].leftAt = pointInTime
+            let record = state.connections[index].record
+            failure_artifacts_connection_is_left(record)
+            if let path = record.pointee.path, failure_artifacts_trace_is_replaced(record) {
                 unwatched.insert(String(cString: path))
             }
-            next = failure_artifacts_connections_next(record)
         }
+        if !areLeft { return nil }
+        failure_artifacts_test_starts()
         return LeftStores(unwatched: unwatched.sorted())
-    }
-
-    private static func forgetUses(by test: TestID, _ state: inout State) {
-        for (serial, users) in state.users where users.contains(test) {
-            state.users[serial]?.remove(test)
-        }
     }
 
     /// Drops the closed stores of a test that ends before others.
@@ -137,18 +135,21 @@ extension ConnectionRegistry {
         let image = SavedState(image)
         state.withLock { state in
             guard state.isKeeping else { return }
-            record.pointee.registration.is_noted = true
             state.images.add(image, of: record.pointee.serial)
         }
     }
 
     /// Reports to the observer the use of a connection that a test has left open.
     func usedAfterItsTest(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
-        let state = self.state.enter()
-        let observer = state.pointee.observer
-        let isLeft = record.pointee.registration.left_at > 0
-        self.state.leave()
-        if isLeft { observer?.leftConnectionUsed(LeftConnection(record)) }
+        let (observer, connection) = state.withLock { state in
+            (
+                state.observer,
+                state.connections.index(of: record.pointee.serial).map { state.connections[$0] }
+            )
+        }
+        if let connection, connection.leftAt > 0 {
+            observer?.leftConnectionUsed(LeftConnection(connection))
+        }
     }
 
     /// Saves the content of a store before a test uses it for the first time.
@@ -156,7 +157,8 @@ extension ConnectionRegistry {
         let (isWanted, observer) = state.withLock { ($0.keepsBaselines && $0.isKeeping, $0.observer) }
         guard isWanted, let test = observer?.currentTestID else { return }
         let isDue = state.withLock { state in
-            let connection = DiscoveredConnection(record, users: [])
+            guard let index = state.connections.index(of: record.pointee.serial) else { return false }
+            let connection = DiscoveredConnection(state.connections[index])
             if state.stores[connection.main]?.baselines[test] != nil { return false }
             // The store was closed and opened again.
             guard
@@ -168,7 +170,8 @@ extension ConnectionRegistry {
         guard isDue else { return }
         let image = SavedState(failure_artifacts_image_at_start(record))
         state.withLock { state in
-            let main = DiscoveredConnection(record, users: []).main
+            guard let index = state.connections.index(of: record.pointee.serial) else { return }
+            let main = DiscoveredConnection(state.connections[index]).main
             // Another thread may have begun to use the store, and may have changed it before this image was made.
             guard state.stores[main]?.baselines[test] == nil else { return }
             state.stores[main, default: OpenStore()].baselines[test] = image

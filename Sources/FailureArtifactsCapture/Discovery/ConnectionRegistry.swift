@@ -8,26 +8,18 @@ internal import FailureArtifactsSystem
 /// There is one registry per process, because SQLite's automatic extensions apply to the whole process. It can be used
 /// from any thread.
 ///
-/// Code that runs for each open and each close is optimized for debug builds. The table of open connections is in C.
-/// The lock is entered and left without a closure. Data that most stores don't have is not created or looked up.
+/// Code that runs for each open and each close skips what most stores don't have, because debug builds are slow.
 final class ConnectionRegistry: Sendable {
     static let shared = ConnectionRegistry()
 
-    /// The state of the registry.
-    ///
-    /// Its lock also guards C's table of open connections.
     struct State {
         weak var observer: (any ConnectionObserver)?
-        /// The further tests whose tasks ran statements on a connection, for connections that are marked in the table.
-        ///
-        /// Tests that have ended are removed.
-        var users: [UInt64: Set<TestID>] = [:]
-        /// The files that a connection has attached, for connections that are marked in the table.
-        var attached: [UInt64: Set<FileStatus.Identity>] = [:]
+        /// The open connections, in the order they were registered.
+        var connections: [RegisteredConnection] = []
         /// The number of tests that have content saved.
         var keepers = 0
         var isKeeping: Bool { keepers > 0 }
-        /// The saved states of connections that are marked in the table.
+        /// The saved states of connections.
         var images = SavedStates()
         /// The saved data of open stores.
         var stores: [DiscoveredConnection.Main: OpenStore] = [:]
@@ -116,43 +108,24 @@ final class ConnectionRegistry: Sendable {
 
     /// The current point in the order of events.
     var now: PointInTime {
-        let event = state.enter().pointee.event
-        state.leave()
-        return PointInTime(event: event, statement: failure_artifacts_point_in_time())
+        PointInTime(event: state.withLock { $0.event }, statement: failure_artifacts_point_in_time())
     }
 
     // MARK: Connections and stores
 
     /// The connections that are open, in the order they were opened.
     var openConnections: [DiscoveredConnection] {
-        state.withLock { Self.openConnections(&$0) }
+        state.withLock { Self.openConnections($0) }
     }
 
-    private static func openConnections(_ state: inout State) -> [DiscoveredConnection] {
-        var connections: [DiscoveredConnection] = []
-        var next = failure_artifacts_connections_next(nil)
-        while let record = next {
-            connections.append(DiscoveredConnection(record, users: users(of: record, state)))
-            next = failure_artifacts_connections_next(record)
-        }
-        return connections.sorted { $0.serial < $1.serial }
-    }
-
-    /// Returns the tests whose tasks ran statements on a connection.
-    ///
-    /// Tests that have ended are not included.
-    private static func users(
-        of record: UnsafeMutablePointer<failure_artifacts_connection>, _ state: State
-    ) -> Set<TestID> {
-        var users = state.users[record.pointee.serial] ?? []
-        if record.pointee.registration.user != 0 { users.insert(record.pointee.registration.user) }
-        return users
+    private static func openConnections(_ state: State) -> [DiscoveredConnection] {
+        state.connections.map { DiscoveredConnection($0) }.sorted { $0.serial < $1.serial }
     }
 
     /// Returns the stores that were closed after `pointInTime` and are not open now, in the order they were closed.
     func storesClosed(after pointInTime: PointInTime) -> [ClosedStore] {
         let closed = state.withLock { state in
-            let open = Self.openConnections(&state)
+            let open = Self.openConnections(state)
             return state.closed.filter { closed in
                 closed.event > pointInTime.event && !open.contains { closed.isSame(as: $0) }
             }
@@ -169,11 +142,10 @@ final class ConnectionRegistry: Sendable {
         let observer = state.withLock { $0.observer }
         let test = observer?.currentTestID
         return state.withLock { state in
-            let connections = Self.openConnections(&state)
-            let foreign = connections.filter { $0.owner != nil && $0.owner != test }
-            return Set(connections.compactMap(\.identity))
+            let others = state.connections.filter { $0.owner != 0 && $0.owner != test }
+            return Set(state.connections.compactMap(\.identity))
                 .union(state.closed.compactMap(\.identity))
-                .union(foreign.flatMap { state.attached[$0.serial] ?? [] })
+                .union(others.flatMap(\.attached))
         }
     }
 
@@ -185,8 +157,8 @@ final class ConnectionRegistry: Sendable {
         let (tests, users, observer) = state.withLock { state in
             (
                 state.keepers,
-                failure_artifacts_connections_find(connection.serial).map { Self.users(of: $0, state) }
-                    ?? [], state.observer
+                state.connections.index(of: connection.serial).map { state.connections[$0].users } ?? [],
+                state.observer
             )
         }
         if tests < 2 { return true }
@@ -204,9 +176,8 @@ final class ConnectionRegistry: Sendable {
     func withOpenHandle<Result>(
         of connection: DiscoveredConnection, _ body: (OpaquePointer) -> Result
     ) -> Result? {
-        state.withLock { _ in
-            failure_artifacts_connections_find(connection.serial) == nil
-                ? nil : body(connection.handle)
+        state.withLock { state in
+            state.connections.index(of: connection.serial) == nil ? nil : body(connection.handle)
         }
     }
 }

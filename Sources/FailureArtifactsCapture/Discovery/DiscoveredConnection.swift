@@ -45,18 +45,17 @@ struct DiscoveredConnection: Sendable {
     nonisolated(unsafe) let record: UnsafeMutablePointer<failure_artifacts_connection>
 
     /// Describes a connection; only to be called by the registry, with its lock held.
-    init(_ record: UnsafeMutablePointer<failure_artifacts_connection>, users: Set<TestID>) {
-        self.record = record
+    init(_ connection: RegisteredConnection) {
+        record = connection.record
         serial = record.pointee.serial
         handle = record.pointee.handle
         file = UInt(bitPattern: record.pointee.file)
         vfs = record.pointee.vfs.map { String(cString: $0) }
         path = record.pointee.path.map { String(cString: $0) }
-        identity = FileStatus.Identity(record.pointee.identity)
-        let registration = record.pointee.registration
-        owner = registration.owner == 0 ? nil : registration.owner
-        leftAt = registration.left_at
-        self.users = users
+        identity = connection.identity
+        owner = connection.owner == 0 ? nil : connection.owner
+        leftAt = connection.leftAt
+        users = connection.users
     }
 
     /// Returns the files that a connection has attached; only to be called during one of its statements.

@@ -64,11 +64,10 @@ extension CaptureSession {
         guard test.isOfThisProcess else { return nil }
         let stage = Self.endCapture(of: test)
         if case .ended = stage { return nil }
-        let state = test.state.enter()
-        state.pointee.hasEnded = true
-        let hasFailed = !state.pointee.failures.isEmpty
-        let wasRefused = state.pointee.wasRefused
-        test.state.leave()
+        let (hasFailed, wasRefused) = test.state.withLock { state in
+            state.hasEnded = true
+            return (!state.failures.isEmpty, state.wasRefused)
+        }
         var finished: Capture?
         if case .none = stage, hasFailed, wasRefused {
             artifactsDirectory.countFailureLeftOut()
@@ -89,7 +88,7 @@ extension CaptureSession {
         // the staging directory. If the journal still listed the test as running, recovery would make another bundle.
         forget(test)
         guard let finished else { return nil }
-        if packsNow ?? !policy.packsInBackground { return pack(finished) }
+        if packsNow ?? !configuration.packsInBackground { return pack(finished) }
         packing.add { [self] in pack(finished) }
         return nil
     }
@@ -98,20 +97,19 @@ extension CaptureSession {
         // Done while the test counts as running. Otherwise its open stores would seem to be used by others until this
         // is noted.
         let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
-        let state = self.state.enter()
-        state.pointee.remove(test)
-        if left != nil { state.pointee.endedOpeners[test.id] = .init(test.identity) }
-        let journal = state.pointee.inFlight
-        self.state.leave()
+        let journal = state.withLock { state in
+            state.remove(test)
+            if left != nil { state.endedOpeners[test.id] = .init(test.identity) }
+            return state.inFlight
+        }
         journal?.testEnded(test.id, leaving: left?.unwatched ?? [])
     }
 
     private static func endCapture(of test: RunningTest) -> RunningTest.CaptureStage {
-        let stage = test.capture.enter()
-        defer { test.capture.leave() }
-        let last = stage.pointee
-        stage.pointee = .ended
-        return last
+        test.capture.withLock { stage in
+            defer { stage = .ended }
+            return stage
+        }
     }
 
     @discardableResult

@@ -21,54 +21,57 @@ extension CaptureSession {
         framework: String, suite: String, name: String, arguments: [String]? = nil,
         location: String = "", isAlone: Bool
     ) -> RunningTest {
-        let policy = policy
-        let start = beginWatching(policy, isAlone: isAlone)
+        let configuration = configuration
+        let start = beginWatching(configuration, isAlone: isAlone)
         // String interpolation takes ten times as long in a debug build.
         var key = suite
         key += "\u{0}"
         key += name
         if !location.isEmpty { key += "\u{0}" + location }
         if let arguments { for argument in arguments { key += "\u{0}\u{0}" + argument } }
-        let state = self.state.enter()
-        let attempt = Self.increment(&state.pointee.attempts[key, default: 0])
-        state.pointee.tests += 1
-        let test = RunningTest(
-            InFlightJournal.Test(
-                id: state.pointee.tests,
-                identity: BundleMetadata.Test(
-                    framework: framework, suite: suite, name: name, arguments: arguments,
-                    attempt: attempt),
-                start: .now),
-            isAlone: isAlone, start: start, isWatched: policy.isWatching)
-        let unreported = state.pointee.unreported
-        state.pointee.unreported = nil
-        let journal = add(test, policy, to: &state.pointee)
-        self.state.leave()
+        var unreported: UnreportedTest?
+        let test = state.withLock { state in
+            let attempt = Self.increment(&state.attempts[key, default: 0])
+            state.tests += 1
+            let test = RunningTest(
+                InFlightJournal.Test(
+                    id: state.tests,
+                    identity: BundleMetadata.Test(
+                        framework: framework, suite: suite, name: name, arguments: arguments,
+                        attempt: attempt),
+                    start: .now),
+                isAlone: isAlone, start: start, isWatched: configuration.watchesStores)
+            unreported = state.unreported
+            state.unreported = nil
+            add(test, configuration, to: &state)
+            return test
+        }
         if let unreported { end(unreported) }
-        if !policy.isOff { journal?.testBegan(test.inJournal) }
+        if configuration.mode != .off { inFlight?.testBegan(test.inJournal) }
         return test
     }
 
     /// Starts keeping the content that tests lose, if stores are discovered.
     ///
     /// - Returns: The current point in the order of events.
-    private func beginWatching(_ policy: Policy, isAlone: Bool) -> ConnectionRegistry.PointInTime {
-        guard policy.isWatching else { return registry.now }
+    private func beginWatching(
+        _ configuration: CaptureConfiguration, isAlone: Bool
+    ) -> ConnectionRegistry.PointInTime {
+        guard configuration.watchesStores else { return registry.now }
         registry.ensureInstalled()
         if !isAlone { registry.followTasks() }
-        let start = registry.beginKeeping(maximumBytes: policy.maximumKeptBytes)
-        if policy.keepsBaselines { registry.keepBaselines() }
+        let start = registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
+        if configuration.baseline { registry.keepBaselines() }
         return start
     }
 
     private func add(
-        _ test: RunningTest, _ policy: Policy, to state: inout State
-    ) -> InFlightJournal? {
-        if policy.keepsBaselines {
+        _ test: RunningTest, _ configuration: CaptureConfiguration, to state: inout State
+    ) {
+        if configuration.baseline {
             test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
         }
         state.add(test)
-        return state.inFlight
     }
 
     private static func increment(_ number: inout Int) -> Int {
@@ -84,13 +87,14 @@ extension CaptureSession {
     ///
     /// Its stores are tracked from now on. It has no entry in the journal, because its name isn't known yet.
     package func unreportedTestMayBeRunning() {
-        let policy = policy
-        let start = beginWatching(policy, isAlone: true)
+        let configuration = configuration
+        let start = beginWatching(configuration, isAlone: true)
         let previous = state.withLock { state in
             defer {
                 state.tests += 1
                 state.unreported = UnreportedTest(
-                    id: state.tests, start: start, date: .now, isWatched: policy.isWatching)
+                    id: state.tests, start: start, date: .now,
+                    isWatched: configuration.watchesStores)
             }
             return state.unreported
         }
@@ -101,8 +105,8 @@ extension CaptureSession {
     ///
     /// - Returns: The test; nil if all tests were reported when they started.
     package func unreportedTestIs(framework: String, suite: String, name: String) -> RunningTest? {
-        let policy = policy
-        let found = state.withLock { state -> (RunningTest, InFlightJournal?)? in
+        let configuration = configuration
+        let test = state.withLock { state -> RunningTest? in
             guard let unreported = state.unreported else { return nil }
             state.unreported = nil
             let attempt = Self.increment(&state.attempts["\(suite)\u{0}\(name)", default: 0])
@@ -113,10 +117,10 @@ extension CaptureSession {
                         framework: framework, suite: suite, name: name, attempt: attempt),
                     start: unreported.date),
                 isAlone: true, start: unreported.start, isWatched: unreported.isWatched)
-            return (test, add(test, policy, to: &state))
+            add(test, configuration, to: &state)
+            return test
         }
-        guard let (test, journal) = found else { return nil }
-        journal?.testBegan(test.inJournal)
+        if let test { inFlight?.testBegan(test.inJournal) }
         return test
     }
 
@@ -175,7 +179,11 @@ extension CaptureSession {
     /// True if passing tests may have to be captured.
     ///
     /// If false, callers skip the preparations for that.
-    package var capturesPassingTests: Bool { policy.capturesPassingTests }
+    package var capturesPassingTests: Bool {
+        state.withLock {
+            $0.configuration.mode != .off && $0.configuration.capturesPassingTests != .never
+        }
+    }
 
     /// Records that a test's own code has ended.
     ///

@@ -7,13 +7,12 @@ internal import FailureArtifactsSystem
 /// It never throws into a test, and waits only for a bounded time. It reports problems in the bundle and on standard
 /// error. It can be used from any thread.
 ///
-/// Code that runs for every test and every store, failing or not, is optimized for debug builds. It avoids closures
-/// under locks, copies of the configuration, and look-ups of objects that exist only once.
+/// Code that runs for every test and every store, failing or not, skips what most tests don't have. In a debug build, each
+/// access to a `Set` or a `Dictionary` takes a thousand instructions. It reads the state by closures, because a key path
+/// copies the whole state there.
 package final class CaptureSession: Sendable {
     struct State {
-        var configuration: CaptureConfiguration { didSet { policy = Policy(configuration) } }
-        /// The parts of the configuration that are read for each test.
-        private(set) var policy: Policy
+        var configuration: CaptureConfiguration
         /// The number of starts of each test.
         var attempts: [String: Int] = [:]
         /// The number of tests that were started.
@@ -45,7 +44,6 @@ package final class CaptureSession: Sendable {
 
         init(_ configuration: CaptureConfiguration) {
             self.configuration = configuration
-            policy = Policy(configuration)
             output = OutputDirectory(configuration.directoryPath)
         }
 
@@ -92,13 +90,9 @@ package final class CaptureSession: Sendable {
         configure(configuration)
     }
 
-    package var configuration: CaptureConfiguration { state.withLock(\.configuration) }
+    package var configuration: CaptureConfiguration { state.withLock { $0.configuration } }
 
-    var policy: Policy {
-        let policy = state.enter().pointee.policy
-        state.leave()
-        return policy
-    }
+    private var isOff: Bool { state.withLock { $0.configuration.mode == .off } }
 
     /// The directory of bundles.
     var output: OutputDirectory { state.withLock(\.output) }
@@ -129,7 +123,7 @@ package final class CaptureSession: Sendable {
             let rules = configuration.redactionRules
             journal.setRedactions(rules.isEmpty ? nil : rules.journalText)
         }
-        guard configuration.mode != .off, configuration.discoversStores else { return }
+        guard configuration.watchesStores else { return }
         registry.configureLog(
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
@@ -164,20 +158,13 @@ package final class CaptureSession: Sendable {
 
     /// The test that the caller runs for; nil between tests, or if the test can't be determined.
     package var currentTest: RunningTest? {
-        let state = self.state.enter()
-        let current = state.pointee.current
-        let hasTasks = state.pointee.hasTasks
-        self.state.leave()
+        let (current, hasTasks) = state.withLock { ($0.current, $0.hasTasks) }
         return hasTasks ? RunningTest.ofTask ?? current : current
     }
 
     // MARK: The journal
 
-    var inFlight: InFlightJournal? {
-        let journal = state.enter().pointee.inFlight
-        state.leave()
-        return journal
-    }
+    var inFlight: InFlightJournal? { state.withLock { $0.inFlight } }
 
     /// Records in the journal that a test uses a store.
     ///
@@ -185,7 +172,7 @@ package final class CaptureSession: Sendable {
     ///   - path: The store's file.
     ///   - test: The test; nil if any test may use the store.
     package func storeOpened(_ path: String, by test: RunningTest?) {
-        if policy.isOff { return }
+        if isOff { return }
         path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }
         finishAtExit()
     }
@@ -195,10 +182,7 @@ extension CaptureSession: ConnectionObserver {
     var currentTestID: TestID? { currentTest?.id ?? unobservedTestID }
 
     private var unobservedTestID: TestID? {
-        let state = self.state.enter()
-        let isInTest = state.pointee.isInTest
-        let unreported = state.pointee.unreported?.id
-        self.state.leave()
+        let (isInTest, unreported) = state.withLock { ($0.isInTest, $0.unreported?.id) }
         if let unreported { return unreported }
         guard let isInTest else { return nil }
         return isInTest() ? RunningTest.unobserved : nil
@@ -206,14 +190,10 @@ extension CaptureSession: ConnectionObserver {
 
     /// Registers a connection, and records in the journal that its store is in use, with the owner.
     func connectionOpened(_ connection: OpenedConnection) {
-        let state = self.state.enter()
-        var test = state.pointee.current
-        let hasTasks = state.pointee.hasTasks
-        let isOff = state.pointee.policy.isOff
-        let journal = state.pointee.inFlight
-        let unreported = state.pointee.unreported?.id
-        self.state.leave()
-        if hasTasks, let own = RunningTest.ofTask { test = own }
+        let (isOff, journal, unreported) = state.withLock { state in
+            (state.configuration.mode == .off, state.inFlight, state.unreported?.id)
+        }
+        var test = currentTest
         let owner: TestID?
         if let test {
             owner = connection.register(by: test.id)
@@ -231,7 +211,7 @@ extension CaptureSession: ConnectionObserver {
 
     /// Records in the journal that a store opened by an earlier test is in use.
     func leftConnectionUsed(_ connection: LeftConnection) {
-        if policy.isOff { return }
+        if isOff { return }
         let test = currentTest
         if let test {
             if !test.isOfThisProcess { return }

@@ -1,0 +1,31 @@
+#ifndef CFAILUREARTIFACTS_CLOSED_FILES_H
+#define CFAILUREARTIFACTS_CLOSED_FILES_H
+
+#include "discovery.h"
+
+// Handles on the files of a store that was closed. The files may be deleted next.
+//
+// On Linux they are descriptors opened with O_PATH. While one exists, the file's content exists, even if its name is
+// gone. Such a descriptor can neither read the file nor drop a lock. Closing it leaves the process's POSIX locks on the
+// file alone; closing any other descriptor drops them (`man 2 open`; `filp_close` in the kernel's `fs/open.c`). Apple's
+// systems have no equivalent.
+typedef struct failure_artifacts_closed_files {
+    char *path;
+    failure_artifacts_file_identity identity;
+    // -1 for a file that was not found; all are -1 if the path no longer named the expected file.
+    int database;
+    int wal;
+    int journal;
+} failure_artifacts_closed_files;
+
+// Opens handles on the file at a path and on its journals, if it is the expected file or no file is expected. NULL if
+// memory runs out.
+failure_artifacts_closed_files *failure_artifacts_hold_files(
+    const char *path, failure_artifacts_file_identity identity);
+void failure_artifacts_release_files(failure_artifacts_closed_files *files);
+
+// True if both refer to the same file, even if it is gone by now.
+bool failure_artifacts_are_same_files(
+    const failure_artifacts_closed_files *files, const failure_artifacts_closed_files *others);
+
+#endif
