@@ -27,20 +27,38 @@ import Testing
                 $0.duration = 0.000_001_5
                 $0.phase = .earlier
                 $0.connection = .max
+                $0.autoIndexes = 1
+                $0.fullScanSteps = 2000
+                $0.pages = 4
+                $0.sorts = 0
+                $0.source = .init(file: "Sources/\"ä\".swift", function: "Ledger.split(_:)", line: 42)
+                $0.stack = [1, 1 << 47]
                 $0.error = try? JSONDecoder().decode(
                     StatementRecord.Failure.self,
                     from: Data(#"{"code": 2067, "message": "UNIQUE: \"a\"\n"}"#.utf8))
             },
+            try record { $0.source = .init(file: "a.swift", function: nil, line: 1) },
         ]
         #expect(records[1].error?.code == 2067)
         let lines = StatementRecord.lines(of: records)
         #expect(StatementRecord.records(in: lines) == records)
-        #expect(lines.filter { $0 == UInt8(ascii: "\n") }.count == 2)
+        #expect(lines.filter { $0 == UInt8(ascii: "\n") }.count == 3)
     }
 
     /// Python's parser must read the same JSON lines, with sorted keys.
     @Test func pythonReadsTheSame() throws {
-        let lines = StatementRecord.lines(of: [try record { $0.sql = Self.odd }, try record()])
+        let lines = StatementRecord.lines(of: [
+            try record {
+                $0.sql = Self.odd
+                $0.autoIndexes = 1
+                $0.fullScanSteps = 2
+                $0.pages = 3
+                $0.sorts = 4
+                $0.source = .init(file: Self.odd, function: Self.odd, line: 5)
+                $0.stack = [6, 7]
+            },
+            try record(),
+        ])
         let script = """
             import json, sys
             for line in sys.stdin.buffer.read().decode("utf-8").split("\\n")[:-1]:

@@ -29,8 +29,26 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         }
     }
 
-    /// The time when the statement started, as ISO 8601; precise to some milliseconds.
+    /// A line of source code.
+    package struct Source: Codable, Equatable, Sendable {
+        /// The path, relative to the root of the package.
+        package var file: String
+        /// The demangled name; absent if unknown.
+        package var function: String?
+        /// Counted from 1.
+        package var line: Int
+
+        package init(file: String, function: String?, line: Int) {
+            self.file = file
+            self.function = function
+            self.line = line
+        }
+    }
+
+    /// The time when the statement started, as ISO 8601 with microseconds.
     package var at: String
+    /// The number of automatic indexes that the statement made; absent if unknown.
+    package var autoIndexes: Int?
     /// The number of rows inserted, updated and deleted; absent if unknown.
     package var changes: Int?
     /// The connection that ran the statement: its number among the process's opens, from 1.
@@ -41,16 +59,30 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var duration: Double?
     /// The error; absent if the statement did not fail, or if its result is unknown.
     package var error: Failure?
+    /// The number of times that the statement advanced to the next row in a scan of a whole table; absent if unknown.
+    package var fullScanSteps: Int?
     /// A number that grows from statement to statement, over all connections of the process.
     package var order: UInt64
+    /// The number of database pages that the statement wrote to the file or its WAL; absent if unknown.
+    ///
+    /// A statement that commits writes the pages of its transaction.
+    package var pages: Int?
     package var phase: Phase
+    /// The number of sorts; absent if unknown.
+    package var sorts: Int?
+    /// The line of the package's own sources that ran the statement; absent if unknown.
+    package var source: Source?
     package var sql: String
+    /// The return addresses of the functions that ran the statement, the innermost first.
+    ///
+    /// Only in a staging directory; in a bundle, ``source`` takes their place.
+    package var stack: [UInt64]?
     /// The system's handle of the thread that ran the statement, in hexadecimal.
     package var thread: String
 
     package init(
-        at: String, changes: Int?, connection: UInt64, cut: Bool?, duration: Double?, error: Failure?,
-        order: UInt64, phase: Phase, sql: String, thread: String
+        at: String, changes: Int?, connection: UInt64, cut: Bool? = nil, duration: Double? = nil,
+        error: Failure? = nil, order: UInt64, phase: Phase, sql: String, thread: String
     ) {
         self.at = at
         self.changes = changes
@@ -82,6 +114,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         var bytes: [UInt8] = []
         for record in records {
             bytes += Array("{\"at\":\"\(record.at)\"".utf8)
+            append("autoIndexes", record.autoIndexes, to: &bytes)
             if let changes = record.changes { bytes += Array(",\"changes\":\(changes)".utf8) }
             bytes += Array(",\"connection\":\(record.connection)".utf8)
             if record.cut == true { bytes += Array(",\"cut\":true".utf8) }
@@ -91,12 +124,32 @@ package struct StatementRecord: Codable, Equatable, Sendable {
                 append(error.message, to: &bytes)
                 bytes.append(UInt8(ascii: "}"))
             }
-            bytes += Array(
-                ",\"order\":\(record.order),\"phase\":\"\(record.phase.rawValue)\",\"sql\":".utf8)
+            append("fullScanSteps", record.fullScanSteps, to: &bytes)
+            bytes += Array(",\"order\":\(record.order)".utf8)
+            append("pages", record.pages, to: &bytes)
+            bytes += Array(",\"phase\":\"\(record.phase.rawValue)\"".utf8)
+            append("sorts", record.sorts, to: &bytes)
+            if let source = record.source {
+                bytes += Array(",\"source\":{\"file\":".utf8)
+                append(source.file, to: &bytes)
+                if let function = source.function {
+                    bytes += Array(",\"function\":".utf8)
+                    append(function, to: &bytes)
+                }
+                bytes += Array(",\"line\":\(source.line)}".utf8)
+            }
+            bytes += Array(",\"sql\":".utf8)
             append(record.sql, to: &bytes)
+            if let stack = record.stack {
+                bytes += Array(",\"stack\":[\(stack.map { "\($0)" }.joined(separator: ","))]".utf8)
+            }
             bytes += Array(",\"thread\":\"\(record.thread)\"}\n".utf8)
         }
         return bytes
+    }
+
+    private static func append(_ name: String, _ number: Int?, to bytes: inout [UInt8]) {
+        if let number { bytes += Array(",\"\(name)\":\(number)".utf8) }
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
