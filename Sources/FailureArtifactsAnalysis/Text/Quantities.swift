@@ -45,6 +45,20 @@ package enum DurationText {
         return text
     }
 
+    /// Returns a short duration such as `850 µs`, `4 ms` or `1.25 s`.
+    ///
+    /// - Parameter seconds: The duration.
+    /// - Returns: The text; nil for a negative duration and for more than eleven days, which only damaged data has.
+    package static func short(_ seconds: Double) -> String? {
+        guard (0..<1e6).contains(seconds) else { return nil }
+        let microseconds = (seconds * 1e6).rounded()
+        if microseconds < 1000 { return "\(Int(microseconds)) µs" }
+        let milliseconds = (seconds * 1000).rounded()
+        if milliseconds < 1000 { return "\(Int(milliseconds)) ms" }
+        let hundredths = Int((seconds * 100).rounded())
+        return hundredths % 100 == 0 ? "\(hundredths / 100) s" : "\(Double(hundredths) / 100) s"
+    }
+
     private static func checked(_ seconds: Double) -> Double? {
         seconds > 0 && seconds <= limit ? seconds : nil
     }
@@ -85,12 +99,36 @@ package enum Counted {
     package static func items(_ count: Int64, _ singular: String, _ plural: String? = nil) -> String {
         "\(count) \(count == 1 ? singular : plural ?? singular + "s")"
     }
+
+    /// Returns a number in the form `1,234,567`.
+    package static func number(_ number: Int64) -> String {
+        let digits = Array(String(number.magnitude))
+        var result = number < 0 ? "−" : ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index).isMultiple(of: 3) { result.append(",") }
+            result.append(digit)
+        }
+        return result
+    }
 }
 
 /// Parses times of the metadata.
 package enum MetadataTime {
     /// Returns the milliseconds since 1970 of a time such as `2026-11-21T07:08:09.123Z`; nil for other formats.
     package static func milliseconds(of text: String) -> Int64? {
+        microseconds(of: text).map { $0 / 1000 }
+    }
+
+    /// Returns the time of day, such as `07:08:09.123456` for `2026-11-21T07:08:09.123456Z`.
+    package static func timeOfDay(_ text: String) -> String {
+        guard let start = text.firstIndex(of: "T") else { return text }
+        return String(text[text.index(after: start)...].prefix { $0 != "Z" })
+    }
+
+    /// Returns the microseconds since 1970 of a time such as `2026-11-21T07:08:09.123456Z`; nil for other formats.
+    ///
+    /// There may be any number of decimals.
+    package static func microseconds(of text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 40, bytes[4] == 0x2D, bytes[7] == 0x2D,
             bytes[10] == 0x54,
@@ -100,11 +138,13 @@ package enum MetadataTime {
             let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
             (1...12).contains(month)
         else { return nil }
-        var thousandths: Int64 = 0
+        var millionths: Int64 = 0
         if bytes[19] == 0x2E {
-            let digits = Array((bytes[20..<(bytes.count - 1)] + [0x30, 0x30, 0x30]).prefix(3))
-            guard let number = number(digits[...]) else { return nil }
-            thousandths = number
+            let zeros = [UInt8](repeating: 0x30, count: 6)
+            guard let number = number((bytes[20..<(bytes.count - 1)] + zeros).prefix(6)) else {
+                return nil
+            }
+            millionths = number
         }
         // Converts a civil date to days (https://howardhinnant.github.io/date_algorithms.html).
         let y = month <= 2 ? year - 1 : year
@@ -113,7 +153,7 @@ package enum MetadataTime {
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         let days = era * 146_097 + dayOfEra - 719_468
-        return ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + thousandths
+        return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + millionths
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {

@@ -47,7 +47,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
 
     /// The time when the statement started, as ISO 8601 with microseconds.
     package var at: String
-    /// The number of automatic indexes that the statement made; absent if unknown.
+    /// The number of rows that the statement put into automatic indexes; absent if unknown.
     package var autoIndexes: Int?
     /// The number of rows inserted, updated and deleted; absent if unknown.
     package var changes: Int?

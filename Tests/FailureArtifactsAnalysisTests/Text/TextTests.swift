@@ -71,6 +71,17 @@ import Testing
         #expect(DurationText.seconds(DurationText.text(seconds)) == seconds)
     }
 
+    @Test(
+        arguments: [
+            (0, "0 µs"), (0.000_001_5, "2 µs"), (0.000_999_4, "999 µs"), (0.000_999_6, "1 ms"),
+            (0.0042, "4 ms"),
+            (0.9996, "1 s"), (1.256, "1.26 s"), (90, "90 s"), (-1, nil), (1e6, nil), (.infinity, nil),
+            (.nan, nil),
+        ] as [(Double, String?)])
+    func shortDurations(_ seconds: Double, _ text: String?) {
+        #expect(DurationText.short(seconds) == text)
+    }
+
     @Test(arguments: [
         "", "0", "0s", "0h0m", "s", "h", "-1", "+1", "1 s", " 1", "1d", "1ms", "30m1h", "1m1m", "1s1",
         "1h30",

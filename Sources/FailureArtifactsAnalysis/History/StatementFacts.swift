@@ -1,0 +1,43 @@
+package import FailureArtifactsBundle
+
+extension StatementRecord {
+    /// The number of rows that the statement inserted, updated or deleted; nil if unknown.
+    ///
+    /// SQLite doesn't count the rows of a query, so for other statements the number is nil, not 0.
+    package var changedRows: Int? {
+        guard changes == 0 else { return changes }
+        return switch StatementOutline(sql).kind {
+        case .insert, .update, .delete: error == nil ? 0 : nil
+        default: nil
+        }
+    }
+
+    /// The costly work that SQLite counted: `scanned 20,000 rows`, `1 sort`, `automatic index of 50 rows`.
+    package var queryFacts: [String] {
+        var facts: [String] = []
+        if let fullScanSteps, fullScanSteps > 0 {
+            facts.append("scanned " + Self.rows(fullScanSteps))
+        }
+        if let sorts, sorts > 0 { facts.append(Counted.items(Int64(sorts), "sort")) }
+        if let autoIndexes, autoIndexes > 0 {
+            facts.append("automatic index of " + Self.rows(autoIndexes))
+        }
+        return facts
+    }
+
+    private static func rows(_ count: Int) -> String {
+        Counted.number(Int64(count)) + (count == 1 ? " row" : " rows")
+    }
+}
+
+extension StatementRecord.Source {
+    /// The place, such as `Sources/Ledger/Ledger.swift:42`.
+    package var place: String { "\(file):\(line)" }
+
+    /// True if the path stays below the package root.
+    package var isInPackage: Bool {
+        // An absolute path begins with an empty part.
+        file.split(separator: "/", omittingEmptySubsequences: false)
+            .allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
+    }
+}
