@@ -7,12 +7,11 @@ extension Fixture {
     /// Writes the bundle of a store in WAL mode, with the history that a capture would record.
     ///
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
-    /// one
-    /// changed.
+    /// one changed. `facts` has more keys of a statement, as JSON, by the statement's index.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
-        log: [(sql: String, changes: Int?)]? = nil, missing: Bool = false
+        log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:], missing: Bool = false
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -44,6 +43,7 @@ extension Fixture {
                 "{\"at\":\"2026-11-21T07:08:09.\(100 + index)Z\","
                     + (statement.changes.map { "\"changes\":\($0)," } ?? "")
                     + "\"connection\":1,\"order\":\(index + 1),\"phase\":\"test\","
+                    + (facts[index].map { $0 + "," } ?? "")
                     + "\"sql\":\"\(statement.sql)\",\"thread\":\"7f\"}\n"
             }
             entries.append(("statements/ledger.jsonl", Array(lines.joined().utf8)))

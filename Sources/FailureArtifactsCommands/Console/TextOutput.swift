@@ -65,6 +65,12 @@ package final class TextOutput {
         return "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m"
     }
 
+    /// Returns `text` as a hyperlink (OSC 8) if the output is a terminal with colours.
+    func linked(_ text: String, to address: String?) -> String {
+        guard terminal?.hasColour == true, let address else { return text }
+        return "\u{1B}]8;;\(address)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
+    }
+
     /// Text styles, by their SGR numbers.
     enum Style: String {
         case bold = "1"

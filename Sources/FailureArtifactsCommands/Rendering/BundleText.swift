@@ -18,9 +18,11 @@ struct BundleText {
     }
 
     private let output: TextOutput
+    private let statements: StatementText
 
     init(output: TextOutput) {
         self.output = output
+        statements = StatementText(output: output)
     }
 
     /// Returns all lines.
@@ -72,7 +74,6 @@ struct BundleText {
     private func story(
         of store: BundleMetadata.Store, _ report: Content, _ limit: Int?
     ) -> [String] {
-        let width = max(output.terminal?.width ?? 120, 40)
         let name = report.metadata.stores.count > 1 ? " of \(SafeText.line(store.name))" : ""
         var lines: [String] = []
         if let last = report.lastTransaction[store.name] {
@@ -84,19 +85,17 @@ struct BundleText {
             if shown.count < last.statements.count {
                 lines.append("  \(last.statements.count - shown.count) statements more, then")
             }
-            lines += shown.map { "  " + StatementText.line($0, width: width - 2) }
+            lines += shown.flatMap { statements.lines($0, after: "  ") }
         }
-        let statements = report.statements[store.name] ?? []
-        if !statements.isEmpty {
-            let shown = statements.suffix(limit ?? statements.count)
+        let log = report.statements[store.name] ?? []
+        if !log.isEmpty {
+            let shown = log.suffix(limit ?? log.count)
             let title = output.styled("Last statements\(name)", .heading)
-            let isPart = shown.count < statements.count
+            let isPart = shown.count < log.count
             lines.append(
-                title + (isPart ? ", \(shown.count) of \(statements.count) (all with --statements)" : "")
+                title + (isPart ? ", \(shown.count) of \(log.count) (all with --statements)" : "")
             )
-            lines += shown.map {
-                "  \(StatementText.time($0))  " + StatementText.line($0, width: width - 16)
-            }
+            lines += shown.flatMap { statements.lines($0, after: "  \(StatementText.time($0))  ") }
         }
         if let reason = store.statements?.reason {
             lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))

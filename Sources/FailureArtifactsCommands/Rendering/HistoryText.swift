@@ -22,9 +22,11 @@ struct HistoryText {
     }
 
     private let output: TextOutput
+    private let statements: StatementText
 
     init(output: TextOutput) {
         self.output = output
+        statements = StatementText(output: output)
     }
 
     /// Returns the lines before the transactions.
@@ -49,9 +51,8 @@ struct HistoryText {
         lines += changes.tables.map { SafeText.line("   " + Self.rows(of: $0)) }
         if lines.count == 1 { lines.append("   no row changed") }
         let statements = transaction.statements ?? []
-        let width = max(output.terminal?.width ?? 120, 40) - 5
         for statement in statements.prefix(Transaction.maximumStatements) {
-            lines.append(output.styled("     " + StatementText.line(statement, width: width), .dim))
+            lines += self.statements.lines(statement, after: "     ", style: .dim)
         }
         let rest = statements.count - Transaction.maximumStatements
         if rest > 0 {
@@ -72,43 +73,5 @@ struct HistoryText {
             (index == 0 ? Counted.items(count.0, "row") : String(count.0)) + " " + count.1
         }
         return "\(table.name): " + texts.joined(separator: ", ")
-    }
-}
-
-/// Logged statements as readable text.
-enum StatementText {
-    /// Returns one line such as `INSERT INTO player VALUES (?) (1 row)`.
-    ///
-    /// Long text is truncated.
-    static func line(_ record: StatementRecord, width: Int) -> String {
-        var notes: [String] = []
-        if let changes = record.changes, changes > 0 {
-            notes.append(Counted.items(Int64(changes), "row"))
-        }
-        if let duration = record.duration { notes.append(Self.duration(duration)) }
-        if let error = record.error {
-            notes.append("error \(error.code): \(SafeText.line(error.message))")
-        }
-        let note = notes.isEmpty ? "" : "  (\(notes.joined(separator: ", ")))"
-        // The line breaks and indentation of the source are removed.
-        let words = record.sql.split(whereSeparator: \.isWhitespace).prefix(2000)
-        let sql = SafeText.line(words.joined(separator: " ")) + (record.cut == true ? " …" : "")
-        return TextWidth.shortened(sql, to: max(width - TextWidth.columns(of: note), 40)) + note
-    }
-
-    /// Returns the time of day, such as `07:08:09.123`.
-    ///
-    /// The day is the day of the failure.
-    static func time(_ record: StatementRecord) -> String {
-        guard let start = record.at.firstIndex(of: "T") else { return SafeText.line(record.at) }
-        return SafeText.line(String(record.at[record.at.index(after: start)...].prefix { $0 != "Z" }))
-    }
-
-    private static func duration(_ seconds: Double) -> String {
-        let microseconds = seconds * 1_000_000
-        if microseconds < 1000 { return "\(Int(max(microseconds, 0).rounded())) µs" }
-        let milliseconds = microseconds / 1000
-        if milliseconds < 1000 { return "\(Int(milliseconds.rounded())) ms" }
-        return milliseconds < 1e12 ? "\(Int((milliseconds / 1000).rounded())) s" : "long"
     }
 }

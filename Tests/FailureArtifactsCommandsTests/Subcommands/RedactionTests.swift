@@ -32,7 +32,8 @@ import Testing
         let sql = "CREATE TABLE users(id, token); INSERT INTO users VALUES (1, '\(Self.secret)')"
         let statement = """
             {"at":"2026-11-21T07:08:10.000Z","connection":1,"error":{"code":1,"message":"\(Self.secret)"},\
-            "order":1,"phase":"test","sql":"INSERT INTO users VALUES (1, '\(Self.secret)')","thread":"1"}
+            "fullScanSteps":2,"order":1,"phase":"test","sorts":3,\
+            "source":{"file":"Sources/A.swift","function":"A.insert(_:)","line":4},"sql":"INSERT INTO users VALUES (1, '\(Self.secret)')","thread":"1"}
 
             """
         let secret = Array(Self.secret.utf8)
@@ -70,6 +71,12 @@ import Testing
         ] {
             #expect(outcome.error.contains(said))
         }
+        // Source lines are code, not data.
+        let lines = try FileSystem.contents(ofFile: out + "statements/ledger.jsonl")
+        let record = try #require(StatementRecord.records(in: lines)?.first)
+        #expect(record.sql == "INSERT INTO users VALUES (?, ?)")
+        #expect(record.source == .init(file: "Sources/A.swift", function: "A.insert(_:)", line: 4))
+        #expect(record.fullScanSteps == 2 && record.sorts == 3)
         let row = try Program.run(
             "/usr/bin/env",
             ["sqlite3", out + "stores/ledger.sqlite", "SELECT id, length(token) FROM users"])

@@ -8,7 +8,7 @@ import Testing
 /// The transactions before the failure in `show`, `history` and `diff`.
 @Suite struct StoryTests {
     /// The statement log of ``Fixture/transactions``.
-    private static let log: [(sql: String, changes: Int?)] = [
+    static let log: [(sql: String, changes: Int?)] = [
         ("PRAGMA journal_mode = wal", 0), ("BEGIN", 0),
         ("UPDATE account SET balance = 5 WHERE id = 1", 1),
         ("INSERT INTO account VALUES (3, 'c', 30)", 1),

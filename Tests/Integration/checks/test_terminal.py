@@ -1,6 +1,7 @@
 """The terminal: eighty columns, the shells' completions, the manual page, and installing them."""
 
 import contextlib
+import json
 import os
 import pathlib
 import pty
@@ -61,7 +62,7 @@ class AtATerminal(unittest.TestCase):
         self.directory = pathlib.Path(directory.name)
 
     def see(self, *arguments, width=80, **variables):
-        """The lines on a terminal without colors, standard output and error together."""
+        """The lines on a terminal without colors and links, standard output and error together."""
         import fcntl
         import struct
         import termios
@@ -78,7 +79,8 @@ class AtATerminal(unittest.TestCase):
                 shown += part
         os.close(controller)
         self.status = process.wait()
-        text = re.sub(r"\x1b\[[0-9;]*[mK]", "", shown.decode())
+        self.links = re.findall(r"\x1b]8;;([^\x1b]+)\x1b\\(.*?)\x1b]8;;\x1b\\", shown.decode())
+        text = re.sub(r"\x1b\[[0-9;]*[mK]|\x1b]8;;.*?\x1b\\", "", shown.decode())
         return text.replace("\r\n", "\n").split("\n")
 
     def make(self):
@@ -122,6 +124,36 @@ class AtATerminal(unittest.TestCase):
             self.assertTrue(any(line.endswith(" 49 rows") for line in lines))
             ends = {columns(line) for line in lines if re.search(r"\d rows?$", line) and "長" in line}
             self.assertEqual(len(ends - {min(ends)}), 1, lines)
+
+    def test_statements(self):
+        """A statement's line is beside it or below it, and a link where the file is there."""
+        record = {"at": "2026-11-21T07:08:09.123456Z", "connection": 1, "phase": "test", "thread": "7f", "changes": 1}
+        sources = [
+            {"file": "Tests/Integration/checks/harness.py", "function": "closure #1 in Ledger.split(_:into:)", "line": 42},
+            {"file": "Sources/NoSuchModule/NoSuchFile.swift", "function": WIDE, "line": 7}]
+        texts = ["COMMIT", "INSERT INTO posting (transferID, accountID, cents, note) VALUES (?, ?, ?, '言葉') RETURNING id"]
+        lines = [json.dumps({**record, "order": 2 * i + j + 1, "sql": sql, "source": source, "fullScanSteps": 20_000})
+                 for i, source in enumerate(sources) for j, sql in enumerate(texts)]
+        path = bundle(
+            self.directory / "LedgerTests.testMarch-00000000.zip",
+            metadata(stores=[described(
+                "items", "stores/items.sqlite", statements={"entry": "statements/items.jsonl", "count": 4})]),
+            **{"stores/items.sqlite": store(self.directory / "items.sqlite", "CREATE TABLE a (b)"),
+               "statements/items.jsonl": "".join(line + "\n" for line in lines)})
+        places = [f"{source['file']}:{source['line']}" for source in sources]
+        for width in (60, 80, 120, 200):
+            shown = self.see("show", path, width=width)
+            start = next(i for i, line in enumerate(shown) if line.startswith("Last statements"))
+            shown = shown[start + 1:shown.index("", start)]
+            for line in shown:
+                self.assertLessEqual(columns(line), width, line)
+            self.assertEqual([len([l for l in shown if l.endswith(" " + place)]) for place in places], [2, 2], shown)
+            self.assertEqual(self.links, [(f"file://{ROOT}/{sources[0]['file']}", places[0])] * 2)
+            self.see("show", path, width=width, NO_COLOR="1")
+            self.assertEqual(self.links, [])
+        plain = tool("show", path).stdout
+        self.assertNotIn("\x1b", plain)
+        self.assertEqual([plain.count(place + "\n") for place in places], [2, 2])
 
     def test_errors_are_broken_between_words(self):
         lines = self.see("show", "/nowhere/at/all")

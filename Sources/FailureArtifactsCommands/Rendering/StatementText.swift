@@ -1,0 +1,143 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
+
+/// Logged statements as readable text.
+struct StatementText {
+    /// The minimum number of columns for a statement beside other text.
+    private static let minimumColumns = 40
+
+    private let output: TextOutput
+    private let sources: LocalSources
+
+    init(output: TextOutput, workingDirectory: String = Path.currentDirectory) {
+        self.output = output
+        sources = LocalSources(workingDirectory: workingDirectory)
+    }
+
+    /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
+    ///
+    /// A long statement is truncated. Notes and the place get lines of their own if they don't fit beside it.
+    ///
+    /// - Parameters:
+    ///   - record: The statement.
+    ///   - start: The text before the statement: spaces, or the time.
+    ///   - style: The style of the statement; nil for plain text.
+    /// - Returns: At least one line.
+    func lines(
+        _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil
+    ) -> [String] {
+        let width = max(output.terminal?.width ?? 120, 40)
+        let room = width - TextWidth.columns(of: start)
+        let indent = start.prefix { $0 == " " }.count + 2
+        func styled(_ text: String) -> String { style.map { output.styled(text, $0) } ?? text }
+
+        // The line breaks and indentation of the source are removed.
+        let words = record.sql.split(whereSeparator: \.isWhitespace).prefix(2000)
+        let sql = SafeText.line(words.joined(separator: " ")) + (record.cut == true ? " …" : "")
+        let needed = min(TextWidth.columns(of: sql), Self.minimumColumns)
+        let note = Self.note(on: record)
+        let noteColumns = note.isEmpty ? 0 : 2 + TextWidth.columns(of: note)
+        let place = record.source.map { Place($0, address: sources.address(of: $0)) }
+        let placeColumns = place.map { 2 + $0.columns } ?? 0
+
+        let hasNote = needed + noteColumns <= room
+        let hasPlace = hasNote && needed + noteColumns + placeColumns <= room
+        let used = (hasNote ? noteColumns : 0) + (hasPlace ? placeColumns : 0)
+        var line = start + TextWidth.shortened(sql, to: room - used)
+        if hasNote, !note.isEmpty { line += "  " + note }
+        line = styled(line)
+        if hasPlace, let place { line += "  " + place.text(for: output) }
+        var lines = [line]
+        if !hasNote { lines += TextWrap.lines(of: note, width: width, indent: indent).map(styled) }
+        if !hasPlace, let place {
+            lines.append(
+                String(repeating: " ", count: indent)
+                    + place.text(for: output, columns: output.terminal.map { _ in width - indent }))
+        }
+        return lines
+    }
+
+    /// Returns the time of day, such as `07:08:09.123456`.
+    ///
+    /// The day is the day of the failure.
+    static func time(_ record: StatementRecord) -> String {
+        TextWidth.shortened(SafeText.line(MetadataTime.timeOfDay(record.at)), to: 16)
+    }
+
+    /// Returns text such as `(1 row, 4 ms)`; empty if nothing is known.
+    private static func note(on record: StatementRecord) -> String {
+        var notes: [String] = []
+        if let rows = record.changedRows { notes.append(Counted.items(Int64(rows), "row")) }
+        if let duration = record.duration.flatMap(DurationText.short) { notes.append(duration) }
+        notes += record.queryFacts
+        if let error = record.error {
+            notes.append("error \(error.code): \(SafeText.line(error.message))")
+        }
+        return notes.isEmpty ? "" : "(\(notes.joined(separator: ", ")))"
+    }
+}
+
+/// The function and the line that ran a statement.
+private struct Place {
+    /// The maximum number of columns of a path or function.
+    private static let maximumColumns = 300
+    /// The minimum number of columns of a function that is truncated.
+    private static let minimumColumns = 12
+
+    private let function: String
+    private let line: String
+    private let address: String?
+
+    init(_ source: StatementRecord.Source, address: String?) {
+        function = Self.safe(source.function ?? "")
+        line = Self.safe(source.file) + ":\(source.line)"
+        self.address = address
+    }
+
+    private static func safe(_ text: String) -> String {
+        TextWidth.shortened(SafeText.line(text), to: maximumColumns)
+    }
+
+    var columns: Int {
+        let columns = TextWidth.columns(of: line)
+        return function.isEmpty ? columns : columns + 1 + TextWidth.columns(of: function)
+    }
+
+    /// Returns the text.
+    ///
+    /// - Parameters:
+    ///   - output: The output, which may be a terminal with links.
+    ///   - limit: The maximum number of columns; nil for no limit.
+    /// - Returns: The function and the line. The function is truncated if it is too long.
+    func text(for output: TextOutput, columns limit: Int? = nil) -> String {
+        let line = output.styled(output.linked(line, to: address), .dim)
+        guard !function.isEmpty else { return line }
+        let room = limit.map { max($0 - TextWidth.columns(of: self.line) - 1, Self.minimumColumns) }
+        return output.styled(TextWidth.shortened(function, to: room ?? .max), .dim) + " " + line
+    }
+}
+
+/// The addresses of a package's source files on this machine.
+private struct LocalSources {
+    /// The directories that may be the package root, best first.
+    private let roots: [String]
+
+    /// Creates the addresses of the package that a directory is in.
+    init(workingDirectory: String) {
+        var root = workingDirectory
+        while root.hasPrefix("/"), root != "/",
+            FileSystem.regularFile(Path.join(root, "Package.swift")) == nil
+        {
+            root = Path.directory(of: root)
+        }
+        roots = [root, workingDirectory].filter { $0.hasPrefix("/") && $0 != "/" }
+    }
+
+    /// Returns the `file:` address of a source file; nil if there is no such file below the package root.
+    func address(of source: StatementRecord.Source) -> String? {
+        guard source.isInPackage else { return nil }
+        let paths = roots.lazy.map { Path.join($0, source.file) }
+        return paths.first { FileSystem.regularFile($0) != nil }.map { "file://" + URLText.path($0) }
+    }
+}

@@ -1,0 +1,231 @@
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsCommands
+
+/// Statements in the output of `show` and `history`.
+@Suite("Statements as text")
+struct StatementTextTests {
+    private static let long =
+        "INSERT INTO posting (transferID, accountID, cents, note) VALUES (?, ?, ?, ?) RETURNING id"
+
+    private static func record(
+        _ sql: String, _ change: (inout StatementRecord) -> Void = { _ in }
+    ) -> StatementRecord {
+        var record = StatementRecord(
+            at: "2026-11-21T07:08:09.123456Z", changes: 0, connection: 1, order: 1, phase: .test,
+            sql: sql,
+            thread: "7f")
+        record.source = .init(
+            file: "Sources/Ledger/Ledger.swift", function: "Ledger.split(_:)", line: 42)
+        change(&record)
+        return record
+    }
+
+    private static func lines(
+        _ record: StatementRecord, after start: String = "  ", width: Int? = nil,
+        hasColour: Bool = false,
+        in directory: String = "/"
+    ) -> [String] {
+        let terminal = width.map { Terminal(width: $0, hasColour: hasColour) }
+        return StatementText(output: Memory().output(terminal: terminal), workingDirectory: directory)
+            .lines(record, after: start)
+    }
+
+    // MARK: Layout
+
+    @Test func `The place is beside a statement that leaves space for it`() {
+        #expect(
+            Self.lines(Self.record("COMMIT"), width: 80) == [
+                "  COMMIT  Ledger.split(_:) Sources/Ledger/Ledger.swift:42"
+            ])
+        #expect(
+            Self.lines(Self.record(Self.long) { $0.changes = 1 }, width: 120) == [
+                "  INSERT INTO posting (transferID, accountID, cents, note) VA…  (1 row)  "
+                    + "Ledger.split(_:) Sources/Ledger/Ledger.swift:42"
+            ])
+    }
+
+    @Test func `The place is below a statement that leaves no space for it`() {
+        #expect(
+            Self.lines(Self.record(Self.long) { $0.changes = 1 }, after: "  07:08:09.123  ", width: 80)
+                == [
+                    "  07:08:09.123  INSERT INTO posting (transferID, accountID, cents, not…  (1 row)",
+                    "    Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
+                ])
+    }
+
+    @Test(arguments: [40, 60, 80, 100, 120, 200])
+    func `No line is longer than the terminal`(_ width: Int) {
+        let function =
+            "closure #1 (inout GRDB.Database) throws -> () in Ledger.split(transfers: [Int64])"
+        for sql in ["COMMIT", Self.long] {
+            for error in [nil, StatementRecord.Failure(code: 2067, message: Self.long)] {
+                let record = Self.record(sql) {
+                    $0.error = error
+                    $0.fullScanSteps = 20_000
+                    $0.source = .init(file: "Sources/A/A.swift", function: function, line: 42)
+                }
+                let lines = Self.lines(record, after: "  07:08:09.123456  ", width: width)
+                #expect(lines.allSatisfy { $0.count <= width }, "\(lines)")
+                #expect(lines.last?.hasSuffix(" Sources/A/A.swift:42") == true, "\(lines)")
+            }
+        }
+        // Without a terminal, nothing of the place is left out.
+        let record = Self.record("COMMIT") {
+            $0.source = .init(file: "A.swift", function: function + function, line: 1)
+        }
+        #expect(Self.lines(record).last == "    " + function + function + " A.swift:1")
+    }
+
+    @Test func `Only known facts are shown`() {
+        func line(_ sql: String, _ change: (inout StatementRecord) -> Void = { _ in }) -> String {
+            let record = Self.record(sql) {
+                $0.source = nil
+                change(&$0)
+            }
+            return Self.lines(record).joined(separator: "|")
+        }
+        #expect(line("SELECT 1") == "  SELECT 1")
+        #expect(line("CREATE TABLE a(b)") == "  CREATE TABLE a(b)")
+        #expect(line("UPDATE a SET b = 1") == "  UPDATE a SET b = 1  (0 rows)")
+        #expect(line("UPDATE a SET b = 1") { $0.changes = nil } == "  UPDATE a SET b = 1")
+        #expect(line("DELETE FROM a") { $0.changes = 3 } == "  DELETE FROM a  (3 rows)")
+        let failure = StatementRecord.Failure(code: 19, message: "constraint failed")
+        #expect(
+            line("DELETE FROM a") { $0.error = failure }
+                == "  DELETE FROM a  (error 19: constraint failed)")
+        #expect(
+            line("SELECT 1") { ($0.fullScanSteps, $0.sorts, $0.autoIndexes) = (0, 0, 0) } == "  SELECT 1"
+        )
+        #expect(
+            line("SELECT 1") { ($0.fullScanSteps, $0.sorts, $0.autoIndexes) = (20_000, 1, 1500) }
+                == "  SELECT 1  (scanned 20,000 rows, 1 sort, automatic index of 1,500 rows)")
+        #expect(
+            line("SELECT 1") { ($0.fullScanSteps, $0.sorts, $0.duration) = (1, 2, 0.0042) }
+                == "  SELECT 1  (4 ms, scanned 1 row, 2 sorts)")
+        #expect(line("SELECT 1") { $0.duration = -1e308 } == "  SELECT 1")
+    }
+
+    @Test func `Times have the precision with which they were recorded`() {
+        #expect(StatementText.time(Self.record("")) == "07:08:09.123456")
+        #expect(
+            StatementText.time(Self.record("") { $0.at = "2026-11-21T07:08:09.123Z" }) == "07:08:09.123")
+        #expect(
+            StatementText.time(Self.record("") { $0.at = String(repeating: "\u{1B}", count: 99) }).count
+                == 16)
+    }
+
+    // MARK: Links
+
+    private static func link(_ path: String, _ text: String) -> String {
+        "\u{1B}]8;;file://\(path)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
+    }
+
+    @Test func `The place is a link to a file of the package`() throws {
+        let fixture = try Fixture()
+        try fixture.write([], to: "Package.swift")
+        try fixture.write([], to: "Sources/A b#é.swift")
+        try fixture.write([], to: "below/Local.swift")
+        func shown(
+            _ file: String, width: Int? = 200, hasColour: Bool = true, in directory: String = "below"
+        ) -> String {
+            let record = Self.record("COMMIT") {
+                $0.source = .init(file: file, function: nil, line: 7)
+            }
+            return Self.lines(
+                record, width: width, hasColour: hasColour, in: fixture.path(directory)
+            ).joined()
+        }
+        let place = "Sources/A b#é.swift:7"
+        let link = Self.link(fixture.directory + "/Sources/A%20b%23%C3%A9.swift", place)
+        // The package root is above the working directory.
+        #expect(shown("Sources/A b#é.swift") == "  COMMIT  \u{1B}[2m\(link)\u{1B}[0m")
+        #expect(
+            shown("Local.swift").contains(
+                Self.link(fixture.directory + "/below/Local.swift", "Local.swift:7")))
+        // Without colours or a terminal, the text is plain.
+        #expect(shown("Sources/A b#é.swift", hasColour: false) == "  COMMIT  " + place)
+        #expect(shown("Sources/A b#é.swift", width: nil) == "  COMMIT  " + place)
+    }
+
+    @Test func `A file outside the package is no link`() throws {
+        let fixture = try Fixture()
+        try fixture.write([], to: "package/Package.swift")
+        let secret = try fixture.write([], to: "secret.swift")
+        for file in [
+            secret, "../secret.swift", "./Package.swift", "a/../Package.swift", "/Package.swift", "",
+            "Gone.swift",
+            "javascript:alert(1)",
+        ] {
+            let record = Self.record("COMMIT") {
+                $0.source = .init(file: file, function: nil, line: 7)
+            }
+            let lines = Self.lines(record, width: 200, hasColour: true, in: fixture.path("package"))
+            #expect(lines == ["  COMMIT  \u{1B}[2m\(file):7\u{1B}[0m"])
+        }
+    }
+
+    @Test func `A place is safe for a terminal`() throws {
+        let fixture = try Fixture()
+        let hostile = "\u{1B}]8;;https://evil.example\u{7}\u{202E}\n\u{9B}31m"
+        try fixture.write([], to: "Package.swift")
+        try fixture.write([], to: hostile.replacing("/", with: "") + ".swift")
+        let record = Self.record("COMMIT") {
+            $0.source = .init(
+                file: hostile.replacing("/", with: "") + ".swift", function: hostile, line: .min)
+        }
+        let plain = Self.lines(record, width: 400).joined()
+        #expect(plain.contains("\\u{1b}]8;;https://evil.example\\u{7}\\u{202e} \\u{9b}31m"))
+        #expect(
+            !plain.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x9B || $0.value == 0x202E })
+        // The address has escapes only.
+        let coloured = Self.lines(record, width: 400, hasColour: true, in: fixture.directory).joined()
+        #expect(
+            coloured.contains("/%1B%5D8%3B%3Bhttps%3Aevil.example%07%E2%80%AE%0A%C2%9B31m.swift\u{1B}\\")
+        )
+        let endless = Self.record("COMMIT") {
+            let text = String(repeating: "x", count: 1 << 20)
+            $0.source = .init(file: text, function: text, line: 1)
+        }
+        #expect(Self.lines(endless).joined().count < 1000)
+    }
+
+    // MARK: Commands
+
+    @Test func `Every command shows the place`() throws {
+        let fixture = try Fixture()
+        let source = """
+            "source":{"file":"Sources/Ledger/Ledger.swift","function":"Ledger.split(_:)","line":42}
+            """
+        let path = try fixture.walBundle(
+            log: StoryTests.log, facts: [15: source, 18: "\"fullScanSteps\":2,\"sorts\":0"])
+        let statement = "DELETE FROM account WHERE id > 1  (2 rows)"
+        let line = statement + "  Ledger.split(_:) Sources/Ledger/Ledger.swift:42\n"
+        let shown = run("show", path).output
+        #expect(shown.contains("\n  " + line))
+        #expect(shown.contains("\n  07:08:09.118  SELECT count(*) FROM account  (scanned 2 rows)\n"))
+        #expect(run("history", path).output.contains("\n     " + line))
+        let place =
+            "\u{1B}[2mLedger.split(_:)\u{1B}[0m \u{1B}[2mSources/Ledger/Ledger.swift:42\u{1B}[0m\n"
+        #expect(
+            run("history", path, width: 80, hasColour: true).output.contains(
+                "\u{1B}[2m     \(statement)\u{1B}[0m\n       \(place)"))
+        let facts = try Program.python(
+            """
+            import json, sys
+            d = json.load(open(sys.argv[1]))
+            s = d["statements"]["ledger"]
+            print([i for i, x in enumerate(s) if "source" in x], sorted(s[15]["source"].items()),
+                s[18]["fullScanSteps"], s[18]["sorts"], d["lastTransaction"]["ledger"]["statements"] == s[15:17])
+            """, run("show", path, "--json").output)
+        #expect(
+            facts
+                == "[15] [('file', 'Sources/Ledger/Ledger.swift'), ('function', 'Ledger.split(_:)'), ('line', 42)] 2 0 True\n"
+        )
+        let transactions = run("history", path, "--json").output
+        #expect(transactions.contains("\"function\" : \"Ledger.split(_:)\""))
+    }
+}
