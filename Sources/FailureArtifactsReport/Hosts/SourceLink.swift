@@ -1,4 +1,5 @@
 internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
 
 /// Links to a line of a source file on the CI's code host, at the commit that was tested.
 enum SourceLink {
@@ -13,11 +14,16 @@ enum SourceLink {
         guard let place = place(variables), let path = relative(file, in: place.checkout) else {
             return nil
         }
-        let encoded = path.split(separator: "/", omittingEmptySubsequences: false)
-            .map { percentEncoded(String($0)) }.joined(separator: "/")
+        let encoded = URLText.path(path)
         guard let line else { return place.base + encoded }
         return place.base + encoded + place.anchor + String(line)
             + (place.isRange ? "&lineEnd=\(line &+ 1)&lineStartColumn=1&lineEndColumn=1" : "")
+    }
+
+    /// Returns the address of the line that ran a statement; nil if it is not known.
+    static func url(of source: StatementRecord.Source, variables: [String: String]) -> String? {
+        guard source.isInPackage else { return nil }
+        return url(file: source.file, line: source.line, variables: variables)
     }
 
     private struct Place {
@@ -152,23 +158,6 @@ enum SourceLink {
 
     /// True for letters, digits, and the other characters of a repository's address.
     private static func isOfURL(_ byte: UInt8) -> Bool {
-        isUnreserved(byte) || "/:%".utf8.contains(byte)
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
-    }
-
-    /// Returns a part of a path, escaped (RFC 3986, section 2.1).
-    private static func percentEncoded(_ text: String) -> String {
-        text.utf8.map { byte in
-            isUnreserved(byte)
-                ? String(UnicodeScalar(byte)) : "%" + ValueText.hexadecimal(CollectionOfOne(byte))
-        }.joined()
+        URLText.isUnreserved(byte) || "/:%".utf8.contains(byte)
     }
 }

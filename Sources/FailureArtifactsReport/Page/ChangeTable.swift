@@ -24,7 +24,7 @@ struct ChangeTable {
 
     private static func counts(_ counts: RowCounts) -> String {
         [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")]
-            .filter { $0.0 > 0 }.map { "\(HTMLText.number($0.0)) \($0.1)" }.joined(separator: ", ")
+            .filter { $0.0 > 0 }.map { "\(Counted.number($0.0)) \($0.1)" }.joined(separator: ", ")
     }
 
     private static func text(of change: SchemaChange) -> String {

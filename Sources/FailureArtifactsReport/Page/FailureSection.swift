@@ -40,7 +40,8 @@ struct FailureSection {
                         id: "f\(number)-\(index)", detail: store,
                         failure: detail.metadata.failures.first,
                         bundle: folder.location(of: detail.location),
-                        isBesideThePage: folder.holds(detail.location), isFirst: index == 0
+                        isBesideThePage: folder.holds(detail.location), isFirst: index == 0,
+                        variables: detail.metadata.environment.ci?.variables ?? [:]
                     ).html
             }
             if detail.omittedStores > 0 {
@@ -78,9 +79,7 @@ struct FailureSection {
                 let url = failure.file.flatMap {
                     SourceLink.url(file: $0, line: failure.line, variables: variables)
                 }
-                let code = "<code>\(HTMLText.line(place))</code>"
-                text +=
-                    url.map { "<a href=\"\(HTMLText.line($0))\" rel=\"noreferrer\">\(code)</a>" } ?? code
+                text += HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url)
             } else {
                 text += "at an unknown place"
             }

@@ -38,14 +38,13 @@ enum HTMLText {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Returns a number in the form `1,234,567`.
-    static func number(_ number: Int64) -> String {
-        let digits = Array(String(number.magnitude))
-        var result = number < 0 ? "−" : ""
-        for (index, digit) in digits.enumerated() {
-            if index > 0, (digits.count - index).isMultiple(of: 3) { result.append(",") }
-            result.append(digit)
-        }
-        return result
+    /// Returns a link.
+    ///
+    /// - Parameters:
+    ///   - html: The link's content.
+    ///   - address: The address; nil for no link.
+    /// - Returns: The content, as a link if there is an address.
+    static func linked(_ html: String, to address: String?) -> String {
+        address.map { "<a href=\"\(line($0))\" rel=\"noreferrer\">\(html)</a>" } ?? html
     }
 }

@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "ztLvaSJgZX3NnqanGKKbRVfuP9vUXqgz9IuSGlBKQEA="
+    static let hash = "SBkTRoEFpzKkpMo3FNqWCrFtrXsDCOgmfLSNmYby9vU="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -83,6 +83,7 @@ enum ReportStyle {
         .grid thead .num button { text-align: right; }
         .statements thead th { position: sticky; top: 0; background: var(--card); }
         .statements td:first-child { white-space: nowrap; }
+        .notes { font-size: .92em; color: var(--dim); } .scroll > .notes { padding-left: 1.2rem; }
         .grid .null, .grid .blob, .grid .more { color: var(--dim); font-style: italic; } .grid .escape { color: var(--bad); }
         .erd { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: 13px; display: block; }
         .erd text { fill: var(--text); } .erd .box { fill: var(--card); stroke: var(--dim); } .erd .head { fill: var(--head); }
@@ -91,6 +92,7 @@ enum ReportStyle {
         .relations { columns: 22rem; padding-left: 1.2rem; }
         @media (max-width: 40rem) { main { display: flex; flex-direction: column; } .overview { order: 1; } #failures { order: 2; }
           .statements th:nth-child(2) { max-width: 3.2rem; overflow: hidden; text-overflow: ellipsis; }
+          .fine { display: none; }
           .statements td:nth-child(3) { min-width: 12rem; } .statements td:nth-child(-n + 2) { padding-right: .5rem; }
           body { padding: 0 .5rem 2rem; font-size: 14px; } .body, .card, .index { padding: .7rem; } .index ol { padding-left: 1.6rem; } }
         @media print { .grid, .sql, .statements { max-height: none; } }

@@ -6,11 +6,16 @@ struct StatementTimeline {
     private let statements: [StatementRecord]
     private let total: Int
     private let failure: BundleMetadata.Failure?
+    /// The environment variables that identify the CI's run.
+    private let variables: [String: String]
 
-    init(_ detail: StoreDetail, _ failure: BundleMetadata.Failure?) {
+    init(
+        _ detail: StoreDetail, _ failure: BundleMetadata.Failure?, variables: [String: String] = [:]
+    ) {
         statements = detail.statements
         total = detail.store.statements?.count ?? 0
         self.failure = failure
+        self.variables = variables
     }
 
     var html: String {
@@ -20,27 +25,39 @@ struct StatementTimeline {
             text +=
                 "<p class=\"cut\">The last \(statements.count) of \(total) that the bundle has.</p>\n"
         }
+        // A column that would be empty is left out.
+        let hasRows = statements.contains { $0.changedRows != nil }
+        let hasDurations = statements.contains { Self.duration(of: $0) != nil }
         text +=
             "<div class=\"scroll statements late\" tabindex=\"0\" role=\"group\" aria-label=\"Statements\">"
             + "<table><thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Connection</th>"
-            + "<th scope=\"col\">Statement</th><th scope=\"col\" class=\"num\">Rows</th>"
-            + "<th scope=\"col\" class=\"num\">Took</th></tr></thead>\n<tbody>\n"
-        for statement in statements { text += row(statement) }
+            + "<th scope=\"col\">Statement</th>"
+            + (hasRows ? "<th scope=\"col\" class=\"num\">Rows</th>" : "")
+            + (hasDurations ? "<th scope=\"col\" class=\"num\">Took</th>" : "")
+            + "</tr></thead>\n<tbody>\n"
+        for statement in statements {
+            text += row(statement)
+            if hasRows { text += Self.number(statement.changedRows.map(String.init)) }
+            if hasDurations { text += Self.number(Self.duration(of: statement)) }
+            text += "</tr>\n"
+        }
         if let failure {
+            let columns = 1 + (hasRows ? 1 : 0) + (hasDurations ? 1 : 0)
             text +=
-                "<tr class=\"end\"><td>\(Self.time(failure.at))</td><td></td><td colspan=\"3\">"
+                "<tr class=\"end\"><td>\(Self.time(failure.at))</td><td></td><td colspan=\"\(columns)\">"
                 + "\(HTMLText.line(FailureText.place(of: failure) ?? "The failure"))</td></tr>\n"
         }
         return text + "</tbody></table></div>\n"
     }
 
-    /// Returns the statements of a transaction, one line each.
-    static func list(of statements: [StatementRecord]) -> String {
+    /// Returns the statements of a transaction, one line each, with their places.
+    func list(of statements: [StatementRecord]) -> String {
         guard !statements.isEmpty else { return "" }
         let shown = statements.prefix(20)
         let lines = shown.map { statement in
-            let (sql, isCut) = cut(statement)
+            let (sql, isCut) = Self.cut(statement)
             return "<div><code>\(HTMLText.line(sql))\(isCut ? "…" : "")</code></div>\n"
+                + notes(on: statement)
         }
         let rest = statements.count - shown.count
         return "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
@@ -56,6 +73,7 @@ struct StatementTimeline {
         )
     }
 
+    /// Returns the first cells of a statement's row.
     private func row(_ statement: StatementRecord) -> String {
         let (sql, isCut) = Self.cut(statement)
         var text =
@@ -65,49 +83,66 @@ struct StatementTimeline {
         if let error = statement.error {
             text += "<br><span class=\"error\">\(HTMLText.line(error.message)) (\(error.code))</span>"
         }
-        return text + "</td><td class=\"num\">\(statement.changes.map(String.init) ?? "")</td>"
-            + "<td class=\"num\">\(statement.duration.map(Self.duration) ?? "")</td></tr>\n"
+        return text + notes(on: statement) + "</td>"
     }
+
+    /// Returns the place of a statement and what SQLite counted; empty if nothing is known.
+    private func notes(on statement: StatementRecord) -> String {
+        var notes: [String] = []
+        if let source = statement.source {
+            let place = "<code>\(HTMLText.line(source.place))</code>"
+            notes.append(
+                (source.function.map { "<code>\(HTMLText.line($0))</code> " } ?? "")
+                    + HTMLText.linked(place, to: SourceLink.url(of: source, variables: variables)))
+        }
+        let facts = statement.queryFacts
+        if !facts.isEmpty { notes.append(facts.joined(separator: ", ")) }
+        return notes.isEmpty ? "" : "<div class=\"notes\">\(notes.joined(separator: " · "))</div>"
+    }
+
+    private static func number(_ text: String?) -> String { "<td class=\"num\">\(text ?? "")</td>" }
 
     private static func endsTransaction(_ sql: String) -> Bool {
         let start = sql.prefix(9).uppercased()
         return ["COMMIT", "END", "ROLLBACK", "BEGIN"].contains { start.hasPrefix($0) }
     }
 
-    /// Returns the time of day of a timestamp.
+    /// Returns the time of day; a narrow page hides the digits beyond milliseconds.
     private static func time(_ at: String) -> String {
-        let parts = at.split(separator: "T")
-        return HTMLText.line(parts.count == 2 ? String(parts[1].prefix { $0 != "Z" }) : at)
+        let time = MetadataTime.timeOfDay(at)
+        let end = time.firstIndex(of: ".").map { time[$0...].dropFirst(4).startIndex } ?? time.endIndex
+        guard end < time.endIndex else { return HTMLText.line(time) }
+        return HTMLText.line(String(time[..<end]))
+            + "<span class=\"fine\">\(HTMLText.line(String(time[end...])))</span>"
     }
 
-    private static func duration(_ seconds: Double) -> String {
-        guard seconds.isFinite, (0..<1e6).contains(seconds) else { return "" }
-        if seconds >= 1 { return "\(Double(Int(seconds * 100)) / 100) s" }
-        return seconds >= 0.001 ? "\(Int(seconds * 1000)) ms" : "\(Int(seconds * 1_000_000)) µs"
+    private static func duration(of statement: StatementRecord) -> String? {
+        statement.duration.flatMap(DurationText.short)
     }
 
     // MARK: - Drawing
 
     private var drawing: String {
-        let times = statements.compactMap { MetadataTime.milliseconds(of: $0.at) }
+        let times = statements.compactMap { MetadataTime.microseconds(of: $0.at) }
         guard let first = times.min(), let latest = times.max() else { return "" }
-        let end = max(latest, failure.flatMap { MetadataTime.milliseconds(of: $0.at) } ?? latest)
+        let end = max(latest, failure.flatMap { MetadataTime.microseconds(of: $0.at) } ?? latest)
         let lanes = Array(Set(statements.map(\.connection)).sorted().suffix(8))
         let span = Double(max(end - first, 1))
+        let duration = DurationText.short(Double(end - first) / 1e6) ?? "a long time"
         let height = lanes.count * 22 + 30
         func x(_ time: Int64) -> Int { 64 + Int(Double(time - first) / span * 880) }
         var text =
             "<div class=\"scroll late\" tabindex=\"0\" role=\"group\" aria-label=\"Timeline\">"
             + "<svg class=\"lanes\" role=\"img\" width=\"960\" height=\"\(height)\" viewBox=\"0 0 960 \(height)\" "
-            + "aria-label=\"\(statements.count) statements in \(end - first) milliseconds before the failure\">\n"
+            + "aria-label=\"\(statements.count) statements in \(duration) before the failure\">\n"
         for (lane, connection) in lanes.enumerated() {
             let y = lane * 22 + 16
             text +=
                 "<text x=\"0\" y=\"\(y + 4)\">conn \(connection)</text>"
                 + "<line x1=\"64\" x2=\"944\" y1=\"\(y)\" y2=\"\(y)\"/>\n"
             for statement in statements where statement.connection == connection {
-                guard let time = MetadataTime.milliseconds(of: statement.at) else { continue }
-                let width = max(3, Int(min(statement.duration ?? 0, 1e6) * 1000 / span * 880))
+                guard let time = MetadataTime.microseconds(of: statement.at) else { continue }
+                let width = max(3, Int(min(max(statement.duration ?? 0, 0), 1e6) * 1e6 / span * 880))
                 let start = x(time)
                 let kind =
                     statement.error != nil
@@ -121,7 +156,7 @@ struct StatementTimeline {
         text +=
             "<line class=\"end\" x1=\"\(mark)\" x2=\"\(mark)\" y1=\"2\" y2=\"\(height - 16)\"/>"
             + "<text class=\"end\" x=\"\(mark)\" y=\"\(height - 3)\" text-anchor=\"end\">failure</text>"
-            + "<text x=\"64\" y=\"\(height - 3)\">−\(end - first) ms</text></svg></div>\n"
+            + "<text x=\"64\" y=\"\(height - 3)\">−\(duration)</text></svg></div>\n"
         return text
     }
 }

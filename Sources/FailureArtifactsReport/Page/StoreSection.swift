@@ -16,13 +16,18 @@ struct StoreSection {
     let isBesideThePage: Bool
     /// True if the commands use this store when no store is named.
     let isFirst: Bool
+    /// The environment variables that identify the CI's run.
+    let variables: [String: String]
 
     private var store: BundleMetadata.Store { detail.store }
+    private var timeline: StatementTimeline {
+        StatementTimeline(detail, failure, variables: variables)
+    }
 
     var html: String {
         "<section class=\"store\">\n"
             + "<h3>Store <code>\(HTMLText.line(store.name))</code></h3>\n" + facts
-            + ReportPage.warnings(notes) + rowCounts + changes + StatementTimeline(detail, failure).html
+            + ReportPage.warnings(notes) + rowCounts + changes + timeline.html
             + tables + schema + modelHashes + commands + "</section>\n"
     }
 
@@ -73,7 +78,7 @@ struct StoreSection {
         let bars = tables.prefix(24).map { table in
             ReportPage.Bar(
                 label: detail.coreData?.title(ofTable: table.name) ?? table.name, value: table.rows,
-                text: HTMLText.number(table.rows) + (table.exact ? "" : " or more"))
+                text: Counted.number(table.rows) + (table.exact ? "" : " or more"))
         }
         let more = tables.count - bars.count
         return "<h4>Rows by table</h4>\n" + ReportPage.bars(bars, largest: largest)
@@ -89,7 +94,7 @@ struct StoreSection {
             + "<noscript><p class=\"cut\">The rows are shown by the script of this page.</p></noscript>\n"
         for (index, table) in detail.tables.enumerated() {
             let name = HTMLText.line(table.name)
-            let count = HTMLText.number(table.count) + (table.isExact ? "" : " or more")
+            let count = Counted.number(table.count) + (table.isExact ? "" : " or more")
             text +=
                 "<details class=\"rows\" data-rows=\"\(id)-\(index)\" data-name=\"\(name)\"><summary>"
                 + "<code>\(name)</code> <span class=\"dim\">\(count) \(table.count == 1 ? "row" : "rows"), "
@@ -120,7 +125,7 @@ struct StoreSection {
         var sentences: [String] = []
         if Int64(table.shownRows) < table.count, table.problem == nil {
             sentences.append(
-                "The first \(HTMLText.number(Int64(table.shownRows))) of \(HTMLText.number(table.count)) rows "
+                "The first \(Counted.number(Int64(table.shownRows))) of \(Counted.number(table.count)) rows "
                     + "are on this page; 'failure-artifacts query' has all.")
         }
         if table.shownColumns < table.columns.count {
@@ -149,7 +154,7 @@ struct StoreSection {
                     + "<span class=\"dim\">\(HTMLText.line(ChangeTable.summary(of: transaction.change)))</span></summary>\n"
                     + ChangeTable(change: transaction.change, label: "transaction \(transaction.number)")
                     .html
-                    + StatementTimeline.list(of: transaction.statements)
+                    + timeline.list(of: transaction.statements)
                     + "</details></li>\n"
             }
             if let failure {

@@ -164,6 +164,88 @@ struct ReportPartsTests {
         #expect(SourceLink.url(file: file, line: 7, variables: variables) == expected)
     }
 
+    @Test(arguments: [
+        ("Tests/A.swift", "Tests/A.swift"), ("javascript:alert(1)", "javascript%3Aalert%281%29"),
+        ("/__w/app/app/Tests/A.swift", nil), ("../Tests/A.swift", nil), ("Tests/../A.swift", nil),
+        ("//evil.example/A.swift", nil), ("", nil),
+    ])
+    func `A statement's line is linked below the package root only`(file: String, path: String?) {
+        let source = StatementRecord.Source(file: file, function: nil, line: 7)
+        #expect(
+            SourceLink.url(of: source, variables: Self.github) == path.map { Self.base + $0 + "#L7" })
+    }
+
+    // MARK: - Statements
+
+    private static func record(
+        _ sql: String, at: String = "09.123456", _ change: (inout StatementRecord) -> Void = { _ in }
+    ) -> StatementRecord {
+        var record = StatementRecord(
+            at: "2026-11-21T07:08:\(at)Z", changes: 0, connection: 1, order: 1, phase: .test, sql: sql,
+            thread: "7f")
+        change(&record)
+        return record
+    }
+
+    private static func timeline(_ statements: [StatementRecord]) throws -> StatementTimeline {
+        let metadata = try BundleMetadata(json: Array(Metadata.store("a").utf8), of: "a.zip")
+        var detail = StoreDetail(try #require(metadata.stores.first))
+        detail.statements = statements
+        return StatementTimeline(detail, nil, variables: github)
+    }
+
+    @Test func `A statement has its line, and what SQLite counted`() throws {
+        let record = Self.record("SELECT a") {
+            $0.source = .init(file: "Sources/A.swift", function: "A.sum<B>()", line: 7)
+            ($0.fullScanSteps, $0.sorts, $0.autoIndexes) = (20_000, 2, 0)
+        }
+        let notes =
+            "<div class=\"notes\"><code>A.sum&lt;B&gt;()</code> <a href=\"\(Self.base)Sources/A.swift#L7\" "
+            + "rel=\"noreferrer\"><code>Sources/A.swift:7</code></a> · scanned 20,000 rows, 2 sorts</div>"
+        let timeline = try Self.timeline([record])
+        #expect(timeline.html.contains("<code>SELECT a</code>" + notes))
+        #expect(timeline.html.contains("<td>07:08:09.123<span class=\"fine\">456</span></td>"))
+        #expect(timeline.list(of: [record]).contains("<div><code>SELECT a</code></div>\n" + notes))
+    }
+
+    @Test func `A column that would be empty is left out`() throws {
+        func columns(_ statements: StatementRecord...) throws -> [String] {
+            let html = try Self.timeline(statements).html
+            return ["Rows", "Took"].filter { html.contains(">\($0)</th>") }
+        }
+        // A query's rows are not counted.
+        #expect(try columns(Self.record("SELECT 1"), Self.record("CREATE TABLE a(b)")) == [])
+        #expect(try columns(Self.record("SELECT 1"), Self.record("DELETE FROM a")) == ["Rows"])
+        #expect(try columns(Self.record("SELECT 1") { $0.duration = 0.001 }) == ["Took"])
+        let both = try Self.timeline([
+            Self.record("SELECT 1") { $0.duration = 0.001 },
+            Self.record("DELETE FROM a") { $0.changes = 1 },
+        ]).html
+        let empty = "<td class=\"num\"></td>"
+        #expect(both.contains("\(empty)<td class=\"num\">1 ms</td></tr>"))
+        #expect(both.contains("<td class=\"num\">1</td>\(empty)</tr>"))
+    }
+
+    @Test func `Statements within a millisecond are apart in the drawing`() throws {
+        let html = try Self.timeline([
+            Self.record("SELECT 1", at: "09.123000"), Self.record("SELECT 2", at: "09.123400"),
+            Self.record("SELECT 3", at: "09.123800") { $0.duration = -1e308 },
+        ]).html
+        for x in [64, 504, 944] { #expect(html.contains("<rect class=\"run\" x=\"\(x)\""), "\(html)") }
+        #expect(html.contains("3 statements in 800 µs before the failure"))
+    }
+
+    @Test func `A statement's place is no markup`() throws {
+        let hostile = "</code></a><script>alert(1)</script>\u{1B}\u{202E}\"'"
+        let html = try Self.timeline([
+            Self.record("SELECT 1") { $0.source = .init(file: hostile, function: hostile, line: -1) },
+            Self.record("SELECT 1") { $0.source = .init(file: "javascript:x", function: "", line: 1) },
+        ]).html
+        #expect(!html.contains("<script") && !html.contains("\u{1B}") && !html.contains("\u{202E}"))
+        #expect(!html.contains("href=\"javascript"))
+        #expect(html.ranges(of: "<a href=").count == html.ranges(of: "<a href=\"\(Self.base)").count)
+    }
+
     // MARK: - Times
 
     @Test func `Times are read as another program reads them`() throws {
@@ -178,7 +260,15 @@ struct ReportPartsTests {
                 MetadataTime.milliseconds(of: time.description) == time.seconds * 1000
                     + Int64(time.milliseconds),
                 "seed \(seed)")
+            let micros = Int64.random(in: 0...999_999, using: &generator)
+            let text =
+                time.description.prefix(20) + String(String(1_000_000 + micros).dropFirst()) + "Z"
+            #expect(
+                MetadataTime.microseconds(of: String(text)) == time.seconds * 1_000_000 + micros,
+                "seed \(seed)")
         }
+        #expect(MetadataTime.microseconds(of: "1970-01-01T00:00:01.5Z") == 1_500_000)
+        #expect(MetadataTime.microseconds(of: "1970-01-01T00:00:01.123456789Z") == 1_123_456)
         for text in [
             "", "2026-11-21", "2026-13-21T07:08:09Z", "x026-11-21T07:08:09Z", "2026-11-21T07:08:09.+1Z",
         ] {

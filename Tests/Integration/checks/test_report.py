@@ -26,6 +26,7 @@ HOSTILE = [
     "]]>", "&lt;&amp;", "\"quotes\" and 'quotes'", "back\\slash", "line\nline", "tab\tcr\r", "nul\0nul", "\x01\x1b[31m\x7f",
     "\u2028\u2029", "\u202eright to left", "שלום", "مرحبا", "🙂👩‍👩‍👧", "e\u0301", "\ufeff", "\uffff", "javascript:alert(1)", b"", b"\x00\xff<script>", b"x" * 40,
 ]
+SOURCE = {"file": "Sources/Ledger/A b.swift", "function": "Ledger.split<A>(_:)", "line": 42}
 # A picture with one pixel.
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -139,10 +140,11 @@ class Report(unittest.TestCase):
             ("INSERT INTO posting VALUES (?, ?, ?, ?)", [(i, i % 29 + 1, i % 8 + 1, i * 37 - 900) for i in range(1, 86)]))
         statements = "".join(
             json.dumps({
-                "at": f"2026-11-21T07:08:0{8 + i // 20}.{i % 20 * 47:03}Z", "changes": i % 3, "connection": 1 + i % 2,
+                "at": f"2026-11-21T07:08:0{8 + i // 20}.{i % 20 * 47:03}456Z", "changes": i % 3, "connection": 1 + i % 2,
                 "duration": 0.004, "order": i, "phase": "test" if i > 4 else "earlier", "thread": "7f",
                 "sql": "COMMIT" if i % 6 == 5 else f"INSERT INTO posting VALUES ({i}, '<script>')",
-                **({"error": {"code": 19, "message": "UNIQUE constraint failed: <posting>"}} if i == 13 else {})}) + "\n"
+                **({"error": {"code": 19, "message": "UNIQUE constraint failed: <posting>"}} if i == 13 else {}),
+                **({"source": SOURCE, "fullScanSteps": 20_000, "sorts": 1, "autoIndexes": 0} if i % 6 == 1 else {})}) + "\n"
             for i in range(22))
         (cls.directory / "bundles").mkdir()
         bundle(
@@ -291,7 +293,11 @@ class Report(unittest.TestCase):
         for number, row in enumerate(statements):
             sql = "COMMIT" if number % 6 == 5 else f"INSERT INTO posting VALUES ({number}, '<script>')"
             error = "UNIQUE constraint failed: <posting> (19)" if number == 13 else ""
-            self.assertEqual(row[2:], [sql + error, str(number % 3), "4 ms"])
+            notes = "Ledger.split<A>(_:) Sources/Ledger/A b.swift:42 · scanned 20,000 rows, 1 sort" if number % 6 == 1 else ""
+            self.assertEqual(row[2:], [sql + error + notes, str(number % 3), "4 ms"])
+        self.assertEqual(
+            set(self.page.run("[...document.querySelectorAll('#f1 .notes a')].map(a => a.href)")),
+            {"https://github.example/owner/app/blob/0123456789abcdef0123456789abcdef01234567/Sources/Ledger/A%20b.swift#L42"})
         self.assertEqual(end[0::2], ["07:08:09.120", "/actions/app/app/Tests/Report Tests.swift:42"])
 
     def test_the_schema_as_a_drawing(self):
@@ -355,7 +361,7 @@ class Report(unittest.TestCase):
                 described("one", "snapshots/one.sqlite")]}]))
         content = (self.directory / "ledger.sqlite").read_bytes()
         statement = {"at": mark, "changes": 1, "connection": 1, "order": 1, "phase": "test", "thread": mark, "sql": mark,
-                     "error": {"code": 1, "message": mark}}
+                     "error": {"code": 1, "message": mark}, "source": {"file": mark, "function": mark, "line": 1}}
         folder = self.directory / "<script>window.broken = 1<"
         for shard in ("</script><script>window.broken = 1<", "b"):
             for number, outcome in enumerate(("failed", "crashed", "passed")):
@@ -462,6 +468,7 @@ class Report(unittest.TestCase):
             box.scrollLeft = 0;
             const place = cell.getBoundingClientRect();
             return [place.left, place.right, box.getBoundingClientRect().right]; })()""")
+        self.assertEqual(self.page.run("document.querySelector('.statements td').innerText"), "07:08:08.000")
         self.assertGreater(right - left, 160)
         self.assertGreater(edge - left, 140)
 

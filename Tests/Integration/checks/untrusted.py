@@ -487,7 +487,18 @@ def logs():
     yield "deep", b"[" * 500_000
     yield "largest numbers", json.dumps({
         **line, "order": (1 << 64) - 1, "connection": (1 << 64) - 1, "changes": (1 << 63) - 1, "duration": 1e308,
+        "fullScanSteps": (1 << 63) - 1, "sorts": (1 << 63) - 1, "autoIndexes": (1 << 63) - 1, "pages": (1 << 63) - 1,
+        "source": {"file": "a.swift", "function": "f()", "line": (1 << 63) - 1},
         "error": {"code": -(1 << 31), "message": "\x1b[31m"}}).encode() + b"\n"
+    yield "smallest numbers", json.dumps({
+        **line, "changes": -(1 << 63), "duration": -1e308, "fullScanSteps": -(1 << 63), "sorts": -(1 << 63),
+        "autoIndexes": -(1 << 63), "pages": -(1 << 63), "source": {"file": "", "line": -(1 << 63)},
+        "stack": [(1 << 64) - 1] * 1000, "at": "9999-12-31T99:99:99.999999999Z"}).encode() + b"\n"
+    yield "places outside the package", b"".join(
+        json.dumps({**line, "order": n, "source": {"file": file, "function": file, "line": 1}}).encode() + b"\n"
+        for n, file in enumerate((
+            "/etc/passwd", "../../../../etc/passwd", "a/../../b.swift", "//evil.example/a.swift", "javascript:alert(1)",
+            "file:///etc/passwd", "\x1b]8;;https://evil.example\x07\u202e\u2066\x9b31m\0\n.swift", "x" * 1_000_000, "/" * 100_000)))
     yield "50,000 statements", b"".join(
         json.dumps({**line, "order": n, "connection": n % 999, "sql": ("BEGIN", "INSERT INTO account VALUES (1)", "COMMIT")[n % 3]}
                    ).encode() + b"\n" for n in range(50_000))
