@@ -281,12 +281,14 @@ def timeless(output):
 
 
 @functools.lru_cache(maxsize=None)
-def validator():
-    """The published schema, as a validator of `jsonschema`."""
+def validator(definition=None):
+    """The published schema, or one of its definitions, as a validator of `jsonschema`."""
     import jsonschema
 
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
+    if definition:
+        schema = {"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]}
     return jsonschema.Draft202012Validator(
         schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
 

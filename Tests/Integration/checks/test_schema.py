@@ -1,6 +1,7 @@
 """The published schema describes `metadata.json` completely, and refuses other content."""
 
 import copy
+import unittest
 
 from harness import SuiteCase, validator
 
@@ -31,6 +32,32 @@ def changed(document, path, change):
 def replace(holder, key):
     """Replaces a value by one of another type."""
     holder[key] = "text" if isinstance(holder[key], (dict, list)) else {}
+
+
+class StatementSchema(unittest.TestCase):
+    """The schema of a line of `statements/<name>.jsonl`."""
+
+    statement = {
+        "at": "2026-11-21T07:08:09.123456Z", "order": 1, "connection": 1, "thread": "7f", "phase": "test", "sql": "SELECT 1",
+        "cut": True, "changes": 0, "duration": 0.5, "error": {"code": 19, "message": ""}, "fullScanSteps": 1, "sorts": 0,
+        "autoIndexes": 2, "pages": 3, "source": {"file": "Sources/..a/b.swift", "line": 1, "function": "f()"}}
+
+    def test_every_key_is_described(self):
+        schema = validator().schema["$defs"]
+        self.assertEqual(set(schema["statement"]["properties"]), set(self.statement))
+        self.assertEqual(set(schema["source"]["properties"]), set(self.statement["source"]))
+        self.assertTrue(validator("statement").is_valid(self.statement))
+        required = {key: self.statement[key] for key in schema["statement"]["required"]}
+        self.assertTrue(validator("statement").is_valid({**required, "at": "2026-11-21T07:08:09.123Z", "unknown": 1}))
+
+    def test_other_values_are_refused(self):
+        for path in paths(self.statement):
+            with self.subTest(path=path):
+                self.assertFalse(validator("statement").is_valid(changed(self.statement, path, replace)))
+        for file in ("/a.swift", "../a.swift", "a/../b.swift", "a/..", "./a.swift", ""):
+            with self.subTest(file=file):
+                wrong = changed(self.statement, ("source", "file"), lambda holder, key: holder.__setitem__(key, file))
+                self.assertFalse(validator("statement").is_valid(wrong))
 
 
 class Schema(SuiteCase):

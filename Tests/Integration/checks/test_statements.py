@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from harness import BUILD, SuiteCase
+from harness import BUILD, SuiteCase, validator
 
 TOOL = BUILD / "debug" / "failure-artifacts"
 RAW = "RawSuite.StatementTests/testStatementsOfTwoConnections"
@@ -27,6 +27,8 @@ class Statements(SuiteCase):
             self.assertRegex(record["at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
             self.assertRegex(record["thread"], "^[0-9a-f]+$")
             self.assertNotIn("duration", record)
+            self.assertNotIn("stack", record)
+            validator("statement").validate(record)
         orders = [record["order"] for record in records]
         self.assertEqual(orders, sorted(set(orders)))
         self.assertNotIn("reason", described)
