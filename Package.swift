@@ -230,7 +230,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "FailureArtifactsTestFixtures",
-                "FailureArtifactsTestStores",
+                "FailureArtifactsTestStores", "CFailureArtifactsSQLite",
             ],
             swiftSettings: settings),
         .testTarget(

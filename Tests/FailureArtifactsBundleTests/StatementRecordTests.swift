@@ -33,6 +33,7 @@ import Testing
                 $0.sorts = 0
                 $0.source = .init(file: "Sources/\"ä\".swift", function: "Ledger.split(_:)", line: 42)
                 $0.stack = [1, 1 << 47]
+                $0.versions = 2
                 $0.error = try? JSONDecoder().decode(
                     StatementRecord.Failure.self,
                     from: Data(#"{"code": 2067, "message": "UNIQUE: \"a\"\n"}"#.utf8))

@@ -19,7 +19,7 @@ struct StatementOutline: Equatable {
     }
 
     let kind: Kind
-    /// The table that is written to or the object that is defined, in lower case; nil if uncertain.
+    /// The table that is written to, the object that is defined or the savepoint, in lower case; nil if uncertain.
     let table: String?
     /// True if the statement creates or drops ``table``; otherwise false.
     let creates, drops: Bool
@@ -29,6 +29,12 @@ struct StatementOutline: Equatable {
     ///
     /// SQLite may count rows that didn't change, and an `EXISTS` clause may skip the statement.
     let mayHaveNoEffect: Bool
+    /// True if the statement begins a transaction that writes, so that it waits for other writers.
+    let beginsWriting: Bool
+    /// True if the statement is a plain query or a comment.
+    let isQuery: Bool
+    /// True if the statement adds a database to the connection.
+    let attaches: Bool
 
     init(_ sql: String) {
         // 64 words are enough for the names. The values that follow may be long.
@@ -51,9 +57,18 @@ struct StatementOutline: Equatable {
         switch word(0) {
         case "begin": kind = .begin
         case "commit", "end": kind = .commit
-        case "rollback": kind = all.contains("to") ? .rollbackTo : .rollback
-        case "savepoint": kind = .savepoint
-        case "release": kind = .release
+        case "rollback":
+            let to = words.prefix(3).firstIndex(of: "to")
+            kind = to == nil ? .rollback : .rollbackTo
+            if let to {
+                takeName(at: word(to + 1) == "savepoint" && words.count > to + 2 ? to + 2 : to + 1)
+            }
+        case "savepoint":
+            kind = .savepoint
+            takeName(at: 1)
+        case "release":
+            kind = .release
+            takeName(at: word(1) == "savepoint" && words.count > 2 ? 2 : 1)
         case "insert", "replace":
             kind = .insert
             mayHaveNoEffect =
@@ -91,6 +106,9 @@ struct StatementOutline: Equatable {
         creates = kind == .definition && word(0) == "create"
         drops = kind == .definition && word(0) == "drop"
         self.mayHaveNoEffect = mayHaveNoEffect
+        beginsWriting = kind == .begin && (word(1) == "immediate" || word(1) == "exclusive")
+        isQuery = ["select", "explain", "values", ""].contains(word(0))
+        attaches = word(0) == "attach"
         isElsewhere = schema.map { $0 != "main" } ?? false
     }
 

@@ -175,8 +175,10 @@ package struct LastTransaction: Encodable, Equatable {
         guard !log.isEmpty, changes.isComplete else {
             return LastTransaction(changes: changes, statements: [])
         }
+        let transaction = LoggedTransactions.Transaction(
+            pages: states.reader.transactions[count - 1].pages.count, changes: changes.state)
         let statements = LoggedTransactions(log, of: store)
-            .statements(of: [changes.state], isWhole: false)[0]
+            .statements(of: [transaction], isWhole: false)[0]
         return LastTransaction(changes: changes, statements: statements)
     }
 }

@@ -79,6 +79,11 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var stack: [UInt64]?
     /// The system's handle of the thread that ran the statement, in hexadecimal.
     package var thread: String
+    /// The growth of the main database's data version, since the connection's previous statement that has one; absent
+    /// if it was not read.
+    ///
+    /// A connection's own commit adds 1. Seeing for the first time that other connections have committed adds 1, too.
+    package var versions: Int?
 
     package init(
         at: String, changes: Int?, connection: UInt64, cut: Bool? = nil, duration: Double? = nil,
@@ -143,7 +148,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             if let stack = record.stack {
                 bytes += Array(",\"stack\":[\(stack.map { "\($0)" }.joined(separator: ","))]".utf8)
             }
-            bytes += Array(",\"thread\":\"\(record.thread)\"}\n".utf8)
+            bytes += Array(",\"thread\":\"\(record.thread)\"".utf8)
+            append("versions", record.versions, to: &bytes)
+            bytes += Array("}\n".utf8)
         }
         return bytes
     }

@@ -59,7 +59,8 @@ struct HistoryCommand: Command {
                 }
             }
             let found = LoggedTransactions(log, of: choice.store).statements(
-                of: report.transactions.map(\.changes), isWhole: choice.store.history?.reason == nil)
+                of: report.transactions.map { .init(pages: $0.pages, changes: $0.changes) },
+                isWhole: choice.store.history?.reason == nil)
             for (index, statements) in found.enumerated() where !statements.isEmpty {
                 report.transactions[index].statements = statements
             }

@@ -72,8 +72,8 @@ extension StoreDetail {
         let first = max(0, all.count - budget.limits.transactions)
         let old = try history.rebuild(first)
         let new = try history.rebuild(first, to: old + ".next")
-        // The changes of each transaction, by which statements are matched to transactions.
-        var outlines: [StateChanges] = []
+        // The evidence by which statements are matched to transactions.
+        var outlines: [LoggedTransactions.Transaction] = []
         for index in first..<all.count {
             guard Instant.now < budget.deadline else {
                 notes.append(
@@ -84,7 +84,9 @@ extension StoreDetail {
             try history.advance(new, from: index)
             if !statements.isEmpty {
                 outlines.append(
-                    try RowChanges.count(from: old, to: new, pages: Set(all[index].pages)))
+                    .init(
+                        pages: all[index].pages.count,
+                        changes: try RowChanges.count(from: old, to: new, pages: Set(all[index].pages))))
             }
             changes.append(
                 TransactionDetail(

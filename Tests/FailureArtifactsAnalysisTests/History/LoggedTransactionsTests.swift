@@ -24,8 +24,9 @@ import Testing
                 + "\"sql\":\"\(statement.sql)\",\"thread\":\"\"}\n"
         }
         let records = try #require(StatementRecord.records(in: Array(lines.joined().utf8)))
-        return LoggedTransactions(records).statements(of: transactions, isWhole: isWhole)
-            .map { $0.map(\.sql) }
+        return LoggedTransactions(records).statements(
+            of: transactions.map { .init(pages: 1, changes: $0) }, isWhole: isWhole
+        ).map { $0.map(\.sql) }
     }
 
     private let insert = "INSERT INTO t VALUES (1)"
@@ -86,7 +87,7 @@ import Testing
                     ("BEGIN", 0), (insert, 1), ("SAVEPOINT s", 0), (insert, 1), ("ROLLBACK TO s", 0),
                     ("COMMIT", 0),
                 ],
-                [inserted]) == [[]])
+                [inserted]) == [[insert]])
     }
 
     /// GRDB does this when it opens a pool.
