@@ -29,6 +29,8 @@ extension LoggedTransactions {
 
         /// The maximum number of states; with more, nothing is certain in reasonable time.
         private static let maximumStates = 50_000
+        /// The alignments with so many more doubts than necessary count, too.
+        private static let margin = 1
 
         private let groups: [Group]
         private let transactions: [Transaction]
@@ -162,21 +164,24 @@ extension LoggedTransactions {
             let ends = states.indices.filter {
                 isEnd(states[$0]) && (states[$0].transactions == 0 || !isComplete)
             }
-            guard let fewest = ends.map({ doubts[$0] }).min() else { return nil }
-            var isUsed = [Bool](repeating: false, count: states.count)
-            // The transactions before the log are unknown.
-            var unknown = 0
-            for end in ends where doubts[end] == fewest {
-                isUsed[end] = true
-                unknown = max(unknown, states[end].transactions)
-            }
+            // With doubts, the log may end anywhere, so the transactions before it count like others.
+            var rest = [Int](repeating: .max, count: states.count)
+            for end in ends { rest[end] = maximumDoubts > 0 ? states[end].transactions : 0 }
+            guard let fewest = ends.map({ doubts[$0] + rest[$0] }).min() else { return nil }
+            let limit = fewest > 0 ? fewest + Self.margin : 0
+            guard limit <= maximumDoubts else { return nil }
             var found = [Set<Int?>](repeating: [], count: transactions.count)
+            // The transactions before the log are unknown.
+            let unknown =
+                ends.filter { doubts[$0] + rest[$0] <= limit }.map { states[$0].transactions }.max() ?? 0
             for index in 0..<unknown { found[index].insert(nil) }
             // The steps from a state are after all steps to it.
-            for step in steps.reversed()
-            where isUsed[step.to] && doubts[step.from] + step.doubts == doubts[step.to] {
-                isUsed[step.from] = true
-                if let transaction = step.transaction { found[transaction].insert(step.group) }
+            for step in steps.reversed() where rest[step.to] < .max {
+                let total = step.doubts + rest[step.to]
+                rest[step.from] = min(rest[step.from], total)
+                if doubts[step.from] + total <= limit, let transaction = step.transaction {
+                    found[transaction].insert(step.group)
+                }
             }
             return found.map { $0.count == 1 ? $0.first ?? nil : nil }
         }

@@ -34,6 +34,8 @@ extension LoggedTransactions {
         var followsOwn: Bool?
         /// False if the statements may be others; then they aren't returned.
         var isKnown = true
+        /// True if the log shows that the group wrote pages or may have.
+        var isMeasured = false
 
         init(connection: UInt64, start: UInt64) {
             self.connection = connection
@@ -83,12 +85,16 @@ extension LoggedTransactions.Group {
     /// True if the group's statements can have caused the changes.
     private func fits(_ changes: StateChanges) -> Bool {
         // What a savepoint undid, or an update to the same value in an index, changes pages but no row.
-        if pages != nil, outlines.allSatisfy(\.mayHaveNoEffect), changes == StateChanges() {
+        if isMeasured, outlines.allSatisfy(\.mayHaveNoEffect), changes == StateChanges() {
             return true
         }
         let definitions = outlines.indices.filter { outlines[$0].kind == .definition }
         let text = definitions.map { records[$0].sql }.joined(separator: "\n").lowercased()
-        guard changes.schema.allSatisfy({ text.contains($0.name.lowercased()) }) else { return false }
+        let analyzes = outlines.contains { $0.kind == .maintenance }
+        let isExplained = changes.schema.allSatisfy { object in
+            text.contains(object.name.lowercased()) || analyzes && object.name.hasPrefix("sqlite_stat")
+        }
+        guard isExplained else { return false }
         // Objects that are created and dropped again leave the schema unchanged.
         let passing = definitions.filter { index in
             guard let name = outlines[index].table else { return false }
@@ -112,7 +118,10 @@ extension LoggedTransactions.Group {
             let isUnseen = outlines.contains { $0.kind == .maintenance || $0.kind == .setting }
             return tables.isEmpty && (isSeen || !passing.isEmpty || isUnseen)
         }
-        let targets = writes.map { outlines[$0].table }
+        // One of several statements may have had no effect.
+        let certain =
+            isMeasured && outlines.count > 1 ? writes.filter { !outlines[$0].mayHaveNoEffect } : writes
+        let targets = certain.map { outlines[$0].table }
         func touches(_ target: String, _ table: String) -> Bool {
             // A virtual table has shadow tables, whose names start with its name.
             let table = table.lowercased()
@@ -122,8 +131,9 @@ extension LoggedTransactions.Group {
             target.map { target in changes.tables.contains { touches(target, $0.name) } } ?? true
         }
         // A single statement must have changed its table. Of several statements, one may undo another.
-        guard writes.count == 1 ? touched[0] : touched.contains(true) else { return false }
-        if writes.count == 1, let target = targets[0],
+        let isUndone = isMeasured && (certain.isEmpty || tables.isEmpty)
+        guard touched.count == 1 ? touched[0] : touched.contains(true) || isUndone else { return false }
+        if writes.count == 1, let target = outlines[writes[0]].table,
             let table = tables.first(where: { $0.name.lowercased() == target }), table.problem == nil
         {
             switch outlines[writes[0]].kind {

@@ -128,6 +128,8 @@ private struct LoggedConnection {
         }
         if record.error == nil || (record.pages ?? 0) > 0 {
             guard addSuccess(record, outline, endedBy: end) else { return false }
+        } else {
+            open?.add(pagesOf: record)
         }
         // Other code than logged statements, such as incremental blob I/O, can write pages, too.
         if open == nil, groups.count == count, record.pages ?? record.versions ?? 0 > 0 {
@@ -162,6 +164,8 @@ private struct LoggedConnection {
             if open == nil {
                 begin(record, outline, endedBy: end)
                 beganWithSavepoint = true
+            } else {
+                open?.add(pagesOf: record)
             }
             savepoints.append((outline.table, open?.records.count ?? 0))
         case .rollbackTo:
@@ -232,6 +236,7 @@ private struct LoggedConnection {
             return
         }
         group.start = group.records.first?.order ?? group.start
+        group.isMeasured = record.pages != nil || record.versions != nil
         if let versions {
             if versions == 1 { group.followsOwn = true }
             if versions > 1 + emptyCommits { group.followsOwn = false }

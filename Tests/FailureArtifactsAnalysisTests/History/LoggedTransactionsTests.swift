@@ -136,6 +136,48 @@ import Testing
                 == [["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"]])
     }
 
+    /// A log tells how many pages each statement wrote, and how the data version grew.
+    @Test func pagesTellTransactionsApart() throws {
+        func found(
+            _ log: [(pages: Int?, versions: Int?)], _ history: [Int], connections: [UInt64] = []
+        ) -> [[UInt64]] {
+            let records = log.enumerated().map { index, statement in
+                let connection = connections.isEmpty ? 1 : connections[index]
+                var record = StatementRecord(
+                    at: "", changes: 1, connection: connection, order: UInt64(index + 1), phase: .test,
+                    sql: update, thread: "\(connection)")
+                record.pages = statement.pages
+                record.versions = statement.versions
+                return record
+            }
+            let transactions = history.map {
+                LoggedTransactions.Transaction(pages: $0, changes: changes("t", updated: 1))
+            }
+            return LoggedTransactions(records).statements(of: transactions, isWhole: false)
+                .map { $0.map(\.order) }
+        }
+        // The second one wrote nothing.
+        #expect(found([(1, nil), (0, nil), (1, nil)], [1, 1]) == [[1], [3]])
+        // The second one's pages are unknown, and it may have written nothing.
+        #expect(found([(2, nil), (nil, nil), (1, nil)], [2, 3, 1]) == [[1], [2], [3]])
+        #expect(found([(2, nil), (nil, nil), (1, nil)], [2, 1]) == [[], [3]])
+        // The pages contradict the log.
+        #expect(found([(2, nil), (1, nil)], [1, 2]) == [[], []])
+        // Either connection may have waited for the other.
+        #expect(found([(1, nil), (1, nil)], [1, 1], connections: [1, 2]) == [[], []])
+        #expect(found([(1, nil), (2, nil)], [2, 1], connections: [1, 2]) == [[2], [1]])
+        // No other connection committed between the statements of a connection, or another one did.
+        #expect(
+            found([(1, nil), (1, 1), (1, nil), (1, 1)], [1, 1, 1, 1], connections: [1, 1, 2, 2])
+                == [[1], [2], [3], [4]])
+        #expect(
+            found([(1, nil), (1, 2), (1, nil), (1, 1)], [1, 1, 1, 1], connections: [1, 1, 2, 2])
+                == [[1], [3], [4], [2]])
+        // Another process committed between the second one and the third one.
+        #expect(
+            found([(1, nil), (2, 1), (1, 2), (3, 1)], [1, 2, 4, 1, 3]) == [[1], [2], [], [3], [4]])
+    }
+
     @Test(arguments: [
         ("insert or ignore into \\\"T\\\"(a) values (1)", "t"), ("REPLACE INTO main.t VALUES (1)", "t"),
         ("/* x */ -- y\\n UPDATE OR IGNORE [my t] SET a = 1", "my t"), ("DELETE FROM `t` WHERE 1", "t"),
