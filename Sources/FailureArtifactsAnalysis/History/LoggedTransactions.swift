@@ -98,7 +98,10 @@ private struct LoggedConnection {
 
     /// Adds the connection's next statement.
     ///
-    /// - Parameter end: The number of a statement that started after this one had ended.
+    /// - Parameters:
+    ///   - record: The statement.
+    ///   - outline: Its outline.
+    ///   - end: The number of a statement that started after this one had ended.
     /// - Returns: False if the groups up to this statement are uncertain.
     mutating func add(_ record: StatementRecord, _ outline: StatementOutline, endedBy end: UInt64)
         -> Bool

@@ -16,7 +16,6 @@ final class RecordedStore: Sendable {
         var frames: Int
         /// The connection's numbers of statements since its previous commit, up to the one that committed.
         var orders: ClosedRange<UInt64>
-        /// 0 for a connection whose statements aren't in the log.
         var connection: UInt64
     }
 
@@ -88,7 +87,11 @@ final class RecordedConnection: @unchecked Sendable {
 
     /// Opens the store.
     ///
-    /// - Parameter number: The connection's number; 0 for a connection like another process's.
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - number: The connection's number, from 1.
+    ///   - busyTimeout: The maximum time to wait for a lock, in milliseconds.
+    /// - Throws: An error if the store can't be opened.
     init(_ store: RecordedStore, number: UInt64, busyTimeout: Int32 = 0) throws {
         self.store = store
         self.number = number
