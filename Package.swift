@@ -58,11 +58,12 @@ let package = Package(
 
         // Bundle format and capture.
         .target(name: "CFailureArtifactsJournal"),
+        .target(name: "CFailureArtifactsRecorder", cSettings: optimized),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: [
                 "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "CFailureArtifactsJournal",
+                "CFailureArtifactsJournal", "CFailureArtifactsRecorder",
             ],
             swiftSettings: settings),
 
@@ -192,7 +193,7 @@ let package = Package(
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSystem",
                 "FailureArtifactsTestPrograms", "FailureArtifactsZip",
             ],
-            swiftSettings: settings),
+            exclude: ["SourceLines/unnoticed.c"], swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsCaptureTests",
             dependencies: [

@@ -9,11 +9,14 @@ package enum BundlePacker {
     ///   - metadata: The content of the first entry.
     ///   - staging: The staging directory, with a file for each entry that the metadata names.
     ///   - date: The time of the zip's entries.
+    ///   - symbolizer: The symbolizer, which finds the source lines of statements.
     /// - Returns: The path of the complete and synced bundle, inside the staging directory.
     /// - Throws: An error if the bundle can't be written; then the file is removed.
     package static func pack(
-        _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now
+        _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now,
+        symbolizer: Symbolizer = .shared
     ) throws(ZipError) -> String {
+        let statements = statementsWithSources(of: metadata, in: staging, by: symbolizer)
         let path = staging.file(ofEntry: "bundle.zip.partial")
         // Another process may have died while it wrote this file.
         try? FileSystem.remove(path)
@@ -21,6 +24,10 @@ package enum BundlePacker {
             var zip = try ZipWriter(creating: path)
             try zip.addEntry(named: "metadata.json", bytes: metadata.json(), modified: date)
             for name in metadata.entries {
+                if let lines = statements[name] {
+                    try zip.addEntry(named: name, bytes: lines, modified: date)
+                    continue
+                }
                 try zip.addEntry(
                     named: name, contentsOf: try stagedFile(name, in: staging, archive: path),
                     modified: date)
@@ -32,6 +39,35 @@ package enum BundlePacker {
             throw error
         }
         return path
+    }
+
+    /// Returns the content of the entries whose statements have stacks, with source lines in their place.
+    private static func statementsWithSources(
+        of metadata: BundleMetadata, in staging: StagingDirectory, by symbolizer: Symbolizer
+    ) -> [String: [UInt8]] {
+        var entries: [String: [StatementRecord]] = [:]
+        for entry in metadata.stores.compactMap(\.statements?.entry) {
+            // A file that can't be read fails when it is added.
+            let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max)
+            guard let records = bytes.flatMap(StatementRecord.records(in:)),
+                records.contains(where: { $0.stack != nil })
+            else { continue }
+            entries[entry] = records
+        }
+        guard !entries.isEmpty else { return [:] }
+        var sources = StatementSources(
+            of: entries.values.flatMap { $0.compactMap(\.stack) },
+            in: staging.images ?? LoadedImages(images: [], workingDirectory: ""),
+            failureFile: metadata.failures.first?.file, by: symbolizer, scratch: staging.path)
+        return entries.mapValues { records in
+            StatementRecord.lines(
+                of: records.map { record in
+                    var record = record
+                    if let stack = record.stack { record.source = sources.source(of: stack) }
+                    record.stack = nil
+                    return record
+                })
+        }
     }
 
     private static func stagedFile(

@@ -1,0 +1,94 @@
+#define _GNU_SOURCE
+#include "images.h"
+
+#ifdef __linux__
+
+#include <link.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct visit {
+    void *context;
+    void (*body)(void *context, const failure_artifacts_image_in_memory *image);
+    bool is_first;
+} visit;
+
+// Finds the note of the GNU linkers (.note.gnu.build-id) in a segment of notes.
+static void find_build_id(const uint8_t *notes, size_t size, failure_artifacts_image_in_memory *image) {
+    while (size >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *note = (const void *)notes;
+        size_t name = ((size_t)note->n_namesz + 3) & ~(size_t)3;
+        size_t whole = sizeof *note + name + (((size_t)note->n_descsz + 3) & ~(size_t)3);
+        if (whole > size) return;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0) {
+            image->build_id = (const uint8_t *)(note + 1) + name;
+            image->build_id_length = note->n_descsz;
+            return;
+        }
+        notes += whole;
+        size -= whole;
+    }
+}
+
+static int visit_image(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size;
+    visit *visit = context;
+    char executable[PATH_MAX];
+    failure_artifacts_image_in_memory image = {.path = info->dlpi_name, .base = info->dlpi_addr};
+    if (visit->is_first) {
+        ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+        executable[length < 0 ? 0 : length] = 0;
+        image.path = executable;
+        visit->is_first = false;
+    }
+    for (int index = 0; index < info->dlpi_phnum; index++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
+        uint64_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && segment->p_flags & PF_X && !image.end) {
+            image.start = start;
+            image.end = start + segment->p_memsz;
+        } else if (segment->p_type == PT_NOTE && !image.build_id) {
+            find_build_id((const uint8_t *)(uintptr_t)start, segment->p_memsz, &image);
+        }
+    }
+    // The kernel's own page (vDSO) has no file.
+    if (image.path[0] == '/') visit->body(visit->context, &image);
+    return 0;
+}
+
+void failure_artifacts_each_image(
+    void *context, void (*body)(void *context, const failure_artifacts_image_in_memory *image)) {
+    visit visit = {context, body, true};
+    dl_iterate_phdr(visit_image, &visit);
+}
+
+static int read_count(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size;
+    *(uint64_t *)context = info->dlpi_adds;
+    return 1;
+}
+
+uint64_t failure_artifacts_loaded_images(void) {
+    uint64_t count = 0;
+    dl_iterate_phdr(read_count, &count);
+    return count;
+}
+
+#else
+
+#include <mach-o/dyld.h>
+
+void failure_artifacts_each_image(
+    void *context, void (*body)(void *context, const failure_artifacts_image_in_memory *image)) {
+    for (uint32_t index = 0; index < _dyld_image_count(); index++) {
+        failure_artifacts_image_in_memory image = {
+            .path = _dyld_get_image_name(index), .base = (uint64_t)_dyld_get_image_vmaddr_slide(index)};
+        if (image.path) body(context, &image);
+    }
+}
+
+uint64_t failure_artifacts_loaded_images(void) { return _dyld_image_count(); }
+
+#endif

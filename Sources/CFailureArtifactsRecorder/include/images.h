@@ -1,0 +1,30 @@
+#ifndef CFAILUREARTIFACTS_IMAGES_H
+#define CFAILUREARTIFACTS_IMAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The executable or a library, as it is in the memory of this process.
+typedef struct failure_artifacts_image_in_memory {
+    // The file, valid during the call.
+    const char *path;
+    // The difference between the addresses in memory and in the file.
+    uint64_t base;
+    // The addresses of its code.
+    uint64_t start;
+    uint64_t end;
+    // The identifier that the linker made from its content; NULL if it has none. Valid during the call.
+    const uint8_t *build_id;
+    size_t build_id_length;
+} failure_artifacts_image_in_memory;
+
+// Calls `body` with each image, starting with the executable. Takes the dynamic linker's lock; must not be called from a
+// callback of SQLite.
+void failure_artifacts_each_image(
+    void *context, void (*body)(void *context, const failure_artifacts_image_in_memory *image));
+
+// Returns the number of libraries that were ever loaded. If it is the same as before, so are the images, except for
+// libraries that were unloaded.
+uint64_t failure_artifacts_loaded_images(void);
+
+#endif

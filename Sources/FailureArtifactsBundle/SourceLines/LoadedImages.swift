@@ -1,0 +1,78 @@
+internal import CFailureArtifactsRecorder
+internal import FailureArtifactsSystem
+
+/// The executable or a library in the memory of a process.
+package struct LoadedImage: Codable, Equatable, Sendable {
+    /// The absolute path of the file.
+    package var path: String
+    /// The difference between the addresses in memory and in the file.
+    package var base: UInt64
+    /// The address of the first byte of the code.
+    package var start: UInt64
+    /// The address after the last byte of the code.
+    package var end: UInt64
+    /// The linker's identifier of the file's content, in hexadecimal; nil if it has none.
+    package var buildID: String?
+
+    package init(path: String, base: UInt64, start: UInt64, end: UInt64, buildID: String?) {
+        self.path = path
+        self.base = base
+        self.start = start
+        self.end = end
+        self.buildID = buildID
+    }
+
+    /// True for the libraries of Swift's toolchain whose functions keep frame pointers.
+    var isOfToolchain: Bool {
+        let name = Path.name(of: path)
+        return ["libswift", "libFoundation", "lib_Foundation", "libXCTest", "libTesting", "lib_Testing"]
+            .contains { name.hasPrefix($0) }
+    }
+
+    /// True if the file still has the content that the process loaded.
+    var isUnchanged: Bool { buildID != nil && BuildID.ofFile(path) == buildID }
+}
+
+/// The images through which the stacks of a process can be followed.
+///
+/// The walk of a stack goes from frame pointer to frame pointer. Where a function doesn't keep one, what follows may be
+/// wrong. The images listed here keep them; other libraries are left out.
+package struct LoadedImages: Codable, Equatable, Sendable {
+    /// The executable, the libraries beside it, and those of the toolchain.
+    package var images: [LoadedImage]
+    /// The working directory of the process.
+    package var workingDirectory: String
+
+    package init(images: [LoadedImage], workingDirectory: String) {
+        self.images = images
+        self.workingDirectory = workingDirectory
+    }
+
+    /// The images of this process.
+    ///
+    /// It takes the dynamic linker's lock, so a callback of SQLite must not use it.
+    package static var current: LoadedImages {
+        var all: [LoadedImage] = []
+        withUnsafeMutablePointer(to: &all) { pointer in
+            failure_artifacts_each_image(pointer) { context, image in
+                guard let image, let path = image.pointee.path else { return }
+                let buildID = UnsafeRawBufferPointer(
+                    start: image.pointee.build_id, count: image.pointee.build_id_length)
+                context?.assumingMemoryBound(to: [LoadedImage].self).pointee.append(
+                    LoadedImage(
+                        path: String(cString: path), base: image.pointee.base,
+                        start: image.pointee.start,
+                        end: image.pointee.end, buildID: buildID.isEmpty ? nil : BuildID.text(buildID)))
+            }
+        }
+        let products = Path.directory(of: all.first?.path ?? "") + "/"
+        return LoadedImages(
+            images: all.filter { $0.path.hasPrefix(products) || $0.isOfToolchain },
+            workingDirectory: Path.currentDirectory)
+    }
+
+    /// Returns the image with the call that returns to an address.
+    func image(ofCallBefore address: UInt64) -> LoadedImage? {
+        images.first { $0.start < address && address <= $0.end }
+    }
+}

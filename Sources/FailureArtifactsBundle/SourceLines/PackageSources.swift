@@ -1,0 +1,40 @@
+internal import FailureArtifactsSystem
+
+/// The source files of a package, without those of its dependencies.
+struct PackageSources {
+    /// The absolute path of the directory with `Package.swift`.
+    let root: String
+    /// The results for the files that were asked for.
+    private var known: [String: String?] = [:]
+
+    /// Finds the package around a directory; nil if neither it nor a directory above it has a `Package.swift`.
+    init?(around path: String) {
+        guard path.hasPrefix("/"), let root = Self.root(around: path) else { return nil }
+        self.root = root
+    }
+
+    private static func root(around path: String) -> String? {
+        if FileSystem.regularFile(Path.join(path, "Package.swift")) != nil { return path }
+        return path == "/" ? nil : root(around: Path.directory(of: path))
+    }
+
+    /// Returns the path of a file relative to the root; nil for a file that isn't one of the package's own sources.
+    mutating func relativePath(of file: String) -> String? {
+        if let known = known[file] { return known }
+        // The compiler may have been given a path with symbolic links.
+        let path = below(file) ?? FileSystem.realPath(of: file).flatMap(below)
+        known[file] = .some(path)
+        return path
+    }
+
+    private func below(_ file: String) -> String? {
+        let prefix = root == "/" ? root : root + "/"
+        guard file.hasPrefix(prefix), Self.root(around: Path.directory(of: file)) == root else {
+            return nil
+        }
+        let path = String(file.dropFirst(prefix.count))
+        // Generated code, copies of dependencies, and this product.
+        let others = [".build/", "Sources/FailureArtifacts", "Sources/CFailureArtifacts"]
+        return others.contains { path.hasPrefix($0) } ? nil : path
+    }
+}

@@ -1,0 +1,54 @@
+internal import FailureArtifactsSystem
+
+/// Finds the lines of the package's own sources that ran statements.
+struct StatementSources {
+    private let images: LoadedImages
+    private let frames: [UInt64: [SourceFrame]]
+    private var sources: PackageSources?
+
+    /// - Parameters:
+    ///   - stacks: The stacks of all statements, see ``StatementRecord/stack``.
+    ///   - images: The images of their process.
+    ///   - failureFile: The source file of the failure. Its package is the one if the process's working directory is
+    ///     in none.
+    ///   - symbolizer: The symbolizer, which is called once.
+    ///   - directory: An existing directory for the symbolizer's files.
+    init(
+        of stacks: [[UInt64]], in images: LoadedImages, failureFile: String?, by symbolizer: Symbolizer,
+        scratch directory: String
+    ) {
+        self.images = images
+        sources =
+            PackageSources(around: images.workingDirectory)
+            ?? failureFile.flatMap { PackageSources(around: Path.directory(of: $0)) }
+        // Without a package, no line counts.
+        let addresses =
+            sources == nil ? [] : Set(stacks.flatMap { Self.reliablePart(of: $0, in: images) })
+        frames =
+            addresses.isEmpty ? [:] : symbolizer.frames(at: addresses, in: images, scratch: directory)
+    }
+
+    /// Returns the line that ran a statement; nil if unknown.
+    mutating func source(of stack: [UInt64]) -> StatementRecord.Source? {
+        for address in Self.reliablePart(of: stack, in: images) {
+            for frame in frames[address] ?? [] {
+                guard let file = sources?.relativePath(of: frame.file) else { continue }
+                return StatementRecord.Source(file: file, function: frame.function, line: frame.line)
+            }
+        }
+        return nil
+    }
+
+    /// Returns the addresses outside of the toolchain up to the first one in another library.
+    ///
+    /// Functions of other libraries may use the frame pointer's register for something else, so the addresses beyond
+    /// them may be wrong.
+    private static func reliablePart(of stack: [UInt64], in images: LoadedImages) -> [UInt64] {
+        var result: [UInt64] = []
+        for address in stack {
+            guard let image = images.image(ofCallBefore: address) else { break }
+            if !image.isOfToolchain { result.append(address) }
+        }
+        return result
+    }
+}
