@@ -40,6 +40,11 @@ typedef struct work {
     long program;
 } work;
 
+// Linux 5.9; missing in older headers.
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 enum { stack_size = 64 << 10, mask_size = 8 };
 
 // Starts a process that calls `body` in the memory of this one. Returns its ID, or a negative number.
