@@ -57,20 +57,21 @@ let package = Package(
             swiftSettings: settings),
 
         // Bundle format and capture.
-        .target(name: "CFailureArtifactsJournal"),
         .target(name: "CFailureArtifactsRecorder", cSettings: optimized),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: [
                 "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "CFailureArtifactsJournal", "CFailureArtifactsRecorder",
+                "CFailureArtifactsRecorder",
             ],
             swiftSettings: settings),
 
         // What only a test process has: the hooks, and the session that captures its stores.
         .target(
             name: "CFailureArtifactsCapture",
-            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"],
+            dependencies: [
+                "CFailureArtifactsSQLite", "CFailureArtifactsFunctions", "CFailureArtifactsRecorder",
+            ],
             cSettings: optimized),
         .target(
             name: "FailureArtifactsCapture",

@@ -180,6 +180,7 @@ static void statement_starts(
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
     if (tests != connection->tests) {
         connection->tests = tests;
+        failure_artifacts_log_test_starts(connection);
         if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
             || atomic_load_explicit(&reports_first_uses, memory_order_relaxed)) {
             events.used_since_start(connection);
@@ -204,7 +205,7 @@ static __attribute__((noinline)) int something_is_new(
     unsigned event, failure_artifacts_connection *connection, void *statement, void *argument) {
     if (this_thread.pauses > 0) return 0;
     if (event == SQLITE_TRACE_PROFILE) {
-        failure_artifacts_log_ended(connection, statement, *(sqlite3_int64 *)argument);
+        failure_artifacts_log_ended(connection, statement);
         return 0;
     }
     bool is_close = event == SQLITE_TRACE_CLOSE;
@@ -320,10 +321,14 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
     }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    unsigned logged = failure_artifacts_log_events();
-    failure_artifacts_trace_set(connection, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | logged, connection_is_used);
+    failure_artifacts_report_ends(connection, failure_artifacts_log_is_kept());
     events.opened(connection);
     return 0;
+}
+
+void failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports) {
+    failure_artifacts_trace_set(
+        connection, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | (reports ? SQLITE_TRACE_PROFILE : 0), connection_is_used);
 }
 
 static void register_extension(void) {

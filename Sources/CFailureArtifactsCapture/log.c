@@ -1,95 +1,53 @@
 #include "log.h"
 #include "compatibility.h"
 #include "keeping.h"
+#include "stack.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The maximum length of a recorded statement, in bytes; longer ones are cut.
-enum { maximum_length = 16 << 10 };
+enum {
+    // The maximum length of a recorded statement, in bytes; longer ones are cut.
+    maximum_length = 16 << 10,
+    // The maximum length of a message, in bytes.
+    maximum_message = 1 << 10,
+    // The maximum length of a path, in bytes.
+    maximum_path = 4 << 10,
+    // The maximum number of return addresses of a statement.
+    maximum_addresses = 32,
+    // The number of statements after the start of a test whose stacks and ends are recorded in any case.
+    allowance_of_test = 1000,
+};
 
 typedef failure_artifacts_log_text text;
-typedef failure_artifacts_log_entry entry;
-
-// The error of a statement.
-typedef struct failure_artifacts_log_error {
-    struct failure_artifacts_log_error *next;
-    // The statement's entry. If the entry's order is not `order`, another statement has overwritten it.
-    const entry *entry;
-    uint64_t order;
-    int code;
-    // NULL if SQLite's message was too short to contain a reason.
-    char *message;
-} error;
-
-// The duration of the statement at the same index of the log.
-typedef struct failure_artifacts_log_duration {
-    sqlite3_stmt *statement;
-    // -1 until the statement ends.
-    int64_t nanoseconds;
-} duration;
+typedef failure_artifacts_log_part part;
+typedef failure_artifacts_record record;
+typedef failure_artifacts_chunk chunk;
 
 static _Atomic(unsigned) capacity;
 static atomic_bool records_values;
-static atomic_bool records_durations;
+static atomic_bool records_stacks;
 
-void failure_artifacts_log_configure(unsigned statements, bool values, bool durations) {
+void failure_artifacts_log_configure(unsigned statements, bool values, bool stacks) {
     atomic_store(&capacity, statements);
     atomic_store(&records_values, values);
-    atomic_store(&records_durations, durations);
+    atomic_store(&records_stacks, stacks);
+    failure_artifacts_clock_start();
+    failure_artifacts_stack_prepare();
 }
 
-unsigned failure_artifacts_log_events(void) {
-    return atomic_load(&records_durations) ? SQLITE_TRACE_PROFILE : 0;
-}
+bool failure_artifacts_log_is_kept(void) { return atomic_load(&capacity) > 0; }
 
-// MARK: - Writing
+bool failure_artifacts_log_repeats(void) { return !atomic_load_explicit(&records_values, memory_order_relaxed); }
 
-// Fills the places that have no known text.
-static text none;
-
-// Frees retired texts that no entry uses. A text is unused if its newest entry has another text by now. Texts are freed
-// in the order in which they were retired.
-static void free_unused(failure_artifacts_log *log) {
-    text *first = log->first_retired;
-    while (first && (!first->last || first->last->text != first)) {
-        log->first_retired = first->next;
-        free(first);
-        first = log->first_retired;
-    }
-    if (!first) log->last_retired = NULL;
-}
-
-// Retires a text: statements that start later no longer match it.
-static void retire(failure_artifacts_log *log, text *text) {
-    if (text == &none) return;
-    text->next = NULL;
-    *(log->last_retired ? &log->last_retired->next : &log->first_retired) = text;
-    log->last_retired = text;
-    free_unused(log);
-}
-
-static void free_error(error *error) {
-    free(error->message);
-    free(error);
-}
+// MARK: - Ownership
 
 static void release(failure_artifacts_log *log) {
     if (!log || atomic_fetch_sub(&log->references, 1) != 1) return;
-    for (text *text = log->first_retired, *next; text; text = next) {
-        next = text->next;
-        free(text);
-    }
-    for (text **place = log->known; place < log->known + failure_artifacts_known_texts; place++) {
-        if (*place != &none) free(*place);
-    }
-    for (error *error = log->errors, *next; error; error = next) {
-        next = error->next;
-        free_error(error);
-    }
-    free(log->durations);
+    for (part *part = log->parts; part < log->parts + log->count; part++) failure_artifacts_chunk_free(part->chunk);
+    free(log->parts);
     free(log);
 }
 
@@ -110,82 +68,103 @@ static void remember(failure_artifacts_log *log) {
     pthread_setspecific(last_log_key, log);
 }
 
+// MARK: - Chunks
+
+// Returns the place of a record of this length in the current chunk; NULL if there is no space for it. A statement leaves
+// the margin free, for its error and its end.
+static void *place(failure_artifacts_log *log, size_t length, size_t margin) {
+    if (!log->chunk) return NULL;
+    unsigned char *start = (unsigned char *)log->chunk;
+    size_t end = (size_t)(log->next - start) + ((length + 7) & ~(size_t)7) + margin;
+    if (end > log->chunk->reserved) {
+        if (!failure_artifacts_chunk_reserve(log->chunk, end)) return NULL;
+        log->end = start + log->chunk->reserved - failure_artifacts_log_margin;
+    }
+    return log->next;
+}
+
+// Completes the record at the current place.
+static uint32_t complete(failure_artifacts_log *log, size_t length) {
+    uint32_t offset = (uint32_t)(log->next - (unsigned char *)log->chunk);
+    log->next += (length + 7) & ~(size_t)7;
+    atomic_store_explicit(
+        &log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
+    return offset;
+}
+
+// Adds a record with these bytes. Returns its offset; 0 if there is no space for it.
+static uint32_t add_bytes(
+    failure_artifacts_log *log, failure_artifacts_record_kind kind, bool flag, const void *bytes, size_t length) {
+    size_t whole = sizeof(record) + length;
+    record *added = place(log, whole, 0);
+    if (!added) return 0;
+    *added = (record){(uint32_t)whole, (uint8_t)kind, flag, 0};
+    memcpy(added + 1, bytes, length);
+    return complete(log, whole);
+}
+
+// Adds the record that starts each chunk.
+static void add_connection(failure_artifacts_log *log, const char *path) {
+    size_t length = strnlen(path, maximum_path);
+    size_t whole = sizeof(failure_artifacts_connection_record) + length;
+    failure_artifacts_connection_record *added = place(log, whole, 0);
+    if (!added) return;
+    *added = (failure_artifacts_connection_record){
+        .record = {(uint32_t)whole, failure_artifacts_record_connection, 0, 0}, .maximum = log->maximum};
+    memcpy(added + 1, path, length);
+    complete(log, whole);
+}
+
+// Makes a chunk the current one. Texts and stacks are only known within a chunk.
+static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection *connection) {
+    unsigned others = 0;
+    for (unsigned index = 1; index < log->count; index++) others += log->parts[index].statements;
+    part oldest = {NULL, 0};
+    if (log->count > 1 && others >= log->maximum) {
+        // The statements of the oldest chunk are not needed any more.
+        oldest = log->parts[0];
+        memmove(log->parts, log->parts + 1, --log->count * sizeof *log->parts);
+        oldest.statements = 0;
+        failure_artifacts_chunk_clear(oldest.chunk);
+    } else {
+        if (log->count == log->capacity) {
+            unsigned more = log->capacity ? 2 * log->capacity : 4;
+            part *parts = realloc(log->parts, more * sizeof *parts);
+            if (!parts) return false;
+            log->parts = parts;
+            log->capacity = more;
+        }
+        oldest.chunk = failure_artifacts_chunk_take(connection->serial);
+        if (!oldest.chunk) return false;
+    }
+    log->parts[log->count++] = oldest;
+    log->chunk = oldest.chunk;
+    log->next = (unsigned char *)log->chunk + sizeof *log->chunk;
+    log->end = (unsigned char *)log->chunk + log->chunk->reserved - failure_artifacts_log_margin;
+    memset(log->known, 0, sizeof log->known);
+    memset(log->stacks, 0, sizeof log->stacks);
+    log->last_text = 0;
+    add_connection(log, connection->path ? connection->path : "");
+    return true;
+}
+
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
-    unsigned wanted = atomic_load_explicit(&capacity, memory_order_relaxed);
-    if (wanted == 0) return NULL;
-    // The entries are not cleared, so that unused ones take no memory.
-    failure_artifacts_log *log = malloc(sizeof *log + wanted * sizeof(entry));
+    if (atomic_load_explicit(&capacity, memory_order_relaxed) == 0) return NULL;
+    failure_artifacts_log *log = calloc(1, sizeof *log);
     if (!log) return NULL;
-    memset(log, 0, sizeof *log);
     atomic_init(&log->references, 1);
-    log->next = log->entries;
-    log->end = log->entries + wanted;
-    log->final_changes = -1;
-    for (int place = 0; place < failure_artifacts_known_texts; place++) log->known[place] = &none;
-    if (atomic_load(&records_durations)) log->durations = malloc(wanted * sizeof(duration));
+    log->maximum = atomic_load_explicit(&capacity, memory_order_relaxed);
+    log->final = (failure_artifacts_log_end){.changes = -1};
+    log->has_pages = connection->path != NULL;
+    log->reports_ends = true;
+    log->opened = failure_artifacts_ticks();
+    log->allowance = allowance_of_test;
+    if (!begin_part(log, connection)) {
+        release(log);
+        return NULL;
+    }
     connection->log = log;
     return log;
-}
-
-// Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
-static size_t length_of_characters(const char *text, size_t length) {
-    for (size_t less = 0; less < 4 && less < length; less++) {
-        if (((unsigned char)text[length - less] & 0xc0) != 0x80) return length - less;
-    }
-    return length;
-}
-
-static text *copy(const char *sql) {
-    size_t length = strlen(sql);
-    bool is_cut = length > maximum_length;
-    if (is_cut) length = length_of_characters(sql, maximum_length);
-    text *text = malloc(sizeof *text + length + 1);
-    if (!text) return NULL;
-    memset(text, 0, sizeof *text);
-    text->source = sql;
-    text->repeated = failure_artifacts_is_followed(sql) ? NULL : sql;
-    text->length = length;
-    text->is_cut = is_cut;
-    memcpy(text->bytes, sql, length);
-    text->bytes[length] = 0;
-    return text;
-}
-
-// Returns a copy of the statement's text with its bound values.
-static text *expanded(sqlite3_stmt *statement) {
-    char *sql = sqlite3_expanded_sql(statement);
-    text *text = sql ? copy(sql) : NULL;
-    sqlite3_free(sql);
-    return text;
-}
-
-// Returns the known text of a statement; NULL if it is not known, or if SQLite has another text at that address by now.
-static text *known(failure_artifacts_log *log, const char *sql) {
-    size_t place = failure_artifacts_known_place(sql);
-    text *text = log->known[place];
-    if (text->source != sql) text = log->known[failure_artifacts_place_beside(place)];
-    return text->source == sql && strcmp(text->bytes, sql) == 0 ? text : NULL;
-}
-
-// Adds a statement's text to the known ones; NULL if memory runs out.
-static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
-    text *learned = copy(sql);
-    if (!learned) return NULL;
-    size_t number = failure_artifacts_known_place(sql);
-    text **place = &log->known[number], **beside = &log->known[failure_artifacts_place_beside(number)];
-    // An older text from the same address is obsolete: SQLite has another statement there now.
-    if ((*place)->source != sql) {
-        retire(log, *beside);
-        *beside = *place;
-    } else {
-        retire(log, *place);
-    }
-    *place = learned;
-    int has_foreign_keys = 0;
-    sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
-    learned->may_have_others = has_foreign_keys && !sqlite3_stmt_readonly(statement);
-    learned->steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
-    return learned;
 }
 
 bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread) {
@@ -196,85 +175,239 @@ bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uin
     return true;
 }
 
-bool failure_artifacts_log_repeats(void) {
-    return !atomic_load_explicit(&records_values, memory_order_relaxed)
-        && !atomic_load_explicit(&records_durations, memory_order_relaxed);
+void failure_artifacts_log_test_starts(failure_artifacts_connection *connection) {
+    failure_artifacts_log *log = connection->log;
+    if (!log) return;
+    log->allowance = allowance_of_test;
+    // The file exists since the first test that needs it; this connection may be older.
+    if (log->chunk && !failure_artifacts_chunk_is_preferred(log->chunk)) begin_part(log, connection);
 }
 
-void failure_artifacts_log_statement(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
-    // SQLite reports the statements of a trigger as a comment with the trigger's name.
-    if (sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement)) return;
+// MARK: - Texts
+
+// Returns the length of the longest prefix of at most `length` bytes that ends with a whole UTF-8 character.
+static size_t length_of_characters(const char *text, size_t length) {
+    for (size_t less = 0; less < 4 && less < length; less++) {
+        if (((unsigned char)text[length - less] & 0xc0) != 0x80) return length - less;
+    }
+    return length;
+}
+
+// Adds a statement's text. Returns its offset; 0 if there is no space for it.
+static uint32_t add_text(failure_artifacts_log *log, const char *sql) {
+    size_t length = strlen(sql);
+    bool is_cut = length > maximum_length;
+    if (is_cut) length = length_of_characters(sql, maximum_length);
+    return add_bytes(log, failure_artifacts_record_text, is_cut, sql, length);
+}
+
+static const record *record_at(const failure_artifacts_log *log, uint32_t offset) {
+    return (const record *)((const unsigned char *)log->chunk + offset);
+}
+
+// True if the text at this offset is `sql`.
+static bool is_text(const failure_artifacts_log *log, uint32_t offset, const char *sql) {
+    const record *text = record_at(log, offset);
+    size_t length = text->length - sizeof *text;
+    return strncmp((const char *)(text + 1), sql, length) == 0 && (text->flags || sql[length] == 0);
+}
+
+// Returns the known text of a statement; NULL if it is not known, or if SQLite has another text at that address by now.
+static text *known(failure_artifacts_log *log, const char *sql) {
+    size_t number = failure_artifacts_known_place(sql);
+    text *text = &log->known[number];
+    if (text->source != sql) text = &log->known[failure_artifacts_place_beside(number)];
+    return text->source == sql && is_text(log, text->offset, sql) ? text : NULL;
+}
+
+// Adds a statement's text to the known ones; NULL if there is no space for it.
+static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const char *sql) {
+    uint32_t offset = add_text(log, sql);
+    if (!offset) return NULL;
+    size_t number = failure_artifacts_known_place(sql);
+    text *place = &log->known[number];
+    // An older text from the same address is obsolete: SQLite has another statement there now.
+    if (place->source && place->source != sql) log->known[failure_artifacts_place_beside(number)] = *place;
+    int has_foreign_keys = 0;
+    sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
+    bool is_writing = !sqlite3_stmt_readonly(statement), has_columns = sqlite3_column_count(statement) > 0;
+    if (is_writing && has_columns) log->may_write_late = true;
+    *place = (text){
+        .source = sql, .repeated = failure_artifacts_is_followed(sql) ? NULL : sql, .offset = offset,
+        .may_have_others = has_foreign_keys && is_writing, .is_writing = is_writing,
+        .is_control = !is_writing && !has_columns,
+        .steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0),
+    };
+    return place;
+}
+
+// MARK: - Stacks
+
+// Returns the offset of this thread's stack in the current chunk, which has space for it; 0 if it is not known.
+static uint32_t add_stack(failure_artifacts_log *log) {
+    uintptr_t addresses[maximum_addresses];
+    int count = failure_artifacts_stack(addresses, maximum_addresses);
+    if (count == 0) return 0;
+    // FNV-1a over words.
+    uint64_t hash = 0xcbf29ce484222325;
+    for (int index = 0; index < count; index++) hash = (hash ^ addresses[index]) * 0x100000001b3;
+    failure_artifacts_log_stack *stack = &log->stacks[hash % failure_artifacts_known_stacks];
+    if (stack->offset && stack->hash == hash) return stack->offset;
+    size_t length = (size_t)count * sizeof *addresses;
+    uint32_t offset = add_bytes(log, failure_artifacts_record_stack, false, addresses, length);
+    if (offset) *stack = (failure_artifacts_log_stack){hash, offset};
+    return offset;
+}
+
+// MARK: - Ends
+
+// Prepares to record the end of a statement that starts.
+static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order) {
     failure_artifacts_log *log = connection->log;
-    int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
-    text *text = known(log, sql);
-    if (!text) {
-        text = learn(log, statement, sql);
-    } else if (text->may_have_others && failure_artifacts_is_inside(text, statement) && runs > text->runs) {
-        text->runs = runs;
+    if (!log->reports_ends) {
+        // SQLite reports the end of each statement that starts from now on.
+        failure_artifacts_report_ends(connection, log->reports_ends = true);
         return;
     }
-    if (text) text->runs = runs;
-    bool has_values = atomic_load_explicit(&records_values, memory_order_relaxed);
-    if (has_values) text = expanded(statement);
-    // If memory runs out, the statement is not recorded.
-    if (!text) return;
-    if (log->durations) log->durations[log->next - log->entries] = (duration){statement, -1};
-    failure_artifacts_log_add(log, connection->handle, text, order);
-    if (has_values) retire(log, text);
+    log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
+        .statement = statement, .order = order, .changes = sqlite3_total_changes64(connection->handle),
+        .full_scan_steps = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0),
+        .sorts = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0),
+        .automatic_indexes = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0),
+    };
 }
 
-// Returns the entry before `current`; NULL for the oldest.
-static entry *before(failure_artifacts_log *log, entry *current) {
-    if (current == log->next) return NULL;
-    return current > log->entries ? current - 1 : log->is_full ? log->end - 1 : NULL;
-}
-
-static entry *last(failure_artifacts_log *log) {
-    return log->next > log->entries ? log->next - 1 : log->is_full ? log->end - 1 : NULL;
-}
-
-void failure_artifacts_log_ended(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, int64_t nanoseconds) {
-    failure_artifacts_log *log = connection->log;
-    if (!log || !log->durations) return;
-    for (entry *entry = last(log); entry; entry = before(log, entry)) {
-        duration *duration = &log->durations[entry - log->entries];
-        if (duration->statement != statement || duration->nanoseconds >= 0) continue;
-        duration->nanoseconds = nanoseconds;
-        return;
-    }
-}
-
-void failure_artifacts_log_close(failure_artifacts_connection *connection) {
-    failure_artifacts_log *log = connection->log;
-    if (log) log->final_changes = sqlite3_total_changes64(connection->handle);
-}
-
-// MARK: - Errors
-
-static const error *error_of(const failure_artifacts_log *log, const entry *entry) {
-    for (const error *error = log->errors; error; error = error->next) {
-        if (error->entry == entry && error->order == entry->order) return error;
+static failure_artifacts_log_running *running(failure_artifacts_log *log, const sqlite3_stmt *statement) {
+    for (unsigned index = 0; index < failure_artifacts_running_statements; index++) {
+        if (log->running[index].statement == statement) return &log->running[index];
     }
     return NULL;
 }
 
-// Adds an error, and frees the errors of statements that the log no longer contains.
-static void add_error(failure_artifacts_log *log, const entry *entry, int code, const char *message) {
-    error **place = &log->errors;
-    while (*place) {
-        error *error = *place;
-        if (error->entry->order == error->order) {
-            place = &error->next;
-        } else {
-            *place = error->next;
-            free_error(error);
+void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement) {
+    failure_artifacts_log *log = connection->log;
+    if (!log) return;
+    failure_artifacts_log_running *start = running(log, statement);
+    if (!start) {
+        // The statement's start was recorded on the fast path: statements are too frequent for their ends.
+        if (log->allowance > 0) return;
+        failure_artifacts_report_ends(connection, log->reports_ends = false);
+        memset(log->running, 0, sizeof log->running);
+        return;
+    }
+    start->statement = NULL;
+    failure_artifacts_end_record *end = place(log, sizeof *end, 0);
+    if (!end) return;
+    // The changes of a statement that ran beside others are not known.
+    bool is_last = start->order == log->last_order;
+    *end = (failure_artifacts_end_record){
+        .record = {sizeof *end, failure_artifacts_record_end, 0, 0},
+        .order = start->order, .ticks = failure_artifacts_ticks(),
+        .changes = is_last ? sqlite3_total_changes64(connection->handle) - start->changes : -1,
+        .full_scan_steps =
+            (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0) - start->full_scan_steps,
+        .sorts = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0) - start->sorts,
+        .automatic_indexes =
+            (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0) - start->automatic_indexes,
+    };
+    uint64_t started = end->ticks;
+    complete(log, sizeof *end);
+    // SQLite itself takes about as long, to read the clock twice.
+    if (log->allowance == 0) log->spent += 2 * (failure_artifacts_ticks() - started);
+}
+
+// MARK: - Statements
+
+static bool is_triggers(sqlite3_stmt *statement, const char *sql) {
+    // SQLite reports the statements of a trigger as a comment with the trigger's name.
+    return sql[0] == '-' && sql[1] == '-' && sql != sqlite3_sql(statement);
+}
+
+void failure_artifacts_log_add_slowly(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    failure_artifacts_log *log = connection->log;
+    enum { longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t) };
+    int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
+    char *values = atomic_load_explicit(&records_values, memory_order_relaxed) ? sqlite3_expanded_sql(statement) : NULL;
+    const char *written = values ? values : sql;
+    // The statement, its text and its stack are in one chunk.
+    for (int attempt = 0; attempt < 2; attempt++) {
+        size_t needed = longest_stack + sizeof(failure_artifacts_statement_record);
+        text *text = known(log, sql), with_values;
+        if (!text) needed += sizeof(record) + strnlen(sql, maximum_length) + 8;
+        if (values) needed += sizeof(record) + strnlen(written, maximum_length) + 8;
+        if (!place(log, needed, failure_artifacts_log_margin)) {
+            if (!begin_part(log, connection)) break;
+            continue;
+        }
+        if (!text && !(text = learn(log, statement, sql))) break;
+        text->runs = runs;
+        if (values) {
+            with_values = *text;
+            with_values.offset = add_text(log, values);
+            text = &with_values;
+        }
+        uint64_t ticks = failure_artifacts_ticks();
+        uint32_t stack = 0;
+        bool is_observed = failure_artifacts_is_within_budget(log, text, ticks);
+        if (is_observed && atomic_load_explicit(&records_stacks, memory_order_relaxed)) stack = add_stack(log);
+        failure_artifacts_log_add(log, connection->handle, text, stack, order, ticks);
+        if (is_observed) {
+            will_end(connection, statement, order);
+            if (log->allowance > 0) log->allowance--;
+            else log->spent += failure_artifacts_ticks() - ticks;
+        }
+        break;
+    }
+    sqlite3_free(values);
+}
+
+void failure_artifacts_log_statement(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
+    if (is_triggers(statement, sql)) return;
+    failure_artifacts_log *log = connection->log;
+    text *text = known(log, sql);
+    if (text && text->may_have_others && failure_artifacts_is_inside(text, statement)) {
+        int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
+        if (runs > text->runs) {
+            text->runs = runs;
+            return;
         }
     }
-    *place = malloc(sizeof **place);
-    if (!*place) return;
-    **place = (error){NULL, entry, entry->order, code, message ? strdup(message) : NULL};
+    failure_artifacts_log_add_slowly(connection, statement, sql, order);
+}
+
+static failure_artifacts_log_end state_of(sqlite3 *handle) {
+    failure_artifacts_pages pages = {0};
+    failure_artifacts_pages_update(&pages, handle);
+    return (failure_artifacts_log_end){
+        .changes = sqlite3_total_changes64(handle), .written = pages.written, .spilled = pages.spilled,
+        .version = pages.version};
+}
+
+void failure_artifacts_log_close(failure_artifacts_connection *connection) {
+    if (connection->log) connection->log->final = state_of(connection->handle);
+}
+
+// MARK: - Errors
+
+// Adds the error of the last statement.
+static void add_error(failure_artifacts_log *log, int code, const char *message) {
+    size_t length = message ? strnlen(message, maximum_message) : 0;
+    failure_artifacts_error_record *error = place(log, sizeof *error + length, 0);
+    if (!error) {
+        // The margin of the statement has space for the start of it.
+        enum { cut = failure_artifacts_log_margin / 2 };
+        if (length > cut) length = length_of_characters(message, cut);
+        error = place(log, sizeof *error + length, 0);
+    }
+    if (!error) return;
+    size_t whole = sizeof *error + length;
+    *error = (failure_artifacts_error_record){
+        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = log->last_order, .code = code};
+    memcpy(error + 1, message ? message : "", length);
+    complete(log, whole);
+    log->last_error = log->last_order;
 }
 
 // Receives the messages of SQLite's error log, where SQLite reports why a statement failed, on the thread that runs it.
@@ -286,15 +419,15 @@ static void error_is_logged(void *context, int code, const char *message) {
     int primary = code & 0xff;
     if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA
         || failure_artifacts_is_paused() || !log
-        || atomic_load_explicit(&log->writer, memory_order_relaxed) != failure_artifacts_current_thread()) {
+        || atomic_load_explicit(&log->writer, memory_order_relaxed) != failure_artifacts_current_thread()
+        || !log->last_text || log->last_error == log->last_order) {
         return;
     }
-    entry *entry = last(log);
-    if (!entry || error_of(log, entry)) return;
+    const record *text = record_at(log, log->last_text);
     const char *reason;
     if (failure_artifacts_error_names(
-            message, entry->text->bytes, entry->text->length, entry->text->is_cut, &reason)) {
-        add_error(log, entry, code, reason);
+            message, (const char *)(text + 1), text->length - sizeof *text, text->flags, &reason)) {
+        add_error(log, code, reason);
     }
 }
 
@@ -306,32 +439,16 @@ void failure_artifacts_log_errors(void) {
 
 static void read_log(
     failure_artifacts_log *log, sqlite3 *handle, void *context, failure_artifacts_log_reader reader) {
-    entry *newest = last(log);
-    if (!newest) return;
-    int64_t final_changes =
-        handle && log->final_changes < 0 ? sqlite3_total_changes64(handle) : log->final_changes;
-    entry *entry = log->is_full ? log->next : log->entries;
-    for (;;) {
-        bool is_last = entry == newest;
-        struct failure_artifacts_log_entry *next = entry + 1 == log->end ? log->entries : entry + 1;
-        int64_t after = is_last ? final_changes : next->changes;
-        const error *error = error_of(log, entry);
-        const char *message = error ? error->message : NULL;
-        if (error && !message) {
-            bool is_present = is_last && handle && sqlite3_extended_errcode(handle) == error->code;
-            message = is_present ? sqlite3_errmsg(handle) : sqlite3_errstr(error->code);
-        }
-        failure_artifacts_logged_statement statement = {
-            .order = entry->order, .thread = entry->thread,
-            .time = (int64_t)entry->time.tv_sec * 1000 + entry->time.tv_nsec / 1000000,
-            .text = entry->text->bytes, .length = entry->text->length, .is_cut = entry->text->is_cut,
-            .changes = after < 0 ? -1 : (int)(after - entry->changes),
-            .error_code = error ? error->code : SQLITE_OK, .error_message = message,
-            .duration = log->durations ? log->durations[entry - log->entries].nanoseconds : -1,
-        };
-        reader(context, &statement);
-        if (is_last) return;
-        entry = next;
+    failure_artifacts_log_end end = log->final;
+    if (handle && end.changes < 0) {
+        end = state_of(handle);
+        end.code = sqlite3_extended_errcode(handle);
+        end.message = end.code == SQLITE_OK ? NULL : sqlite3_errmsg(handle);
+    }
+    for (unsigned index = 0; index < log->count; index++) {
+        const chunk *chunk = log->parts[index].chunk;
+        uint32_t used = atomic_load_explicit(&chunk->used, memory_order_acquire);
+        reader(context, chunk, used, index + 1 == log->count ? &end : NULL);
     }
 }
 

@@ -2,17 +2,16 @@
 #define CFAILUREARTIFACTS_LOG_H
 
 #include "discovery.h"
+#include "recorder.h"
 
 #include <sqlite3.h>
-#include <time.h>
 
 // MARK: The log of a connection
 
-struct failure_artifacts_log_entry;
-
-// The text of a statement. Runs of the same statement share it, since most statements are run many times.
+// The text of a statement in the current chunk. Runs of the same statement share it, since most statements are run many
+// times.
 typedef struct failure_artifacts_log_text {
-    // The address of the text in SQLite's memory. SQLite may have another text there by now.
+    // The address of the text in SQLite's memory, which may have another text by now. NULL if the place is unused.
     const char *source;
     // Equal to `source`. NULL if the statement may be a ROLLBACK or an ATTACH, which never take the fast path.
     const char *repeated;
@@ -22,56 +21,97 @@ typedef struct failure_artifacts_log_text {
     // The statement's step count at its last start; only used if `may_have_others` is true. See
     // failure_artifacts_is_inside().
     int steps;
+    // The offset of the record in the chunk.
+    uint32_t offset;
     bool may_have_others;
-    bool is_cut;
-    // The newest entry with this text; NULL before the first one.
-    struct failure_artifacts_log_entry *last;
-    // The next retired text.
-    struct failure_artifacts_log_text *next;
-    size_t length;
-    // NUL-terminated.
-    char bytes[];
+    // True if the statement changes the database.
+    bool is_writing;
+    // True if the statement may begin or end a transaction, and changes nothing else.
+    bool is_control;
 } failure_artifacts_log_text;
 
-// A statement that was run.
-typedef struct failure_artifacts_log_entry {
+// Return addresses in the current chunk.
+typedef struct failure_artifacts_log_stack {
+    uint64_t hash;
+    uint32_t offset;
+} failure_artifacts_log_stack;
+
+// A statement that is running, whose end will be recorded, with what SQLite had counted at its start.
+typedef struct failure_artifacts_log_running {
+    // Only for comparison; NULL if the place is unused.
+    const sqlite3_stmt *statement;
     uint64_t order;
-    // Wall-clock time at the start.
-    struct timespec time;
-    uintptr_t thread;
-    failure_artifacts_log_text *text;
-    // sqlite3_total_changes64() at the statement's start.
     int64_t changes;
-} failure_artifacts_log_entry;
+    uint32_t full_scan_steps;
+    uint32_t sorts;
+    uint32_t automatic_indexes;
+} failure_artifacts_log_running;
 
-// The number of known texts in which a log looks for a statement's text before it copies the text: a power of two.
-enum { failure_artifacts_known_bits = 5, failure_artifacts_known_texts = 1 << failure_artifacts_known_bits };
+// A chunk of a log.
+typedef struct failure_artifacts_log_part {
+    failure_artifacts_chunk *chunk;
+    // The number of its statements.
+    unsigned statements;
+} failure_artifacts_log_part;
 
-// The last statements of one connection. The thread that uses the connection writes it. See
-// failure_artifacts_log_read() for the rule that keeps other threads out meanwhile.
+enum {
+    // The number of known texts in which a log looks for a statement's text before it copies the text: a power of two.
+    failure_artifacts_known_bits = 5,
+    failure_artifacts_known_texts = 1 << failure_artifacts_known_bits,
+    failure_artifacts_known_stacks = 8,
+    failure_artifacts_running_statements = 4,
+    // The bytes that are left in a chunk for the error and the end of its last statement.
+    failure_artifacts_log_margin = 512,
+};
+
+// The last statements of one connection, in one or more chunks of the recorder. The thread that uses the connection
+// writes it. See failure_artifacts_log_read() for the rule that keeps other threads out meanwhile.
 struct failure_artifacts_log {
     // Reference count: the connection, the owner of a log that was taken from an ended connection, and each thread
     // whose last statement is in the log.
     _Atomic(int) references;
     // The thread that wrote last.
     _Atomic(uintptr_t) writer;
-    // The place of the next statement, which is the oldest one's; the end of the places; and true if all places are
-    // used.
-    failure_artifacts_log_entry *next;
-    failure_artifacts_log_entry *end;
-    bool is_full;
-    // sqlite3_total_changes64() when the connection was closed; -1 before that.
-    int64_t final_changes;
-    // Indexed by a hash of the text's address in SQLite's memory; never NULL.
-    failure_artifacts_log_text *known[failure_artifacts_known_texts];
-    // Retired texts: no longer known, but possibly still used by entries. The first one was retired first.
-    failure_artifacts_log_text *first_retired;
-    failure_artifacts_log_text *last_retired;
-    // The errors of statements, starting with the oldest.
-    struct failure_artifacts_log_error *errors;
-    // The duration of each entry's statement; NULL if durations are not recorded.
-    struct failure_artifacts_log_duration *durations;
-    failure_artifacts_log_entry entries[];
+    // The number of statements to keep.
+    unsigned maximum;
+    // The place of the next record in the current chunk, and the end of the space for statements.
+    unsigned char *next;
+    unsigned char *end;
+    failure_artifacts_chunk *chunk;
+    // The number of the last statement, and the offset of its text; 0 before the first one.
+    uint64_t last_order;
+    uint32_t last_text;
+    // The number of the last statement that has an error.
+    uint64_t last_error;
+    // The state when the connection was closed; unknown before that.
+    failure_artifacts_log_end final;
+    // The connection's store has a file: SQLite counts the pages that are written.
+    bool has_pages;
+    // The last statement may have written pages.
+    bool may_have_written;
+    // A transaction is open and has changed the database.
+    bool is_in_transaction;
+    // SQLite reports the ends of statements.
+    bool reports_ends;
+    // A statement that returns rows may write after the next statements have started.
+    bool may_write_late;
+    // The pages that were written before the last statement that may have written some.
+    failure_artifacts_pages pages;
+    // The time that stacks and ends have taken, in ticks, and the time of the first statement.
+    uint64_t spent;
+    uint64_t opened;
+    // The number of statements whose stacks and ends don't count; renewed when a test starts.
+    unsigned allowance;
+    failure_artifacts_log_running running[failure_artifacts_running_statements];
+    // The place in `running` that is used next.
+    unsigned next_running;
+    // Indexed by a hash of the text's address in SQLite's memory.
+    failure_artifacts_log_text known[failure_artifacts_known_texts];
+    failure_artifacts_log_stack stacks[failure_artifacts_known_stacks];
+    // The chunks, starting with the oldest. The last one is the current one.
+    failure_artifacts_log_part *parts;
+    unsigned count;
+    unsigned capacity;
 };
 
 // MARK: Writing
@@ -80,7 +120,7 @@ struct failure_artifacts_log {
 // Returns false if no statements are recorded.
 bool failure_artifacts_log_prepare(failure_artifacts_connection *connection, uintptr_t thread);
 
-// True if statements that were run before may take the fast path: neither values nor durations are recorded.
+// True if statements that were run before may take the fast path: no values are recorded.
 bool failure_artifacts_log_repeats(void);
 
 // Records a statement that starts on the connection, in the place of the oldest one. Must be called on the thread that
@@ -88,19 +128,28 @@ bool failure_artifacts_log_repeats(void);
 void failure_artifacts_log_statement(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);
 
-// Records the duration of a logged statement that has ended, in nanoseconds.
-void failure_artifacts_log_ended(
-    failure_artifacts_connection *connection, sqlite3_stmt *statement, int64_t nanoseconds);
+// Records the end of a statement: its time, and what SQLite has counted.
+void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlite3_stmt *statement);
 
 // Completes the log of a connection that is about to be closed. Its last statement must have ended.
 void failure_artifacts_log_close(failure_artifacts_connection *connection);
 
-// Returns the events that sqlite3_trace_v2() must report for the log.
-unsigned failure_artifacts_log_events(void);
+// True if the statements of new connections are recorded.
+bool failure_artifacts_log_is_kept(void);
+
+// Makes SQLite report the ends of statements that start from now on, or not; in discovery.c.
+void failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports);
 
 // Receives the messages of SQLite's error log, unless the application installs an error log of its own. May only be
 // called before SQLite is initialised.
 void failure_artifacts_log_errors(void);
+
+// Records a statement with its stack, if the budget allows it, and in another chunk if this one is full.
+void failure_artifacts_log_add_slowly(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order);
+
+// Renews the connection's allowance, because a test has started.
+void failure_artifacts_log_test_starts(failure_artifacts_connection *connection);
 
 // MARK: What is done for each statement
 
@@ -121,30 +170,50 @@ static inline bool failure_artifacts_is_inside(failure_artifacts_log_text *text,
     return false;
 }
 
-// Accurate to some milliseconds, at a fifth of the cost.
-#ifdef CLOCK_REALTIME_COARSE
-enum { failure_artifacts_cheapest_clock = CLOCK_REALTIME_COARSE };
-#else
-enum { failure_artifacts_cheapest_clock = CLOCK_REALTIME };
-#endif
+// True if the budget allows to record the stack and the end of a statement: at most 1/128 of the time since the first
+// statement, beyond the allowance. The first change of each transaction may use all of it, other statements half.
+static inline bool failure_artifacts_is_within_budget(
+    const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint64_t ticks) {
+    int shift = text->is_writing && !log->is_in_transaction ? 7 : 8;
+    return log->allowance > 0 || log->spent < (ticks - log->opened) >> shift;
+}
 
+// Updates the pages that a connection has written.
+static inline void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
+    int written = 0, spilled = 0, highest = 0;
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
+    if ((uint32_t)written == pages->written) return;
+    pages->written = (uint32_t)written;
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
+    pages->spilled = (uint32_t)spilled;
+    sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
+}
+
+// Adds a statement whose text is in the current chunk, which has space for it.
 static inline void failure_artifacts_log_add(
-    failure_artifacts_log *log, sqlite3 *handle, failure_artifacts_log_text *text, uint64_t order) {
-    failure_artifacts_log_entry *entry = log->next;
-    entry->order = order;
-    clock_gettime(failure_artifacts_cheapest_clock, &entry->time);
-    entry->thread = atomic_load_explicit(&log->writer, memory_order_relaxed);
-    entry->text = text;
-    entry->changes = sqlite3_total_changes64(handle);
-    text->last = entry;
-    entry++;
-    if (entry == log->end) {
-        entry = log->entries;
-        log->is_full = true;
-    }
-    log->next = entry;
+    failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text, uint32_t stack,
+    uint64_t order, uint64_t ticks) {
+    if (log->may_have_written) failure_artifacts_pages_update(&log->pages, handle);
+    failure_artifacts_statement_record *statement = (void *)log->next;
+    statement->record = (failure_artifacts_record){sizeof *statement, failure_artifacts_record_statement, 0, 0};
+    statement->order = order;
+    statement->ticks = ticks;
+    statement->thread = atomic_load_explicit(&log->writer, memory_order_relaxed);
+    statement->changes = sqlite3_total_changes64(handle);
+    statement->text = text->offset;
+    statement->stack = stack;
+    statement->pages = log->pages;
+    log->last_order = order;
+    log->last_text = text->offset;
+    log->next += sizeof *statement;
+    log->parts[log->count - 1].statements++;
+    atomic_store_explicit(
+        &log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
     // Prefetched now, to be in the cache when the next statement starts.
-    __builtin_prefetch(entry, 1);
+    __builtin_prefetch(log->next, 1);
+    log->may_have_written = log->has_pages && (text->is_writing || text->is_control || log->may_write_late);
+    if (text->is_control) log->is_in_transaction = false;
+    if (text->is_writing && !log->is_in_transaction) log->is_in_transaction = !sqlite3_get_autocommit(handle);
 }
 
 // The fast path: records a statement that was run before. The thread must have used this connection last, and no other
@@ -154,9 +223,9 @@ static inline bool failure_artifacts_log_repeated(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t order) {
     failure_artifacts_log *log = connection->log;
     size_t place = failure_artifacts_known_place(sql);
-    failure_artifacts_log_text *text = log->known[place];
+    failure_artifacts_log_text *text = &log->known[place];
     if (text->repeated != sql) {
-        text = log->known[failure_artifacts_place_beside(place)];
+        text = &log->known[failure_artifacts_place_beside(place)];
         if (text->repeated != sql) return false;
     }
     int runs = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0);
@@ -164,7 +233,13 @@ static inline bool failure_artifacts_log_repeated(
     if (runs <= text->runs || *sql == '-') return false;
     text->runs = runs;
     if (text->may_have_others && failure_artifacts_is_inside(text, statement)) return true;
-    failure_artifacts_log_add(log, connection->handle, text, order);
+    uint64_t ticks = failure_artifacts_ticks();
+    if (log->end - log->next < (ptrdiff_t)sizeof(failure_artifacts_statement_record)
+        || failure_artifacts_is_within_budget(log, text, ticks)) {
+        failure_artifacts_log_add_slowly(connection, statement, sql, order);
+    } else {
+        failure_artifacts_log_add(log, connection->handle, text, 0, order, ticks);
+    }
     return true;
 }
 

@@ -13,7 +13,7 @@ package struct File: ~Copyable, Sendable {
     package let path: String
     // The file descriptor; −1 once closed. (`discard self` can't replace this: it accepts trivial members
     // only.)
-    private(set) var descriptor: CInt
+    package private(set) var descriptor: CInt
     private let ownership: Ownership
 
     private enum Ownership {

@@ -45,6 +45,19 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
             + pad(parts.hour, 2) + ":" + pad(parts.minute, 2) + ":" + pad(parts.second, 2) + "."
             + pad(Int(milliseconds), 3) + "Z"
     }
+
+    /// Formats a time as ISO 8601 with microseconds: `2026-11-21T07:08:09.123456Z`.
+    ///
+    /// - Parameter nanoseconds: The time since 1970.
+    /// - Returns: The text.
+    package static func description(ofNanoseconds nanoseconds: Int64) -> String {
+        let second: Int64 = 1_000_000_000
+        let seconds = nanoseconds / second - (nanoseconds % second < 0 ? 1 : 0)
+        let microseconds = (nanoseconds - seconds * second) / 1000
+        let whole = Timestamp(seconds: seconds, milliseconds: Int32(microseconds / 1000)).description
+        let rest = String(1000 + microseconds % 1000).dropFirst()
+        return whole.dropLast() + rest + "Z"
+    }
 }
 
 /// A point in time on a monotonic clock, for durations and time limits.

@@ -116,7 +116,7 @@ import Testing
         journal.setRedactions(#"{"tables":["a"]}"#)
         let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
         func start(_ id: UInt64) {
-            let test = InFlightJournal.Test(id: id, identity: identity, start: .now)
+            let test = InFlightJournal.Test(id: id, identity: identity, start: .now, order: 0)
             journal.storeOpened("/tmp/x.sqlite", by: test)
         }
         func rules() -> [[String]] { directory.journals.flatMap(\.tests).map(\.redactions.tables) }

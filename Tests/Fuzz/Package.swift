@@ -33,12 +33,12 @@ let package = Package(
                 "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
             ],
             swiftSettings: settings),
-        .target(name: "CFailureArtifactsJournal"),
+        .target(name: "CFailureArtifactsRecorder"),
         .target(
             name: "FailureArtifactsBundle",
             dependencies: [
                 "FailureArtifactsSystem", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "CFailureArtifactsJournal",
+                "CFailureArtifactsRecorder",
             ],
             swiftSettings: settings),
         .target(

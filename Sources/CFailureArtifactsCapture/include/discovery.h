@@ -197,37 +197,29 @@ bool failure_artifacts_is_memory_vfs(const char *vfs);
 
 // MARK: The last statements of each connection
 
-// A statement that was run.
-typedef struct failure_artifacts_logged_statement {
-    // Grows from statement to statement, over all connections, though not by 1.
-    uint64_t order;
-    // The start, in milliseconds since 1970; accurate to some milliseconds.
-    int64_t time;
-    // The thread that ran it.
-    uintptr_t thread;
-    // UTF-8, not NUL-terminated.
-    const char *text;
-    size_t length;
-    bool is_cut;
-    // The number of rows inserted, updated and deleted by the statement and everything that ran inside it; -1 if
-    // unknown.
-    int changes;
-    // The extended error code; SQLITE_OK if no error is known.
-    int error_code;
-    // NULL without an error.
-    const char *error_message;
-    // In nanoseconds; -1 if it was not recorded.
-    int64_t duration;
-} failure_artifacts_logged_statement;
+// The state of a connection after the last statement of its log.
+typedef struct failure_artifacts_log_end {
+    // sqlite3_total_changes64(); -1 if unknown.
+    int64_t changes;
+    // The pages that it has written, if `changes` is known; see failure_artifacts_pages.
+    uint32_t written;
+    uint32_t spilled;
+    uint32_t version;
+    // The connection's extended error code and message; SQLITE_OK and NULL if there is no error, or if unknown.
+    int code;
+    const char *message;
+} failure_artifacts_log_end;
 
+// Called with each chunk of a log, the oldest first, and the number of its valid bytes. `end` is NULL except for the last
+// chunk. See recorder.h for the records.
 typedef void (*failure_artifacts_log_reader)(
-    void *context, const failure_artifacts_logged_statement *statement);
+    void *context, const void *chunk, size_t used, const failure_artifacts_log_end *end);
 
 // Sets the number of statements recorded for each connection that is opened from now on. `values` also records the
-// values bound to them, `durations` the time that they take.
-void failure_artifacts_log_configure(unsigned statements, bool values, bool durations);
+// values bound to them, `stacks` the functions that run them.
+void failure_artifacts_log_configure(unsigned statements, bool values, bool stacks);
 
-// Calls `reader` for each recorded statement, the oldest first. The connection must be borrowed, or at least no other
+// Calls `reader` for each chunk of the log, the oldest first. The connection must be borrowed, or at least no other
 // thread may be inside the callback: see failure_artifacts_borrowing_begins(). `is_owned` is true if the caller may use
 // the connection itself.
 void failure_artifacts_log_read(

@@ -1,11 +1,5 @@
 package import FailureArtifactsSystem
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 /// The directory with the files of one capture, before they are packed.
 ///
 /// Each file has the path of its entry, and `metadata.json` describes the files. The directory's name includes the
@@ -102,18 +96,17 @@ package struct StagingDirectory: Sendable {
     /// Records the images of the test's process, which the stacks of its statements refer to.
     ///
     /// Only the first call has an effect.
-    package func record(_ images: @autoclosure () -> LoadedImages) throws(SystemError) {
+    ///
+    /// - Parameter images: The images; see ``LoadedImages/json``.
+    /// - Throws: An error if they can't be written.
+    package func record(images: @autoclosure () -> String) throws(SystemError) {
         guard try FileSystem.status(of: imagesPath) == nil else { return }
-        // Strings and numbers can always be encoded.
-        guard let json = try? JSONEncoder().encode(images()) else { return }
-        try FileSystem.write(Array(json), toNewFile: imagesPath)
+        try FileSystem.write(Array(images().utf8), toNewFile: imagesPath)
     }
 
     /// The images that were recorded; nil if there are none or they can't be read.
     var images: LoadedImages? {
-        (try? FileSystem.contents(ofFile: imagesPath)).flatMap {
-            try? JSONDecoder().decode(LoadedImages.self, from: Data($0))
-        }
+        (try? FileSystem.contents(ofFile: imagesPath)).flatMap(LoadedImages.init(json:))
     }
 
     private var endMark: String { file(ofEntry: "ended") }

@@ -77,16 +77,20 @@ package struct CrashRecovery: Sendable {
     /// - Returns: The copies. They are lost if this process ends before a sweep.
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
-            journal.tests.compactMap { test in
-                (try? copies(of: test)).map { Held(test: test, copies: $0, cause: cause) }
+            let statements = try? journal.readStatements()
+            return journal.tests.compactMap { test in
+                (try? copies(of: test, statements)).map { Held(test: test, copies: $0, cause: cause) }
             }
         }
     }
 
     /// Copies a test's stores to a new staging directory.
-    func copies(of test: InFlightTest) throws -> RecoveredCopies {
+    func copies(
+        of test: InFlightTest, _ statements: RecordedStatements?
+    ) throws -> RecoveredCopies {
         RecoveredCopies(
-            of: test, in: try StagingReservation(in: directory, of: test.process, within: limits),
+            of: test, statements,
+            in: try StagingReservation(in: directory, of: test.process, within: limits),
             below: "stores", limits: limits, obeying: rules(of: test))
     }
 

@@ -1,10 +1,12 @@
+internal import CFailureArtifactsRecorder
 package import FailureArtifactsSystem
 
 /// The record that a process keeps of its running tests, for crash recovery.
 ///
-/// If the process dies, another process can tell which test was running and which stores it had open. The journal is a
-/// small file in the hidden directory, `journal-<process>-<its start>`. Each line is appended by one `pwrite`, so it
-/// survives the death of the process at any point in time.
+/// If the process dies, another process can tell which test was running and which stores it had open. The journal is
+/// part of the process's flight recorder, the file `recorder-<process>-<its start>` in the hidden directory. The file is
+/// mapped into memory: what is written there survives the death of the process at any point in time, and takes no system
+/// call.
 ///
 /// The file is created for the first test that opens, uses or may use a store. Its records of tests are dropped when no
 /// test is running, and the process removes the file at its end.
@@ -19,11 +21,16 @@ package final class InFlightJournal: Sendable {
         package let id: JournalRecord.TestID
         package let identity: BundleMetadata.Test
         package let start: Timestamp
+        /// The number of the last statement before the start.
+        package let order: UInt64
 
-        package init(id: JournalRecord.TestID, identity: BundleMetadata.Test, start: Timestamp) {
+        package init(
+            id: JournalRecord.TestID, identity: BundleMetadata.Test, start: Timestamp, order: UInt64
+        ) {
             self.id = id
             self.identity = identity
             self.start = start
+            self.order = order
         }
     }
 
@@ -31,13 +38,22 @@ package final class InFlightJournal: Sendable {
     private static let maximumShared = 32
 
     private final class OpenFile: Sendable {
-        let file: File
+        private let file: File
+        nonisolated(unsafe) let recorder: OpaquePointer
         let directory: ArtifactsDirectory
 
-        init(in directory: ArtifactsDirectory) throws(SystemError) {
+        init(in directory: ArtifactsDirectory, hasStatements: Bool) throws(SystemError) {
             file = try directory.makeJournal(of: .current)
+            guard let recorder = failure_artifacts_recorder_open(file.descriptor, hasStatements) else {
+                let error = SystemError("map", file.path, code: errno)
+                directory.removeJournal(of: .current)
+                throw error
+            }
+            self.recorder = recorder
             self.directory = directory
         }
+
+        deinit { failure_artifacts_recorder_close(recorder) }
     }
 
     private struct State {
@@ -88,6 +104,9 @@ package final class InFlightJournal: Sendable {
             guard state.redactions != rules else { return }
             state.redactions = rules
             state.isStartCurrent = false
+            if let file = state.file {
+                failure_artifacts_recorder_has_chunks(file.recorder, rules == nil)
+            }
             if let rules, !state.inFlight.isEmpty, state.owner == getpid() {
                 state.lines.clear()
                 state.lines.add(.redactions(rules))
@@ -195,6 +214,7 @@ package final class InFlightJournal: Sendable {
         if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
             state.lines.add(.process(environment()))
+            state.lines.add(.images(LoadedImages.currentJSON))
             if let rules = state.redactions { state.lines.add(.redactions(rules)) }
             for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }
             // Without the rules that precede it, the test's record must not be written.
@@ -203,6 +223,7 @@ package final class InFlightJournal: Sendable {
             state.startEnd = state.end
             state.isStartCurrent = true
         }
+        if let file = state.file { failure_artifacts_recorder_calibrate(file.recorder) }
         state.lines.addBegan(test)
         if !state.usedBySome.isEmpty { state.usedBySome = [] }
         return true
@@ -220,42 +241,19 @@ package final class InFlightJournal: Sendable {
         write(&state)
     }
 
-    /// Writes the lines after the existing ones, followed by the end line.
+    /// Writes the lines after the existing ones, in place of those that are obsolete.
     ///
-    /// Any bytes after the end line are obsolete. Call this only in the process that owns the file.
+    /// Call this only in the process that owns the file.
     ///
     /// - Returns: True if the lines were written.
     @discardableResult
     private func write(_ state: inout State) -> Bool {
-        guard let file = state.file else { return false }
-        let count = state.lines.count
-        state.lines.addEnd()
-        guard let bytes = state.lines.bytes else { return false }
-        do throws(SystemError) {
-            try Self.write(bytes, to: file.file, at: state.end)
-            state.end += UInt64(count)
-            return true
-        } catch {
-            // A partial line would swallow the next line, or let an obsolete line count.
-            if (try? file.file.resize(to: state.end)) == nil { giveUp(&state) }
-            return false
-        }
-    }
-
-    private static let hasFileSizeLimit = ProcessEnvironment.hasFileSizeLimit
-
-    /// Writes to the file.
-    ///
-    /// Only processes with a file size limit need the slower path; few have one.
-    private static func write(
-        _ bytes: UnsafeRawBufferPointer, to file: borrowing File, at offset: UInt64
-    ) throws(SystemError) {
-        if !hasFileSizeLimit { return try file.write(bytes, at: offset) }
-        var failure: SystemError?
-        withoutFileSizeSignal {
-            do throws(SystemError) { try file.write(bytes, at: offset) } catch { failure = error }
-        }
-        if let failure { throw failure }
+        guard let file = state.file, let lines = state.lines.bytes,
+            failure_artifacts_journal_write(
+                file.recorder, state.end, lines.baseAddress, lines.count)
+        else { return false }
+        state.end += UInt64(lines.count)
+        return true
     }
 
     /// Removes the file for good: no other is created.
@@ -272,7 +270,10 @@ package final class InFlightJournal: Sendable {
         if state.file != nil { return state.owner == getpid() }
         guard state.isUsable else { return false }
         state.owner = getpid()
-        state.file = try? directory.use { try OpenFile(in: ArtifactsDirectory(path: $0)) }
+        let hasStatements = state.redactions == nil
+        state.file = try? directory.use { path in
+            try OpenFile(in: ArtifactsDirectory(path: path), hasStatements: hasStatements)
+        }
         state.isUsable = state.file != nil
         return state.isUsable
     }

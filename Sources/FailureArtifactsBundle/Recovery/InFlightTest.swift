@@ -7,7 +7,11 @@ package struct InFlightTest: Equatable, Sendable {
     package let id: JournalRecord.TestID
     package let identity: BundleMetadata.Test
     package let start: Timestamp
+    /// The number of the last statement before the start.
+    let order: UInt64
     package let environment: BundleMetadata.Environment?
+    /// The files of its process's code, as JSON; nil if not known.
+    let images: String?
     /// The files that the test opened or used, and those that any test may have used, without duplicates.
     package fileprivate(set) var paths: [Path] = []
     /// True if the test opened or used stores in memory.
@@ -26,6 +30,7 @@ package struct InFlightTest: Equatable, Sendable {
     /// Parses the tests that a journal lists.
     static func all(in journal: [UInt8], of process: ProcessIdentity) -> [InFlightTest] {
         var environment: BundleMetadata.Environment?
+        var images: String?
         var shared: [String] = []
         var tests: [InFlightTest] = []
         var redactions = RedactionRules()
@@ -36,11 +41,13 @@ package struct InFlightTest: Equatable, Sendable {
             case .redactions(let text):
                 // If a newer version wrote rules that this one does not understand, the strictest rules apply.
                 redactions.add(RedactionRules(json: Array(text.utf8)) ?? .safest)
-            case .began(let id, let identity, let start):
+            case .images(let text):
+                images = text
+            case .began(let id, let identity, let start, let order):
                 tests.append(
                     InFlightTest(
-                        process: process, id: id, identity: identity, start: start,
-                        environment: environment))
+                        process: process, id: id, identity: identity, start: start, order: order,
+                        environment: environment, images: images))
             case .opened(let path?, 0):
                 shared.append(path)
             case .opened(let path, let id):

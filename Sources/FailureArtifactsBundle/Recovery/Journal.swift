@@ -12,7 +12,7 @@ struct Journal {
         self.name = name
     }
 
-    private static let kind = "journal"
+    private static let kind = "recorder"
 
     /// The name of a process's own journal.
     static func name(of process: ProcessIdentity) -> String {
@@ -29,7 +29,14 @@ struct Journal {
     ///
     /// - Throws: An error if the journal can't be read.
     func readTests() throws(SystemError) -> [InFlightTest] {
-        InFlightTest.all(in: try FileSystem.contents(ofFile: path), of: process)
+        InFlightTest.all(in: try RecorderFile(at: path).journal, of: process)
+    }
+
+    /// Reads the last statements of the process's connections.
+    ///
+    /// - Throws: An error if they can't be read.
+    func readStatements() throws(SystemError) -> RecordedStatements {
+        try RecorderFile(at: path).statements()
     }
 
     /// Takes over the journal; returns nil if another process has it.

@@ -1,4 +1,4 @@
-internal import CFailureArtifactsJournal
+internal import CFailureArtifactsRecorder
 internal import FailureArtifactsSystem
 
 /// A buffer of journal lines: the writing side of ``JournalRecord``.
@@ -15,12 +15,6 @@ final class JournalLines {
     /// Removes all lines.
     func clear() {
         if let lines { failure_artifacts_lines_clear(lines) }
-    }
-
-    /// The number of bytes in the buffer.
-    var count: Int {
-        guard let lines else { return 0 }
-        return lines.pointee.length
     }
 
     /// Adds the line of a record.
@@ -45,8 +39,12 @@ final class JournalLines {
             begin("R")
             add(rules)
             end()
-        case .began(let id, let test, let date):
-            addBegan(InFlightJournal.Test(id: id, identity: test, start: date))
+        case .images(let images):
+            begin("I")
+            add(images)
+            end()
+        case .began(let id, let test, let date, let order):
+            addBegan(InFlightJournal.Test(id: id, identity: test, start: date, order: order))
         case .opened(let path, let id):
             guard let path else { return addOpened(nil, by: id) }
             path.withCString { addOpened($0, by: id) }
@@ -64,11 +62,12 @@ final class JournalLines {
         }
     }
 
-    /// Adds the line of ``JournalRecord/began(_:_:at:)``.
+    /// Adds the line of ``JournalRecord/began(_:_:at:after:)``.
     func addBegan(_ test: InFlightJournal.Test) {
         guard let lines else { return }
         failure_artifacts_line_begins_test(
             lines, test.id, test.start.seconds, Int64(test.start.milliseconds))
+        addID(test.order)
         // Fields are added one at a time: otherwise a debug build copies the whole identity.
         add(test.identity.framework)
         add(test.identity.suite)
@@ -85,11 +84,6 @@ final class JournalLines {
     /// Adds the line of ``JournalRecord/opened(path:by:)``.
     func addOpened(_ path: UnsafePointer<CChar>?, by id: JournalRecord.TestID) {
         if let lines { failure_artifacts_lines_add_opened(lines, path, id) }
-    }
-
-    /// Adds the line ``JournalRecord/end``.
-    func addEnd() {
-        if let lines { failure_artifacts_lines_add_end(lines) }
     }
 
     /// The lines, valid until more are added; nil if something is missing.

@@ -5,15 +5,17 @@ package import FailureArtifactsSystem
 /// A line consists of fields, separated by tabs. The first field is a letter that identifies the kind of record. In a
 /// field, `\\`, `\t` and `\n` stand for a backslash, a tab and a newline.
 ///
-/// A line with only a dot ends the journal; any bytes after it are obsolete. A line without a newline is ignored,
-/// because the process died while it wrote the line.
 package enum JournalRecord: Equatable, Sendable {
     /// `P`: the process, from the environment's fields to the variables that identify a CI run.
     case process(BundleMetadata.Environment)
     /// `R`: redaction rules for copies of the process's stores, as a line of JSON.
     case redactions(String)
+    /// `I`: the files of the process's code, as a line of JSON; see ``LoadedImages/json``.
+    case images(String)
     /// `T`: a test is in flight: it has opened or used its first store, or may use a shared one.
-    case began(TestID, BundleMetadata.Test, at: Timestamp)
+    ///
+    /// It began after the statement with the last number.
+    case began(TestID, BundleMetadata.Test, at: Timestamp, after: UInt64 = 0)
     /// `S`: a store was opened by a test, or can be used by any test (0). A store in memory has no path.
     case opened(path: String?, by: TestID)
     /// `U`: a test, or one of the tests in flight (0), used a store that an earlier test had opened.
@@ -28,9 +30,6 @@ package enum JournalRecord: Equatable, Sendable {
 
     // MARK: Writing
 
-    /// The line that ends the journal.
-    static let end = ".\n"
-
     /// The line, including its newline.
     package var line: String {
         let lines = JournalLines()
@@ -40,13 +39,12 @@ package enum JournalRecord: Equatable, Sendable {
 
     // MARK: Reading
 
-    /// Parses the records of a journal, without torn and unknown lines.
+    /// Parses the records of a journal, without unknown lines.
     package static func records(in bytes: [UInt8]) -> [JournalRecord] {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         // Drop the bytes after the last newline.
         lines.removeLast()
-        return lines.prefix { !end.utf8.dropLast().elementsEqual($0) }
-            .compactMap { JournalRecord(fields: fields(of: $0)) }
+        return lines.compactMap { JournalRecord(fields: fields(of: $0)) }
     }
 
     private static func fields(of line: ArraySlice<UInt8>) -> [String] {
@@ -86,14 +84,18 @@ package enum JournalRecord: Equatable, Sendable {
             self = .process(environment)
         case ("R", 2):
             self = .redactions(fields[1])
-        case ("T", 8...):
+        case ("I", 2):
+            self = .images(fields[1])
+        case ("T", 9...):
             guard let id = TestID(fields[1]), let seconds = Int64(fields[2]),
-                let milliseconds = Int32(fields[3]), let attempt = Int(fields[7])
+                let milliseconds = Int32(fields[3]), let order = UInt64(fields[4]),
+                let attempt = Int(fields[8])
             else { return nil }
             let test = BundleMetadata.Test(
-                framework: fields[4], suite: fields[5], name: fields[6],
-                arguments: fields.count > 8 ? Array(fields[9...]) : nil, attempt: attempt)
-            self = .began(id, test, at: Timestamp(seconds: seconds, milliseconds: milliseconds))
+                framework: fields[5], suite: fields[6], name: fields[7],
+                arguments: fields.count > 9 ? Array(fields[10...]) : nil, attempt: attempt)
+            let start = Timestamp(seconds: seconds, milliseconds: milliseconds)
+            self = .began(id, test, at: start, after: order)
         case ("S", 2...3):
             guard let id = TestID(fields[1]) else { return nil }
             self = .opened(path: fields.count == 3 ? fields[2] : nil, by: id)

@@ -16,14 +16,14 @@ struct RecoveredCopies: Sendable {
     ///
     /// - Parameters:
     ///   - test: The test.
+    ///   - statements: The last statements of its process; nil if they can't be read.
     ///   - room: The reservation, with the staging directory for the copies.
     ///   - folder: The folder of their entries in the bundle.
     ///   - limits: The limits of the artifacts directory.
     ///   - rules: The redaction rules for the copies.
     init(
-        of test: InFlightTest, in room: StagingReservation, below folder: String,
-        limits: DirectoryLimits,
-        obeying rules: RedactionRules
+        of test: InFlightTest, _ statements: RecordedStatements?, in room: StagingReservation,
+        below folder: String, limits: DirectoryLimits, obeying rules: RedactionRules
     ) {
         self.room = room
         self.folder = folder
@@ -31,6 +31,12 @@ struct RecoveredCopies: Sendable {
         for path in test.paths {
             let name = names.claim(Path.stem(of: Path.name(of: path.path)))
             stores.append(copy(path, named: name, limits, rules))
+            // The process's log stays in memory if there are rules. If they were added later, it isn't used.
+            if let statements, folder == "stores", test.redactions.isEmpty, !rules.concernStores {
+                stage(
+                    statements.records(of: path.path, testStartedAfter: test.order),
+                    images: test.images, rules)
+            }
         }
         if test.hasMemoryStores {
             warnings.add(
@@ -88,6 +94,34 @@ struct RecoveredCopies: Sendable {
         return takeRoom(for: store)
     }
 
+    /// Writes the statements of the last store.
+    private mutating func stage(
+        _ records: [StatementRecord], images: String?, _ rules: RedactionRules
+    ) {
+        guard !records.isEmpty, let index = stores.indices.last else { return }
+        var records = records
+        if rules.shortensHomePaths {
+            let homePaths = HomePaths.current
+            for index in records.indices { records[index].sql = homePaths.shortened(records[index].sql) }
+        }
+        let lines = StatementRecord.lines(of: records)
+        guard room.take(UInt64(lines.count)) else {
+            limitsHit.insert(room.limit.rawValue)
+            return
+        }
+        let entry = StoreEntries(of: stores[index].name, in: folder).statements
+        do throws(SystemError) {
+            if let images { try staging.record(images: images) }
+            try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
+            stores[index].statements = .init(entry: entry, count: records.count, reason: nil)
+        } catch {
+            warnings.add(
+                .statementsNotKept,
+                "The statements of '\(stores[index].name)' were not kept: \(error).",
+                ["store": .text(stores[index].name)])
+        }
+    }
+
     /// Reserves room for a store's files, and removes the files if there isn't enough.
     ///
     /// - Returns: The store; without files if there is no room for them.
@@ -126,6 +160,7 @@ struct RecoveredCopies: Sendable {
             }
             moved.entry = store.entry.flatMap { move($0, new.copy) }
             moved.history = nil
+            moved.statements = nil
             moved.rawEntries = store.rawEntries.map { entries in
                 entries.compactMap { move($0, new.raw + $0.dropFirst(old.raw.count)) }
             }

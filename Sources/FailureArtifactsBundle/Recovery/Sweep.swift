@@ -50,8 +50,9 @@ struct Sweep {
     private mutating func finish(_ journal: Journal) throws(SystemError) {
         done = []
         var isDone = true
+        let statements = try? journal.readStatements()
         for test in try journal.readTests() {
-            isDone = attempt(test.identity) { try $0.make(test) } && isDone
+            isDone = attempt(test.identity) { try $0.make(test, statements) } && isDone
         }
         // After a failure, all files stay, owned by this process. The next sweep takes them over after this process
         // ends.
@@ -107,7 +108,7 @@ struct Sweep {
     /// Makes the bundle of a test that was in flight.
     ///
     /// - Throws: An error if there is no bundle, such as a `SystemError` or a ``LimitReached``.
-    private mutating func make(_ test: InFlightTest) throws {
+    private mutating func make(_ test: InFlightTest, _ statements: RecordedStatements?) throws {
         let held = self.held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
             .map { self.held.remove(at: $0) }
         let cause = held?.cause ?? self.cause(test.process)
@@ -134,7 +135,7 @@ struct Sweep {
             return try pack(metadata, staging, removed, rules)
         }
         // The test had not failed before.
-        let copies = try held?.copies ?? recovery.copies(of: test)
+        let copies = try held?.copies ?? recovery.copies(of: test, statements)
         let metadata = BundleMetadata(recovered: test, copies, cause)
         // Without metadata, a later sweep could not recognise the staging directory and its bundle.
         do throws(SystemError) {
@@ -157,7 +158,7 @@ struct Sweep {
         let room = StagingReservation(of: staging, in: directory, within: recovery.limits)
         guard let held else {
             return RecoveredCopies(
-                of: test, in: room, below: folder, limits: recovery.limits, obeying: rules)
+                of: test, nil, in: room, below: folder, limits: recovery.limits, obeying: rules)
         }
         defer { directory.discard(held.copies.staging) }
         return held.copies.moved(to: room, below: folder)

@@ -1,6 +1,12 @@
 internal import CFailureArtifactsRecorder
 internal import FailureArtifactsSystem
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The executable or a library in the memory of a process.
 package struct LoadedImage: Codable, Equatable, Sendable {
     /// The absolute path of the file.
@@ -69,6 +75,33 @@ package struct LoadedImages: Codable, Equatable, Sendable {
         return LoadedImages(
             images: all.filter { $0.path.hasPrefix(products) || $0.isOfToolchain },
             workingDirectory: Path.currentDirectory)
+    }
+
+    /// The images of this process as a line of JSON.
+    ///
+    /// They are listed again only after a library was loaded. May be used from any thread.
+    package static var currentJSON: String {
+        let count = failure_artifacts_loaded_images()
+        if let (known, json) = latest.withLock({ $0 }), known == count { return json }
+        let json = current.json
+        latest.withLock { $0 = (count, json) }
+        return json
+    }
+
+    private static let latest = Lock<(UInt64, String)?>(nil)
+
+    /// The images as a line of JSON.
+    package var json: String {
+        // Strings and numbers can always be encoded.
+        (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+
+    /// Parses JSON; nil if it describes no images.
+    init?(json: [UInt8]) {
+        guard let images = try? JSONDecoder().decode(LoadedImages.self, from: Data(json)) else {
+            return nil
+        }
+        self = images
     }
 
     /// Returns the image with the call that returns to an address.

@@ -38,6 +38,10 @@ extension CaptureConfiguration {
                 of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
                 described: { $0 ? "on" : "off" }
             ) { ["on": true, "off": false][$0] })
+        configuration.recordsSourceLines = reader.value(
+            of: "FAILURE_ARTIFACTS_SOURCE_LINES", default: true, or: "on or off",
+            described: { $0 ? "on" : "off" }
+        ) { ["on": true, "off": false][$0] }
         configuration.capturesPassingTests = reader.value(
             of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
             described: \.rawValue

@@ -80,7 +80,7 @@ final class ClosedStore: Sendable {
     var last: SavedState? { kept?.last }
     var beforeRollback: SavedState? { kept?.beforeRollback }
     var baselines: [TestID: SavedState] { kept?.baselines ?? [:] }
-    var logs: KeptLogs { kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0, of: serial) }) }
+    var logs: KeptLogs { kept?.logs ?? KeptLogs(log.map { KeptLog(sharing: $0) }) }
 
     /// Paths that name the files while this object exists, even if they are renamed or deleted.
     ///

@@ -8,20 +8,20 @@ extension ConnectionRegistry {
         var statements: Int
         /// True to log the values bound to statements.
         var values: Bool
-        /// True to log the durations of statements.
-        var durations: Bool
+        /// True to log the functions that ran the statements.
+        var stacks: Bool
 
-        init(statements: Int, values: Bool = false, durations: Bool = false) {
+        init(statements: Int, values: Bool = false, stacks: Bool = true) {
             self.statements = statements
             self.values = values
-            self.durations = durations
+            self.stacks = stacks
         }
     }
 
     /// Sets the options of the statement log.
     func configureLog(_ options: LogOptions) {
         failure_artifacts_log_configure(
-            UInt32(clamping: options.statements), options.values, options.durations)
+            UInt32(clamping: options.statements), options.values, options.stacks)
     }
 
     /// Returns the last statements of ended connections to a store that other connections have open.

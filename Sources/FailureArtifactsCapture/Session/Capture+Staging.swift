@@ -175,8 +175,9 @@ extension Capture {
     ) {
         guard configuration.maximumStatements > 0 else { return }
         let log = found.store.statements
+        let clock = RecorderClock.current
         let records = log.statements.suffix(configuration.maximumStatements).map { statement in
-            StatementRecord(statement, phase: test.hasRun(statement) ? .test : .earlier)
+            StatementRecord(statement, clock: clock, phase: test.hasRun(statement) ? .test : .earlier)
         }
         let reason =
             log.isReplaced
@@ -191,6 +192,9 @@ extension Capture {
             return
         }
         do {
+            if records.contains(where: { $0.stack != nil }) {
+                try staging.record(images: LoadedImages.currentJSON)
+            }
             try FileSystem.write(lines, toNewFile: staging.path(ofEntry: entry))
             store.statements = .init(entry: entry, count: records.count, reason: reason)
             if rules.concernStores { store.redactions?.append(RedactionRules.statementSummary) }

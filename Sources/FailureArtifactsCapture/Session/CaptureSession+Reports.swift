@@ -39,7 +39,7 @@ extension CaptureSession {
                     identity: BundleMetadata.Test(
                         framework: framework, suite: suite, name: name, arguments: arguments,
                         attempt: attempt),
-                    start: .now),
+                    start: .now, order: start.statement),
                 isAlone: isAlone, start: start, isWatched: configuration.watchesStores)
             unreported = state.unreported
             state.unreported = nil
@@ -115,7 +115,7 @@ extension CaptureSession {
                     id: unreported.id,
                     identity: BundleMetadata.Test(
                         framework: framework, suite: suite, name: name, attempt: attempt),
-                    start: unreported.date),
+                    start: unreported.date, order: unreported.start.statement),
                 isAlone: true, start: unreported.start, isWatched: unreported.isWatched)
             add(test, configuration, to: &state)
             return test

@@ -127,7 +127,7 @@ package final class CaptureSession: Sendable {
         registry.configureLog(
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
-                durations: configuration.recordsDurations))
+                stacks: configuration.recordsSourceLines))
         registry.install(observer: self)
     }
 

@@ -86,7 +86,7 @@ package final class RunningTest: Sendable {
     static let startLabel = "start"
 
     /// Returns true if a statement was run after the test had started.
-    func hasRun(_ statement: LoggedStatement) -> Bool { statement.order > start.statement }
+    func hasRun(_ statement: RecordedStatement) -> Bool { statement.order > start.statement }
 
     /// True if the test has failed exactly once.
     package var hasFailedOnce: Bool { state.withLock { $0.failures.count == 1 } }

@@ -1,3 +1,4 @@
+import CFailureArtifactsRecorder
 import FailureArtifactsReading
 import FailureArtifactsSystem
 import Foundation
@@ -30,9 +31,11 @@ import Testing
 
         /// Writes a journal of a process that died in the middle of a test.
         func leaveJournal(taker: ProcessIdentity? = nil) throws {
-            let lines = Array((JournalRecord.began(1, test, at: .now).line + JournalRecord.end).utf8)
-            try FileSystem.write(
-                lines, toNewFile: path(HiddenName("journal", of: dead, taker: taker)))
+            let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
+            let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
+            defer { failure_artifacts_recorder_close(recorder) }
+            let lines = Array(JournalRecord.began(1, test, at: .now).line.utf8)
+            #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
         }
 
         /// Writes the staging directory of a test that had failed.

@@ -17,7 +17,8 @@ import Testing
             BundleMetadata.Test(
                 framework: "Swift Testing", suite: "果物", name: "sum(of:)",
                 arguments: ["\\n", "a\nb", ""],
-                attempt: 3), at: Timestamp(seconds: 1_700_000_000, milliseconds: 7)),
+                attempt: 3), at: Timestamp(seconds: 1_700_000_000, milliseconds: 7), after: .max),
+        .images("[{\"path\":\"a\\tb\"}]"),
         .began(
             2, BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t"),
             at: Timestamp(seconds: 1)),
@@ -73,11 +74,7 @@ import Testing
             lines.clear()
             #expect(lines.bytes?.isEmpty == true)
             lines.add(record)
-            let count = lines.count
-            lines.addEnd()
             #expect(lines.bytes.map { JournalRecord.records(in: Array($0)) } == [record])
-            #expect(
-                lines.bytes.map { String(decoding: $0[count...], as: UTF8.self) } == JournalRecord.end)
         }
     }
 
@@ -141,11 +138,10 @@ import Testing
         let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
         let opener = BundleMetadata.Store.Opener(suite: "S", name: "earlier")
         func test(_ id: UInt64) -> InFlightJournal.Test {
-            .init(id: id, identity: identity, start: .now)
+            .init(id: id, identity: identity, start: .now, order: 0)
         }
-        func size() throws -> UInt64? {
-            try FileSystem.contents(ofDirectory: path + "/.in-flight").first
-                .flatMap { FileSystem.regularFile(path + "/.in-flight/" + $0)?.size }
+        func size() throws -> Int? {
+            try directory.journals.first.map { try RecorderFile(at: $0.path).journal.count }
         }
         journal.storeUsed("/left", by: nil, openedBy: opener)
         #expect(directory.journals.isEmpty)
@@ -156,6 +152,7 @@ import Testing
         #expect(try size() == before)
         journal.storeOpened("/own", by: test(2))
         journal.storeUsed("/other", by: nil, openedBy: opener)
+        #expect(try #require(try size()) > #require(before))
         let paths = directory.journals.flatMap(\.tests).map { $0.paths.map(\.path) }
         #expect(paths == [["/left", "/other"], ["/own", "/other"]])
         journal.testEnded(1, leaving: [])
@@ -163,13 +160,6 @@ import Testing
         journal.testBegan(test(3))
         #expect(directory.journals.flatMap(\.tests).map { $0.paths.map(\.path) } == [["/unwatched"]])
         journal.close()
-    }
-
-    @Test func whatFollowsTheEndIsOfThePast() {
-        let bytes = Array(records.map(\.line).joined().utf8)
-        let old = Array(JournalRecord.ended(9).line.utf8)
-        #expect(JournalRecord.records(in: bytes + JournalRecord.end.utf8 + old) == records)
-        #expect(JournalRecord.records(in: JournalRecord.end.utf8 + bytes).isEmpty)
     }
 
     /// Parsing arbitrary bytes must not crash.

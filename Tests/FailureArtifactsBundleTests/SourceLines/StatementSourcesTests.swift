@@ -177,8 +177,8 @@ import Testing
             StatementRecord.lines(of: [other, record]), toNewFile: staging.path(ofEntry: entry))
         try FileSystem.write([1], toNewFile: staging.path(ofEntry: "stores/a.sqlite"))
         if let images {
-            try staging.record(images)
-            try staging.record(LoadedImages(images: [], workingDirectory: ""))
+            try staging.record(images: images.json)
+            try staging.record(images: LoadedImages(images: [], workingDirectory: "").json)
             #expect(staging.images == images)
         }
         var metadata = place.metadata(["stores/a.sqlite"])

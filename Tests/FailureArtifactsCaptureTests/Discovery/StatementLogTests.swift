@@ -1,4 +1,5 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsBundle
 import FailureArtifactsSQLite
 import FailureArtifactsTestStores
 import Testing
@@ -23,7 +24,7 @@ import Testing
         }
     }
 
-    func statements(_ handle: ApplicationHandle) throws -> [LoggedStatement] {
+    func statements(_ handle: ApplicationHandle) throws -> [RecordedStatement] {
         try handle.store.statements.statements
     }
 
@@ -43,16 +44,16 @@ import Testing
             #expect(log.map(\.changes) == [0, 3, 2, 0, 3])
             #expect(log.map(\.order) == log.map(\.order).sorted())
             #expect(Set(log.map(\.connection)) == [try handle.discovered.serial])
-            #expect(log.allSatisfy { $0.failure == nil && $0.duration == nil && !$0.isCut })
+            #expect(log.allSatisfy { $0.failure == nil && !$0.isCut })
         }
     }
 
     @Test func theLastOnesAreKept() throws {
-        try withConnection(.init(statements: 200)) { handle in
+        try withConnection(.init(statements: 200), path: ":memory:") { handle in
             try handle.run("CREATE TABLE t(a)")
-            for number in 0..<450 { try handle.run("INSERT INTO t VALUES (\(number))") }
+            for number in 0..<5000 { try handle.run("INSERT INTO t VALUES (\(number))") }
             let log = try statements(handle)
-            #expect(log.map(\.sql) == (250..<450).map { "INSERT INTO t VALUES (\($0))" })
+            #expect(log.map(\.sql) == (4800..<5000).map { "INSERT INTO t VALUES (\($0))" })
             #expect(log.allSatisfy { $0.changes == 1 })
         }
     }
@@ -81,8 +82,7 @@ import Testing
             }
             let log = try statements(handle)
             #expect(log.map(\.isCut) == [true, false, false])
-            #expect(log[0].sql == String(long.prefix(16 << 10)))
-            #expect(log[1].sql == whole && log[2].sql == odd)
+            #expect(log.map(\.sql) == [String(long.prefix(16 << 10)), whole, odd])
         }
     }
 
@@ -112,31 +112,18 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func durationsAreRecordedIfAskedFor(durations: Bool) throws {
-        try withConnection(.init(statements: 10, durations: durations)) { handle in
-            try handle.run("CREATE TABLE t(a)")
-            try handle.run("INSERT INTO t VALUES (1)")
-            let log = try statements(handle)
-            #expect(log.count == 2)
-            #expect(log.allSatisfy { durations ? ($0.duration ?? -1) >= 0 : $0.duration == nil })
-        }
-    }
-
     /// A cursor ends later than the statements that are run beside it.
-    @Test(arguments: [1, 2, 3, 4])
-    func theDurationIsThatOfWhatEnded(capacity: Int) throws {
-        try withConnection(.init(statements: capacity, durations: true)) { handle in
+    @Test func theEndIsThatOfWhatEnded() throws {
+        try withConnection(.init(statements: 10)) { handle in
             var cursor: OpaquePointer?
             let sql = "SELECT 1 UNION ALL SELECT 2"
             #expect(sqlite3_prepare_v2(handle.handle, sql, -1, &cursor, nil) == SQLITE_OK)
             #expect(sqlite3_step(cursor) == SQLITE_ROW)
             for number in 0..<2 { try handle.run("SELECT \(number)") }
-            let before = try statements(handle).filter { $0.duration == nil }
+            #expect(try statements(handle).filter { $0.end == nil }.map(\.sql) == [sql])
             sqlite3_finalize(cursor)
-            let after = try statements(handle).filter { $0.duration == nil }
-            #expect(before.map(\.sql) == (capacity > 2 ? [sql] : []))
-            #expect(after.isEmpty)
+            let ends = try statements(handle).map { try #require($0.end).ticks }
+            #expect(ends.count == 3 && ends[0] > ends[2] && ends[2] > ends[1])
         }
     }
 
@@ -185,7 +172,7 @@ import Testing
             try second.run("INSERT INTO t VALUES (1)")
             try handle.run("INSERT INTO t VALUES (2)")
             second.close()
-            let log: [LoggedStatement]
+            let log: [RecordedStatement]
             if othersStay {
                 log = try statements(handle)
             } else {

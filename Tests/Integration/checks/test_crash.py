@@ -332,7 +332,7 @@ class Kills(CrashCase):
                 reported = [int(line) for line in rest.split() if line.isdigit()]
                 last = max(reported, default=last)
                 # If it was killed before it opened a store, there is no bundle.
-                new = len([name for name in place.in_flight if name.startswith("journal-")])
+                new = len([name for name in place.in_flight if name.startswith("recorder-")])
                 if last > 0:
                     self.assertEqual(new, 1)
                 elif not place.artifacts.is_dir():

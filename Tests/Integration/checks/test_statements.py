@@ -24,9 +24,9 @@ class Statements(SuiteCase):
         for line, record in zip(lines, records):
             self.assertTrue(line.endswith("}\n"))
             self.assertEqual(list(record), sorted(record))
-            self.assertRegex(record["at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertRegex(record["at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
             self.assertRegex(record["thread"], "^[0-9a-f]+$")
-            self.assertNotIn("duration", record)
+            self.assertLess(record["duration"], 60)
             self.assertNotIn("stack", record)
             validator("statement").validate(record)
         orders = [record["order"] for record in records]

@@ -275,7 +275,7 @@ class UntrustedBundles(unittest.TestCase):
         ]:
             artifacts = self.place / "artifacts"
             (artifacts / ".in-flight").mkdir(parents=True)
-            for name in ("journal-99999999-1", "journal-99999999-1.taken-99999998-1", "x"):
+            for name in ("recorder-99999999-1", "recorder-99999999-1.taken-99999998-1", "x"):
                 (artifacts / ".in-flight" / name).write_bytes(content)
             self.run_tool(title, "sweep", artifacts)
             shutil.rmtree(artifacts)

@@ -22,7 +22,7 @@ void failure_artifacts_lines_clear(failure_artifacts_lines *lines) {
 }
 
 // Returns the place for this many more bytes; NULL if there is no memory.
-static char *room(failure_artifacts_lines *lines, size_t more) {
+static char *place(failure_artifacts_lines *lines, size_t more) {
     if (lines->capacity - lines->length >= more) return lines->bytes + lines->length;
     size_t capacity = lines->capacity ? lines->capacity : initial_capacity;
     while (capacity - lines->length < more && capacity <= SIZE_MAX / 2) capacity *= 2;
@@ -37,9 +37,9 @@ static char *room(failure_artifacts_lines *lines, size_t more) {
 }
 
 static void add_byte(failure_artifacts_lines *lines, char byte) {
-    char *place = room(lines, 1);
-    if (!place) return;
-    *place = byte;
+    char *end = place(lines, 1);
+    if (!end) return;
+    *end = byte;
     lines->length++;
 }
 
@@ -63,23 +63,23 @@ void failure_artifacts_line_ends(failure_artifacts_lines *lines) { add_byte(line
 
 void failure_artifacts_line_add(failure_artifacts_lines *lines, const void *text, size_t length) {
     // A backslash before each byte at most, and a tab.
-    char *place = length < SIZE_MAX / 2 ? room(lines, 2 * length + 1) : NULL;
-    if (!place) {
+    char *end = length < SIZE_MAX / 2 ? place(lines, 2 * length + 1) : NULL;
+    if (!end) {
         lines->is_incomplete = true;
         return;
     }
-    *place++ = '\t';
+    *end++ = '\t';
     if (length > 0 && is_plain(text, length)) {
-        memcpy(place, text, length);
-        place += length;
+        memcpy(end, text, length);
+        end += length;
     } else {
-        for (const char *byte = text, *end = byte + length; byte < end; byte++) {
+        for (const char *byte = text, *last = byte + length; byte < last; byte++) {
             char escaped = escape(*byte);
-            if (escaped) *place++ = '\\';
-            *place++ = escaped ? escaped : *byte;
+            if (escaped) *end++ = '\\';
+            *end++ = escaped ? escaped : *byte;
         }
     }
-    lines->length = (size_t)(place - lines->bytes);
+    lines->length = (size_t)(end - lines->bytes);
 }
 
 static void add_digits(failure_artifacts_lines *lines, uint64_t number, bool is_negative) {
@@ -114,10 +114,5 @@ void failure_artifacts_lines_add_opened(failure_artifacts_lines *lines, const ch
     failure_artifacts_line_begins(lines, 'S');
     failure_artifacts_line_add_id(lines, test);
     if (path) failure_artifacts_line_add(lines, path, strlen(path));
-    failure_artifacts_line_ends(lines);
-}
-
-void failure_artifacts_lines_add_end(failure_artifacts_lines *lines) {
-    failure_artifacts_line_begins(lines, '.');
     failure_artifacts_line_ends(lines);
 }

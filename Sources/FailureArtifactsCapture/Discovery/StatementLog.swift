@@ -3,91 +3,53 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSystem
 
-/// A statement that a connection has run.
-struct LoggedStatement: Sendable {
-    /// An error from SQLite.
-    struct Failure: Sendable {
-        /// The extended result code.
-        let code: Int32
-        let message: String
-    }
+/// The log of a connection, which C passes chunk by chunk.
+private final class Collection {
+    private var chunks: [RecordedChunk] = []
+    private var state: RecordedState?
 
-    /// The statement's number, which increases over all connections of the process.
-    let order: UInt64
-    /// The number of the connection that ran it, in the order of the process's opens, from 1.
-    let connection: UInt64
-    /// The start time, with an accuracy of some milliseconds.
-    let date: Timestamp
-    /// The system's handle of the thread that ran it.
-    let thread: UInt
-    let sql: String
-    /// True if ``sql`` contains only the start of the statement.
-    let isCut: Bool
-    /// The number of rows inserted, updated and deleted; nil if not known.
-    fileprivate(set) var changes: Int?
-    /// The error; nil if the statement is not known to have failed.
-    let failure: Failure?
-    /// The duration, in seconds; nil if not recorded.
-    let duration: Double?
+    var statements: [RecordedStatement] { chunks.statements(before: state) }
 
-    fileprivate init(_ statement: failure_artifacts_logged_statement, of connection: UInt64) {
-        order = statement.order
-        self.connection = connection
-        date = Timestamp(
-            seconds: statement.time / 1000, milliseconds: Int32(statement.time % 1000))
-        thread = UInt(statement.thread)
-        let text = UnsafeRawBufferPointer(start: statement.text, count: statement.length)
-        sql = String(decoding: text, as: UTF8.self)
-        isCut = statement.is_cut
-        changes = statement.changes < 0 ? nil : Int(statement.changes)
-        failure =
-            statement.error_code == SQLITE_OK
-            ? nil
-            : Failure(
-                code: statement.error_code,
-                message: statement.error_message.map { String(cString: $0) } ?? "")
-        duration = statement.duration < 0 ? nil : Double(statement.duration) / 1_000_000_000
+    static let read: failure_artifacts_log_reader = { context, chunk, used, end in
+        guard let context, let chunk else { return }
+        let collection = Unmanaged<Collection>.fromOpaque(context).takeUnretainedValue()
+        let bytes = UnsafeRawBufferPointer(start: chunk, count: used)
+        if let chunk = RecordedChunk(bytes) { collection.chunks.append(chunk) }
+        if let end { collection.state = RecordedState(end.pointee) }
     }
 }
 
-/// A list of the statements that C passes one by one.
-private final class Collection {
-    let connection: UInt64
-    var statements: [LoggedStatement] = []
-
-    init(of connection: UInt64) { self.connection = connection }
-
-    static let read: failure_artifacts_log_reader = { context, statement in
-        guard let context, let statement else { return }
-        let collection = Unmanaged<Collection>.fromOpaque(context).takeUnretainedValue()
-        collection.statements.append(
-            LoggedStatement(statement.pointee, of: collection.connection))
+extension RecordedState {
+    fileprivate init(_ end: failure_artifacts_log_end) {
+        self.init(
+            changes: end.changes < 0 ? nil : end.changes,
+            pages: end.changes < 0
+                ? nil
+                : WrittenPages(written: end.written, spilled: end.spilled, version: end.version),
+            failure: end.message.map { .init(code: end.code, message: String(cString: $0)) })
     }
 }
 
 /// The statements of a connection that has ended.
 final class KeptLog: Sendable {
     private nonisolated(unsafe) let log: OpaquePointer
-    private let connection: UInt64
 
     /// Takes the log from a connection that is being closed; nil if it has none.
     init?(of record: UnsafeMutablePointer<failure_artifacts_connection>) {
         guard let log = failure_artifacts_log_take(record) else { return nil }
         self.log = log
-        connection = record.pointee.serial
     }
 
     /// Shares a log with its other owner.
-    init(sharing log: OpaquePointer, of connection: UInt64) {
+    init(sharing log: OpaquePointer) {
         failure_artifacts_log_retain(log)
         self.log = log
-        self.connection = connection
     }
 
     deinit { failure_artifacts_log_release(log) }
 
-    var statements: [LoggedStatement] {
-        let collection = Collection(of: connection)
+    var statements: [RecordedStatement] {
+        let collection = Collection()
         failure_artifacts_log_read_taken(
             log, Unmanaged.passUnretained(collection).toOpaque(), Collection.read)
         return collection.statements
@@ -116,12 +78,12 @@ struct KeptLogs: Sendable {
         logs.append(log)
     }
 
-    var statements: [LoggedStatement] { logs.flatMap(\.statements) }
+    var statements: [RecordedStatement] { logs.flatMap(\.statements) }
 }
 
 /// The known statements of a connection.
 struct StatementLog {
-    var statements: [LoggedStatement] = []
+    var statements: [RecordedStatement] = []
     /// True if the application has set its own trace callback, so that ours is not called.
     var isReplaced = false
     /// True if the statements could not be read, because a thread used the connection all the time.
@@ -131,7 +93,7 @@ struct StatementLog {
 extension DiscoveredConnection {
     /// The last statements, oldest first; empty if a thread uses the connection all the time.
     var log: StatementLog {
-        let collection = Collection(of: serial)
+        let collection = Collection()
         let context = Unmanaged.passUnretained(collection).toOpaque()
         var result = StatementLog()
         // With the connection borrowed, the number of changes by its last statement is known too.
@@ -165,7 +127,7 @@ extension DiscoveredStore {
     /// The last statements of the connections that have or had the store.
     struct Statements: Sendable {
         /// The statements, oldest first.
-        var statements: [LoggedStatement] = []
+        var statements: [RecordedStatement] = []
         /// True if statements are missing because the application has set its own trace callback.
         var isReplaced = false
         /// True if statements are missing because too many connections have ended, or one is in use all the time.
@@ -185,18 +147,5 @@ extension DiscoveredStore {
         }
         result.statements.sort { $0.order < $1.order }
         return result
-    }
-}
-
-extension StatementRecord {
-    /// Creates the record of a statement that was run.
-    init(_ statement: LoggedStatement, phase: Phase) {
-        self.init(
-            at: statement.date.description, changes: statement.changes,
-            connection: statement.connection, cut: statement.isCut ? true : nil,
-            duration: statement.duration,
-            error: statement.failure.map { Failure(code: $0.code, message: $0.message) },
-            order: statement.order, phase: phase, sql: statement.sql,
-            thread: String(statement.thread, radix: 16))
     }
 }

@@ -39,7 +39,4 @@ void failure_artifacts_line_begins_test(
 // Adds the whole line for a store that a test has opened; the path is NULL if the store has none.
 void failure_artifacts_lines_add_opened(failure_artifacts_lines *lines, const char *path, uint64_t test);
 
-// Adds a line with only a dot, which ends the journal: any bytes after it are obsolete.
-void failure_artifacts_lines_add_end(failure_artifacts_lines *lines);
-
 #endif

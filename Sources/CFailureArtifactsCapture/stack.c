@@ -1,0 +1,164 @@
+#define _GNU_SOURCE // For pthread_getattr_np() and dl_iterate_phdr().
+
+#include "stack.h"
+
+#ifdef __linux__
+
+#include <link.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+enum {
+    // The stack that must be left, in bytes: unwinding takes some of it.
+    least_left = 16 << 10,
+    // The maximum number of SQLite's own frames.
+    maximum_inside = 32,
+};
+
+// MARK: - The code of SQLite
+
+// The code of the SQLite library; empty if SQLite is linked into the same file as this code.
+static uintptr_t library_start, library_end;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static int is_library(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size, (void)context;
+    uintptr_t sqlite = (uintptr_t)sqlite3_step, own = (uintptr_t)failure_artifacts_stack;
+    uintptr_t found_start = 0, found_end = 0;
+    bool has_own = false;
+    for (int index = 0; index < info->dlpi_phnum; index++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[index];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        uintptr_t start = info->dlpi_addr + part->p_vaddr, end = start + part->p_memsz;
+        if (sqlite >= start && sqlite < end) found_start = start, found_end = end;
+        if (own >= start && own < end) has_own = true;
+    }
+    if (!found_end) return 0;
+    if (!has_own) library_start = found_start, library_end = found_end;
+    return 1;
+}
+
+static void find_library(void) { dl_iterate_phdr(is_library, NULL); }
+
+void failure_artifacts_stack_prepare(void) { pthread_once(&library_once, find_library); }
+
+typedef struct search {
+    bool was_inside;
+    int frames;
+    // The first frame outside SQLite: its address and its frame pointer.
+    uintptr_t address;
+    uintptr_t frame_pointer;
+} search;
+
+// Debian's SQLite is built without frame pointers, so the unwinder has to find the way out of it.
+static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument) {
+    search *search = argument;
+    if (++search->frames > maximum_inside) return _URC_END_OF_STACK;
+    uintptr_t address = _Unwind_GetIP(context);
+    bool is_inside = library_end
+        ? address >= library_start && address < library_end
+        : !search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step;
+    if (is_inside) search->was_inside = true;
+    if (is_inside || !search->was_inside) return _URC_NO_REASON;
+    search->address = address;
+    // DWARF's number of the register: rbp on x86-64, x29 on arm64.
+#if defined(__x86_64__)
+    search->frame_pointer = _Unwind_GetGR(context, 6);
+#else
+    search->frame_pointer = _Unwind_GetGR(context, 29);
+#endif
+    return _URC_END_OF_STACK;
+}
+
+// MARK: - The thread's stack
+
+// Set by glibc: the end of the main thread's stack.
+extern void *__libc_stack_end __attribute__((weak));
+
+typedef struct range {
+    uintptr_t start;
+    uintptr_t end;
+} range;
+
+static _Thread_local range stack;
+static _Thread_local bool is_stack_known;
+
+// Returns the addresses of this thread's stack; empty if they can't be known.
+static range find_stack(void) {
+    if (getpid() == syscall(SYS_gettid)) {
+        // pthread_getattr_np() would read /proc/self/maps.
+        struct rlimit limit;
+        if (!&__libc_stack_end || getrlimit(RLIMIT_STACK, &limit) != 0) return (range){0, 0};
+        uintptr_t end = (uintptr_t)__libc_stack_end;
+        uintptr_t size = limit.rlim_cur == RLIM_INFINITY ? (uintptr_t)1 << 30 : limit.rlim_cur;
+        return (range){size < end ? end - size : 0, end};
+    }
+    pthread_attr_t attributes;
+    void *address = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return (range){0, 0};
+    bool is_known = pthread_attr_getstack(&attributes, &address, &size) == 0;
+    pthread_attr_destroy(&attributes);
+    return is_known ? (range){(uintptr_t)address, (uintptr_t)address + size} : (range){0, 0};
+}
+
+// MARK: - The walk
+
+// Returns the address without a signature: on arm64, libraries may sign return addresses on the stack.
+static uintptr_t without_signature(uintptr_t address) {
+#if defined(__aarch64__)
+    // XPACLRI, which does nothing on processors without signatures.
+    register uintptr_t x30 __asm__("x30") = address;
+    __asm__("hint #7" : "+r"(x30));
+    return x30;
+#else
+    return address;
+#endif
+}
+
+// Sanitizers would report the words of the stack that belong to no variable.
+__attribute__((no_sanitize("address", "thread", "memory", "undefined")))
+int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
+    if (!is_stack_known) {
+        stack = find_stack();
+        is_stack_known = true;
+    }
+    // A signal handler may run on another stack.
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (here < stack.start || here >= stack.end || here - stack.start < least_left) return 0;
+    search search = {0};
+    _Unwind_Backtrace(visit, &search);
+    if (!search.address) return 0;
+    int count = 0;
+    addresses[count++] = search.address;
+    uintptr_t last = here, frame = search.frame_pointer;
+    // Each frame starts with the caller's frame pointer, followed by the return address. They are in the thread's stack
+    // and ascend.
+    while (count < maximum && frame > last && frame <= stack.end - 2 * sizeof(uintptr_t)
+        && frame % sizeof(uintptr_t) == 0) {
+        const uintptr_t *words = (const uintptr_t *)frame;
+        if (words[1] == 0) break;
+        addresses[count++] = without_signature(words[1]);
+        last = frame;
+        // Swift marks the frames of async functions with this bit.
+        frame = words[0] & ~((uintptr_t)1 << 60);
+    }
+    return count;
+}
+
+#else
+
+void failure_artifacts_stack_prepare(void) {}
+
+int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
+    (void)addresses, (void)maximum;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,352 @@
+#define _GNU_SOURCE // For fallocate().
+
+#include "recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+typedef failure_artifacts_recorder_header header;
+typedef failure_artifacts_recorder recorder;
+typedef failure_artifacts_chunk chunk;
+
+struct failure_artifacts_recorder {
+    unsigned char *memory;
+    size_t size;
+    int descriptor;
+    struct stat identity;
+    bool has_chunks;
+    bool is_closed;
+    // The bytes of the journal that may be written without reserving a page first.
+    size_t journal_reserved;
+    // The numbers of the free chunks that were in use before; they have reserved pages.
+    uint16_t free_chunks[failure_artifacts_maximum_chunks];
+    unsigned free_count;
+    // The number of chunks that were ever used, and of those in use.
+    unsigned used_count;
+    unsigned in_use;
+    struct failure_artifacts_recorder *next;
+};
+
+// Protects the list and its elements' chunks. Held for some instructions only.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+// The files that are mapped; the one that was opened last comes first.
+static recorder *first;
+
+static header *header_of(recorder *recorder) { return (header *)recorder->memory; }
+
+static size_t chunks_offset(recorder *recorder) { return failure_artifacts_page + header_of(recorder)->journal_size; }
+
+// MARK: - Space on the disk
+
+// True if the descriptor is still the file's. An application may close all descriptors, and open a file of its own under
+// the same number.
+static bool has_descriptor(recorder *recorder) {
+    struct stat now;
+    return fstat(recorder->descriptor, &now) == 0 && now.st_ino == recorder->identity.st_ino
+        && now.st_dev == recorder->identity.st_dev;
+}
+
+// Reserves space for a part of the file, so that writing to it can't fail.
+static bool reserve(recorder *recorder, size_t offset, size_t length) {
+    if (recorder->is_closed || !has_descriptor(recorder)) return false;
+#ifdef __linux__
+    if (fallocate(recorder->descriptor, 0, (off_t)offset, (off_t)length) == 0) return true;
+    if (errno != EOPNOTSUPP) return false;
+#endif
+    static const char zeros[failure_artifacts_page];
+    for (size_t end = offset + length; offset < end; offset += sizeof zeros) {
+        if (pwrite(recorder->descriptor, zeros, sizeof zeros, (off_t)offset) != sizeof zeros) return false;
+    }
+    return true;
+}
+
+// MARK: - The file
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+// Makes the memory of a file this process's own. It keeps its content.
+static void become_private(recorder *recorder) {
+    enum { access = PROT_READ | PROT_WRITE };
+    recorder->is_closed = true;
+    if (has_descriptor(recorder)) {
+        mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_FIXED, recorder->descriptor, 0);
+        return;
+    }
+    size_t used = chunks_offset(recorder) + (size_t)recorder->used_count * failure_artifacts_chunk_size;
+    void *copy = malloc(used);
+    if (copy) memcpy(copy, recorder->memory, used);
+    mmap(recorder->memory, recorder->size, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (copy) memcpy(recorder->memory, copy, used);
+    free(copy);
+}
+
+// A child made by fork writes nothing into its parent's files.
+static void in_child(void) {
+    for (recorder *recorder = first; recorder; recorder = recorder->next) become_private(recorder);
+    pthread_mutex_unlock(&lock);
+}
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void follow_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+
+// The limit on the size of a file is not exceeded: exceeding it would send a signal.
+static size_t possible_size(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= failure_artifacts_recorder_size) {
+        return failure_artifacts_recorder_size;
+    }
+    return (size_t)limit.rlim_cur / failure_artifacts_page * failure_artifacts_page;
+}
+
+recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
+    size_t size = possible_size();
+    recorder *new = calloc(1, sizeof *new);
+    if (!new || size < failure_artifacts_least_recorder_size || fstat(descriptor, &new->identity) != 0
+        || ftruncate(descriptor, (off_t)size) != 0) {
+        free(new);
+        return NULL;
+    }
+    new->descriptor = descriptor;
+    new->size = size;
+    new->has_chunks = has_chunks;
+    void *memory = MAP_FAILED;
+    if (reserve(new, 0, failure_artifacts_page)) {
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    }
+    if (memory == MAP_FAILED) {
+        free(new);
+        return NULL;
+    }
+    new->memory = memory;
+    header *header = memory;
+    memcpy(header->magic, FAILURE_ARTIFACTS_RECORDER_MAGIC, sizeof header->magic);
+    header->version = failure_artifacts_recorder_version;
+    header->journal_size = (uint32_t)(size / 5 / failure_artifacts_page * failure_artifacts_page);
+    size_t count = (size - failure_artifacts_page - header->journal_size) / failure_artifacts_chunk_size;
+    header->chunk_count =
+        (uint32_t)(count < failure_artifacts_maximum_chunks ? count : failure_artifacts_maximum_chunks);
+    failure_artifacts_recorder_calibrate(new);
+    pthread_once(&fork_once, follow_forks);
+    pthread_mutex_lock(&lock);
+    new->next = first;
+    first = new;
+    pthread_mutex_unlock(&lock);
+    return new;
+}
+
+bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorder_facts *facts) {
+    header header;
+    memcpy(&header, page, sizeof header);
+    uint32_t clock = header.clock;
+    if (memcmp(header.magic, FAILURE_ARTIFACTS_RECORDER_MAGIC, sizeof header.magic) != 0
+        || header.version != failure_artifacts_recorder_version || clock > 2
+        || header.journal_size > failure_artifacts_recorder_size
+        || header.chunk_count > failure_artifacts_maximum_chunks || header.journal_length > header.journal_size) {
+        return false;
+    }
+    *facts = (failure_artifacts_recorder_facts){
+        .journal_size = header.journal_size, .journal_length = header.journal_length,
+        .journal_generation = header.journal_generation, .chunk_count = header.chunk_count,
+        .first_clock = header.clocks[0], .last_clock = header.clocks[clock],
+    };
+    return true;
+}
+
+void failure_artifacts_recorder_has_chunks(recorder *recorder, bool has_chunks) {
+    pthread_mutex_lock(&lock);
+    recorder->has_chunks = has_chunks;
+    pthread_mutex_unlock(&lock);
+}
+
+// Unmaps a file that is not used any more. The caller has the lock.
+static void unmap_if_unused(recorder *unused) {
+    if (!unused->is_closed || unused->in_use > 0) return;
+    recorder **place = &first;
+    while (*place != unused) place = &(*place)->next;
+    *place = unused->next;
+    munmap(unused->memory, unused->size);
+    free(unused);
+}
+
+void failure_artifacts_recorder_close(recorder *recorder) {
+    pthread_mutex_lock(&lock);
+    recorder->is_closed = true;
+    unmap_if_unused(recorder);
+    pthread_mutex_unlock(&lock);
+}
+
+// MARK: - The journal
+
+bool failure_artifacts_journal_write(recorder *recorder, uint64_t offset, const void *lines, size_t length) {
+    header *header = header_of(recorder);
+    if (recorder->is_closed || offset > header->journal_size || length > header->journal_size - offset) return false;
+    size_t end = (size_t)offset + length;
+    if (end > recorder->journal_reserved) {
+        size_t wanted = (end + failure_artifacts_page - 1) / failure_artifacts_page * failure_artifacts_page;
+        size_t reserved = recorder->journal_reserved;
+        if (!reserve(recorder, failure_artifacts_page + reserved, wanted - reserved)) return false;
+        recorder->journal_reserved = wanted;
+    }
+    bool replaces = offset < atomic_load_explicit(&header->journal_length, memory_order_relaxed);
+    if (replaces) {
+        atomic_fetch_add_explicit(&header->journal_generation, 1, memory_order_release);
+        atomic_store_explicit(&header->journal_length, offset, memory_order_release);
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    memcpy(recorder->memory + failure_artifacts_page + offset, lines, length);
+    atomic_store_explicit(&header->journal_length, end, memory_order_release);
+    if (replaces) atomic_fetch_add_explicit(&header->journal_generation, 1, memory_order_release);
+    return true;
+}
+
+// MARK: - Chunks
+
+static size_t offset_of(recorder *recorder, unsigned number) {
+    return chunks_offset(recorder) + (size_t)number * failure_artifacts_chunk_size;
+}
+
+static chunk *take_from_file(void) {
+    chunk *result = NULL;
+    pthread_mutex_lock(&lock);
+    recorder *recorder = first;
+    if (!recorder || recorder->is_closed || !recorder->has_chunks) {
+    } else if (recorder->free_count > 0) {
+        result = (chunk *)(recorder->memory + offset_of(recorder, recorder->free_chunks[--recorder->free_count]));
+    } else if (recorder->used_count < header_of(recorder)->chunk_count
+        && reserve(recorder, offset_of(recorder, recorder->used_count), failure_artifacts_page)) {
+        result = (chunk *)(recorder->memory + offset_of(recorder, recorder->used_count++));
+        result->reserved = failure_artifacts_page;
+        result->recorder = recorder;
+    }
+    if (result) recorder->in_use++;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static void begin(chunk *chunk, uint64_t connection) {
+    atomic_fetch_add_explicit(&chunk->generation, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store_explicit(&chunk->connection, 0, memory_order_release);
+    atomic_store_explicit(&chunk->used, sizeof *chunk, memory_order_release);
+    atomic_store_explicit(&chunk->connection, connection, memory_order_release);
+    atomic_fetch_add_explicit(&chunk->generation, 1, memory_order_release);
+}
+
+chunk *failure_artifacts_chunk_take(uint64_t connection) {
+    chunk *result = take_from_file();
+    if (!result) {
+        // Unused pages of it take no memory.
+        result = malloc(failure_artifacts_chunk_size);
+        if (!result) return NULL;
+        memset(result, 0, sizeof *result);
+        result->reserved = failure_artifacts_chunk_size;
+    }
+    begin(result, connection);
+    return result;
+}
+
+void failure_artifacts_chunk_clear(chunk *chunk) {
+    begin(chunk, atomic_load_explicit(&chunk->connection, memory_order_relaxed));
+}
+
+bool failure_artifacts_chunk_is_preferred(const chunk *chunk) {
+    pthread_mutex_lock(&lock);
+    recorder *recorder = first && !first->is_closed && first->has_chunks ? first : NULL;
+    pthread_mutex_unlock(&lock);
+    return chunk->recorder == recorder;
+}
+
+void failure_artifacts_chunk_free(chunk *chunk) {
+    recorder *recorder = chunk->recorder;
+    if (!recorder) {
+        free(chunk);
+        return;
+    }
+    begin(chunk, 0);
+    pthread_mutex_lock(&lock);
+    size_t offset = (size_t)((unsigned char *)chunk - recorder->memory) - chunks_offset(recorder);
+    recorder->free_chunks[recorder->free_count++] = (uint16_t)(offset / failure_artifacts_chunk_size);
+    recorder->in_use--;
+    unmap_if_unused(recorder);
+    pthread_mutex_unlock(&lock);
+}
+
+bool failure_artifacts_chunk_reserve(chunk *chunk, size_t end) {
+    if (end <= chunk->reserved) return true;
+    recorder *recorder = chunk->recorder;
+    if (end > failure_artifacts_chunk_size || !recorder) return false;
+    uint32_t wanted = (uint32_t)((end + failure_artifacts_page - 1) / failure_artifacts_page * failure_artifacts_page);
+    size_t offset = (size_t)((unsigned char *)chunk - recorder->memory);
+    if (!reserve(recorder, offset + chunk->reserved, wanted - chunk->reserved)) return false;
+    chunk->reserved = wanted;
+    return true;
+}
+
+// MARK: - Time
+
+bool failure_artifacts_has_counter;
+static failure_artifacts_clock_pair first_pair;
+
+uint64_t failure_artifacts_clock_ticks(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static failure_artifacts_clock_pair current_pair(void) {
+    failure_artifacts_clock_pair pair = {0};
+    uint64_t shortest = UINT64_MAX;
+    // The thread may be interrupted between the two clocks.
+    for (int attempt = 0; attempt < 4; attempt++) {
+        struct timespec time;
+        uint64_t before = failure_artifacts_ticks();
+        clock_gettime(CLOCK_REALTIME, &time);
+        uint64_t after = failure_artifacts_ticks();
+        if (after - before >= shortest) continue;
+        shortest = after - before;
+        pair.ticks = before + shortest / 2;
+        pair.wall = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    }
+    return pair;
+}
+
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
+
+static void find_counter(void) {
+#if defined(__x86_64__)
+    // "Invariant TSC" (Intel SDM 17.17.1, AMD APM 3 E.4.8).
+    unsigned a, b, c, d = 0;
+    failure_artifacts_has_counter = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
+#endif
+    first_pair = current_pair();
+}
+
+void failure_artifacts_clock_start(void) { pthread_once(&clock_once, find_counter); }
+
+void failure_artifacts_recorder_calibrate(recorder *recorder) {
+    failure_artifacts_clock_start();
+    header *header = header_of(recorder);
+    header->clocks[0] = first_pair;
+    uint32_t next = atomic_load_explicit(&header->clock, memory_order_relaxed) == 1 ? 2 : 1;
+    header->clocks[next] = current_pair();
+    atomic_store_explicit(&header->clock, next, memory_order_release);
+}
+
+void failure_artifacts_recorder_clocks(failure_artifacts_clock_pair *first, failure_artifacts_clock_pair *now) {
+    failure_artifacts_clock_start();
+    *first = first_pair;
+    *now = current_pair();
+}

@@ -1,0 +1,257 @@
+internal import CFailureArtifactsRecorder
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A statement in the flight recorder.
+package struct RecordedStatement: Sendable, Equatable {
+    /// An error from SQLite.
+    package struct Failure: Sendable, Equatable {
+        /// The extended result code.
+        package var code: Int32
+        /// SQLite's message; empty if it is not known.
+        package var message: String
+
+        package init(code: Int32, message: String) {
+            self.code = code
+            self.message = message
+        }
+    }
+
+    /// The end of a statement, and what SQLite has counted since its start.
+    package struct End: Sendable, Equatable {
+        /// The time, in ticks; see ``RecorderClock``.
+        package var ticks: UInt64
+        package var fullScanSteps: Int
+        package var sorts: Int
+        package var automaticIndexes: Int
+    }
+
+    /// The number of the connection that ran it, in the order of the process's opens, from 1.
+    package var connection: UInt64
+    /// The statement's number, which increases over all connections of the process.
+    package var order: UInt64
+    /// The start, in ticks; see ``RecorderClock``.
+    package var ticks: UInt64
+    /// The system's handle of the thread that ran it.
+    package var thread: UInt64
+    package var sql: String
+    /// True if ``sql`` contains only the start of the statement.
+    package var isCut: Bool
+    /// The number of rows that the connection had inserted, updated and deleted at the start.
+    var changesBefore: Int64
+    /// The number of rows that the statement inserted, updated and deleted; nil if not known.
+    package var changes: Int?
+    /// The pages that the connection had written at the start.
+    var pagesBefore: WrittenPages
+    /// The number of pages that were written until the connection's next statement; nil if not known.
+    ///
+    /// It is the number of frames in the WAL. It is not known if SQLite's cache had no space for some of the pages, since
+    /// those may be written more than once, or in vain.
+    package var pages: Int?
+    /// The growth of the main database's data version, if pages were written; nil if not known.
+    ///
+    /// It is the growth since the connection's previous statement that wrote pages.
+    package var versions: Int?
+    /// The return addresses of the functions that ran it, the innermost first; empty if not known.
+    package var addresses: [UInt64]
+    /// The error; nil if the statement is not known to have failed.
+    package var failure: Failure?
+    /// The end; nil if it was not recorded.
+    package var end: End?
+}
+
+extension RecordedStatement {
+    /// Completes the statement with the pages that the connection had written after it.
+    fileprivate mutating func add(_ after: WrittenPages) {
+        let before = pagesBefore
+        guard after != before else {
+            pages = 0
+            return
+        }
+        if after.spilled == before.spilled, after.written > before.written {
+            pages = Int(after.written - before.written)
+        }
+        // The version is read only with pages.
+        if before.written > 0, after.version >= before.version {
+            versions = Int(after.version - before.version)
+        }
+    }
+}
+
+/// The pages that a connection has written to its files; see `failure_artifacts_pages`.
+package struct WrittenPages: Sendable, Equatable {
+    var written: UInt32
+    var spilled: UInt32
+    var version: UInt32
+
+    package init(written: UInt32, spilled: UInt32, version: UInt32) {
+        self.written = written
+        self.spilled = spilled
+        self.version = version
+    }
+}
+
+/// The state of a connection after its last statement.
+package struct RecordedState: Sendable {
+    /// The number of rows that it has inserted, updated and deleted; nil if not known.
+    package var changes: Int64?
+    /// The pages that it has written; nil if not known.
+    package var pages: WrittenPages?
+    /// Its error; nil if it has none, or if not known.
+    package var failure: RecordedStatement.Failure?
+
+    package init(changes: Int64?, pages: WrittenPages?, failure: RecordedStatement.Failure?) {
+        self.changes = changes
+        self.pages = pages
+        self.failure = failure
+    }
+}
+
+/// The part of a connection's log in one chunk of the recorder.
+package struct RecordedChunk: Sendable {
+    /// The number of the connection among the process's opens, from 1.
+    package var connection: UInt64
+    /// The path of the connection's main database; nil for a store in memory.
+    package var path: String?
+    /// The maximum number of statements to keep of the connection; older ones may be in the chunk.
+    package var maximum = 0
+    /// The statements, in the order in which they started.
+    package var statements: [RecordedStatement] = []
+
+    /// Parses a chunk; nil if it is free, or isn't one.
+    ///
+    /// The bytes are untrusted: another process may have written them, and died. What follows an invalid record is
+    /// ignored.
+    ///
+    /// - Parameter bytes: The chunk, or the part of it that is in use; see `recorder.h`.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        let header = MemoryLayout<failure_artifacts_chunk>.size
+        guard bytes.count >= header else { return nil }
+        let used = Int(bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self))
+        connection = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        guard connection != 0, used >= header else { return nil }
+        let end = min(used, bytes.count)
+        var texts: [Int: (sql: String, isCut: Bool)] = [:]
+        var stacks: [Int: [UInt64]] = [:]
+        var offset = header
+        while let record = Record(at: offset, in: bytes, end: end) {
+            switch UInt32(record.kind) {
+            case failure_artifacts_record_connection.rawValue:
+                guard record.content.count >= 8 else { return }
+                maximum = Int(record.number(at: 0, as: UInt32.self))
+                let text = UnsafeRawBufferPointer(rebasing: record.content[8...])
+                path = text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
+            case failure_artifacts_record_text.rawValue:
+                texts[offset] = (String(decoding: record.content, as: UTF8.self), record.flags != 0)
+            case failure_artifacts_record_stack.rawValue:
+                stacks[offset] = record.addresses
+            case failure_artifacts_record_statement.rawValue:
+                guard record.content.count >= 52,
+                    let text = texts[Int(record.number(at: 32, as: UInt32.self))]
+                else { return }
+                statements.append(
+                    RecordedStatement(
+                        connection: connection, order: record.number(at: 0, as: UInt64.self),
+                        ticks: record.number(at: 8, as: UInt64.self),
+                        thread: record.number(at: 16, as: UInt64.self), sql: text.sql,
+                        isCut: text.isCut, changesBefore: record.number(at: 24, as: Int64.self),
+                        pagesBefore: WrittenPages(
+                            written: record.number(at: 40, as: UInt32.self),
+                            spilled: record.number(at: 44, as: UInt32.self),
+                            version: record.number(at: 48, as: UInt32.self)),
+                        addresses: stacks[Int(record.number(at: 36, as: UInt32.self))] ?? []))
+            case failure_artifacts_record_error.rawValue:
+                guard record.content.count >= 16 else { return }
+                let message = UnsafeRawBufferPointer(rebasing: record.content[16...])
+                update(record.number(at: 0, as: UInt64.self)) {
+                    $0.failure = RecordedStatement.Failure(
+                        code: record.number(at: 8, as: Int32.self),
+                        message: String(decoding: message, as: UTF8.self))
+                }
+            case failure_artifacts_record_end.rawValue:
+                guard record.content.count >= 36 else { return }
+                update(record.number(at: 0, as: UInt64.self)) { statement in
+                    let changes = record.number(at: 16, as: Int64.self)
+                    statement.changes = changes >= 0 ? Int(exactly: changes) : nil
+                    statement.end = RecordedStatement.End(
+                        ticks: record.number(at: 8, as: UInt64.self),
+                        fullScanSteps: Int(record.number(at: 24, as: UInt32.self)),
+                        sorts: Int(record.number(at: 28, as: UInt32.self)),
+                        automaticIndexes: Int(record.number(at: 32, as: UInt32.self)))
+                }
+            default:
+                return
+            }
+            offset += record.paddedLength
+        }
+    }
+
+    /// Changes the latest statement with a number.
+    private mutating func update(_ order: UInt64, _ body: (inout RecordedStatement) -> Void) {
+        guard let index = statements.lastIndex(where: { $0.order == order }) else { return }
+        body(&statements[index])
+    }
+}
+
+extension [RecordedChunk] {
+    /// Completes the statements of one connection with the rows that each of them changed, and the pages that it wrote.
+    ///
+    /// - Parameter state: The state of the connection after the last statement; nil if not known.
+    /// - Returns: The statements, oldest first.
+    package func statements(before state: RecordedState?) -> [RecordedStatement] {
+        var statements = flatMap(\.statements)
+        for index in statements.indices {
+            let this = statements[index]
+            let next = index + 1 < statements.count ? statements[index + 1] : nil
+            if this.changes == nil, let after = next?.changesBefore ?? state?.changes {
+                statements[index].changes = Self.difference(after, this.changesBefore)
+            }
+            // SQLite writes a store in memory nowhere.
+            if last?.path != nil, let after = next?.pagesBefore ?? state?.pages {
+                statements[index].add(after)
+            }
+            if let failure = this.failure, failure.message.isEmpty {
+                let isLast = next == nil && state?.failure?.code == failure.code
+                statements[index].failure?.message =
+                    isLast ? state?.failure?.message ?? "" : SQLiteError.message(of: failure.code)
+            }
+        }
+        return statements.suffix(last?.maximum ?? 0)
+    }
+
+    private static func difference(_ after: Int64, _ before: Int64) -> Int? {
+        let (difference, isOverflow) = after.subtractingReportingOverflow(before)
+        return isOverflow || difference < 0 ? nil : Int(difference)
+    }
+}
+
+/// A record of a chunk.
+private struct Record {
+    let kind: UInt8
+    let flags: UInt8
+    let content: UnsafeRawBufferPointer
+    /// The length with the bytes that align the next record.
+    let paddedLength: Int
+
+    /// Reads the record at an offset; nil at the end, and if it is invalid.
+    init?(at offset: Int, in bytes: UnsafeRawBufferPointer, end: Int) {
+        let header = MemoryLayout<failure_artifacts_record>.size
+        guard offset + header <= end else { return nil }
+        let length = Int(bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+        guard length >= header, length <= end - offset else { return nil }
+        kind = bytes[offset + 4]
+        flags = bytes[offset + 5]
+        content = UnsafeRawBufferPointer(rebasing: bytes[offset + header..<offset + length])
+        paddedLength = (length + 7) & ~7
+    }
+
+    func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type)
+        -> Number
+    {
+        content.loadUnaligned(fromByteOffset: offset, as: type)
+    }
+
+    var addresses: [UInt64] {
+        stride(from: 0, to: content.count / 8 * 8, by: 8).map { number(at: $0, as: UInt64.self) }
+    }
+}

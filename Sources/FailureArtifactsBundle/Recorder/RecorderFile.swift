@@ -1,0 +1,131 @@
+internal import CFailureArtifactsRecorder
+internal import FailureArtifactsSystem
+
+/// The file of a process's flight recorder, as read by other processes.
+///
+/// The file is untrusted. The process may be alive and write to it; content that changes meanwhile is read again.
+final class RecorderFile {
+    private let file: File
+    private var facts = failure_artifacts_recorder_facts()
+    /// The lines of the journal.
+    ///
+    /// They are empty if the file is not a recorder of this version.
+    private(set) var journal: [UInt8] = []
+
+    private static let pageSize = Int(failure_artifacts_page)
+    private static let chunkSize = Int(failure_artifacts_chunk_size)
+    /// The number of times that changing content is read again.
+    private static let attempts = 100
+
+    /// Reads the header and the journal.
+    init(at path: String) throws(SystemError) {
+        file = try File(reading: path)
+        guard try readFacts() else { return }
+        for _ in 0..<Self.attempts {
+            let generation = facts.journal_generation
+            let lines = try bytes(at: Self.pageSize, count: Int(facts.journal_length))
+            guard try readFacts() else { return }
+            // It is odd while the process replaces lines.
+            if generation % 2 == 0, facts.journal_generation == generation {
+                journal = lines
+                return
+            }
+            sleep(microseconds: 100)
+        }
+    }
+
+    /// The clock of the recorded times.
+    var clock: RecorderClock {
+        RecorderClock(
+            first: (facts.first_clock.ticks, facts.first_clock.wall),
+            last: (facts.last_clock.ticks, facts.last_clock.wall))
+    }
+
+    /// Reads the last statements of each connection.
+    func statements() throws(SystemError) -> RecordedStatements {
+        var chunks: [UInt64: [RecordedChunk]] = [:]
+        let start = Self.pageSize + Int(facts.journal_size)
+        for number in 0..<Int(facts.chunk_count) {
+            guard let chunk = try chunk(at: start + number * Self.chunkSize) else { break }
+            if let parsed = chunk.withUnsafeBytes({ RecordedChunk($0) }), !parsed.statements.isEmpty {
+                chunks[parsed.connection, default: []].append(parsed)
+            }
+        }
+        return RecordedStatements(
+            clock: clock,
+            connections: chunks.values.map { chunks in
+                chunks.sorted { ($0.statements.first?.order ?? 0) < ($1.statements.first?.order ?? 0) }
+            })
+    }
+
+    // MARK: Reading
+
+    private func readFacts() throws(SystemError) -> Bool {
+        let page = try bytes(at: 0, count: Self.pageSize)
+        var facts = failure_artifacts_recorder_facts()
+        guard page.count == Self.pageSize, failure_artifacts_recorder_read(page, &facts) else {
+            return false
+        }
+        self.facts = facts
+        return true
+    }
+
+    /// Reads a chunk; empty if it changes all the time, nil if it was never used.
+    private func chunk(at offset: Int) throws(SystemError) -> [UInt8]? {
+        for _ in 0..<Self.attempts {
+            // Most of a chunk is unused.
+            let header = try bytes(at: offset, count: MemoryLayout<failure_artifacts_chunk>.size)
+            guard header.count == MemoryLayout<failure_artifacts_chunk>.size else { return nil }
+            let generation = Self.generation(header)
+            if generation == 0 { return nil }
+            let used = header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 16, as: UInt32.self) }
+            let chunk = try bytes(at: offset, count: min(Int(used), Self.chunkSize))
+            // It is odd while the process gives the chunk to another connection.
+            if generation % 2 == 0, try Self.generation(bytes(at: offset, count: 8)) == generation {
+                return chunk
+            }
+        }
+        return []
+    }
+
+    private static func generation(_ bytes: [UInt8]) -> UInt64 {
+        guard bytes.count >= 8 else { return 0 }
+        return bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+    }
+
+    private func bytes(at offset: Int, count: Int) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try file.read(into: buffer, at: UInt64(offset))
+        }
+        bytes.removeLast(count - read)
+        return bytes
+    }
+}
+
+/// The last statements of a process that could not write its bundles.
+struct RecordedStatements: Sendable {
+    let clock: RecorderClock
+    /// The parts of each connection's log, oldest first.
+    let connections: [[RecordedChunk]]
+
+    init(clock: RecorderClock, connections: [[RecordedChunk]]) {
+        self.clock = clock
+        self.connections = connections
+    }
+
+    /// Finds the last statements of a store's connections.
+    ///
+    /// - Parameters:
+    ///   - path: The store's file.
+    ///   - start: The number of the last statement before the start of the test.
+    /// - Returns: The statements, oldest first.
+    func records(of path: String, testStartedAfter start: UInt64) -> [StatementRecord] {
+        let logs = connections.filter { $0.last?.path == path }
+        let maximum = logs.compactMap { $0.last?.maximum }.max() ?? 0
+        return logs.flatMap { $0.statements(before: nil) }.sorted { $0.order < $1.order }.suffix(maximum)
+            .map {
+                StatementRecord($0, clock: clock, phase: $0.order > start ? .test : .earlier)
+            }
+    }
+}

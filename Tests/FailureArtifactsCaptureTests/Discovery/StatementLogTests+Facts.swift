@@ -1,0 +1,261 @@
+import CFailureArtifactsSQLite
+import Dispatch
+import FailureArtifactsBundle
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+// What the log knows about a statement besides its text: times, SQLite's counts, written pages and return addresses.
+extension StatementLogTests {
+    /// A query that yields the numbers from 1.
+    private func numbers(_ count: Int) -> String {
+        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < \(count)) SELECT n FROM c"
+    }
+
+    @Test func theEndHasTheCountsOfThatRun() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            try handle.run("CREATE TABLE u(a)")
+            try handle.run("INSERT INTO t \(numbers(2000))")
+            try handle.run("INSERT INTO u \(numbers(300))")
+            _ = try handle.texts("SELECT a FROM t ORDER BY a")
+            _ = try handle.texts("SELECT count(*) FROM t JOIN u ON t.a = u.a")
+            var statement: OpaquePointer?
+            defer { sqlite3_finalize(statement) }
+            try #require(
+                sqlite3_prepare_v2(handle.handle, "SELECT max(a) FROM u", -1, &statement, nil)
+                    == SQLITE_OK)
+            for _ in 0..<2 {
+                while sqlite3_step(statement) == SQLITE_ROW {}
+                sqlite3_reset(statement)
+            }
+            let ends = try statements(handle).map { try #require($0.end) }
+            #expect(ends.map(\.fullScanSteps).suffix(4).map { $0 / 100 } == [19, 19, 2, 2])
+            #expect(ends.map(\.sorts).suffix(4) == [1, 0, 0, 0])
+            #expect(ends.map { $0.automaticIndexes > 0 }.suffix(4) == [false, true, false, false])
+        }
+    }
+
+    @Test func theTimesAreExact() throws {
+        try withConnection(.init(statements: 10)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            let before = Date.now.timeIntervalSince1970
+            try handle.run("INSERT INTO t \(numbers(20_000))")
+            let after = Date.now.timeIntervalSince1970
+            let statement = try #require(try statements(handle).last)
+            let clock = RecorderClock.current
+            let record = StatementRecord(statement, clock: clock, phase: .test)
+            let fraction = try #require(record.at.split(separator: ".").last)
+            #expect(fraction.count == 7 && fraction.hasSuffix("Z"))
+            let whole = try Date(String(record.at.prefix(19)) + "Z", strategy: .iso8601)
+            let start =
+                whole.timeIntervalSince1970 + Double(try #require(Int(fraction.dropLast()))) / 1_000_000
+            let duration = try #require(record.duration)
+            // The clock of dates has a precision of some hundred nanoseconds.
+            #expect(start - before > -0.000_01)
+            #expect(start + duration - after < 0.000_01)
+            #expect(duration > 0.000_1)
+        }
+    }
+
+    @Test func eachHasThePagesThatItWrote() throws {
+        try withConnection(.init(statements: 100)) { handle in
+            #expect(try handle.value("PRAGMA journal_mode = wal") == "wal")
+            try handle.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
+            try handle.run("INSERT INTO t VALUES (1, 'x')")
+            try handle.run("UPDATE t SET a = 'x'")
+            for sql in ["BEGIN", "UPDATE t SET a = 'y'", "SELECT a FROM t", "COMMIT", "SELECT 1"] {
+                try handle.run(sql)
+            }
+            let log = try statements(handle).suffix(8).map { try #require($0.pages) }
+            // The table and the schema, a row, a value that the row has already, and a transaction.
+            #expect(log == [2, 1, 0, 0, 0, 0, 1, 0])
+            // A transaction that leaves the value as it is has a version, too.
+            let versions = try statements(handle).suffix(7).map(\.versions)
+            #expect(versions == [1, nil, nil, nil, nil, 2, nil])
+            // Pages that the cache has no space for are written early, perhaps more than once.
+            try handle.fill()
+            try handle.run("PRAGMA cache_size = 5")
+            for sql in ["BEGIN", "UPDATE big SET a = zeroblob(400)", "COMMIT"] { try handle.run(sql) }
+            #expect(try statements(handle).suffix(3).map { $0.pages == nil } == [false, true, false])
+            let memory = try ApplicationHandle(":memory:")
+            try memory.run("CREATE TABLE t(a)")
+            #expect(try statements(memory).map(\.pages) == [nil])
+        }
+    }
+
+    // MARK: Return addresses
+
+    /// True if the innermost function is part of this test bundle, as opposed to SQLite.
+    private func isOwn(_ statement: RecordedStatement) throws -> Bool {
+        let address = try #require(statement.addresses.first, "\(statement.sql)")
+        let own = UInt64(UInt(bitPattern: #dsohandle))
+        let file = try file(at: address)
+        return try file != nil && file == self.file(at: own)
+    }
+
+    /// The path of the file that is mapped at an address.
+    private func file(at address: UInt64) throws -> String? {
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        for line in maps.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            let range = fields[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
+            if fields.count > 5, range.count == 2, range[0]..<range[1] ~= address {
+                return String(fields[5])
+            }
+        }
+        return nil
+    }
+
+    @Test func theStackLeadsToTheCaller() async throws {
+        ConnectionRegistry.shared.configureLog(.init(statements: 100))
+        defer { ConnectionRegistry.shared.configureLog(.init(statements: 0)) }
+        let opened = try ApplicationHandle(":memory:")
+        try opened.run("CREATE TABLE t(a)")
+        try await Task.detached { try opened.run("INSERT INTO t VALUES ('task')") }.value
+        try DispatchQueue(label: "queue").sync { try opened.run("INSERT INTO t VALUES ('queue')") }
+        try onAnotherThread { try? opened.run("INSERT INTO t VALUES ('thread')") }
+        let code = sqlite3_exec(
+            opened.handle, "SELECT 1",
+            { handle, _, _, _ in
+                sqlite3_exec(OpaquePointer(handle), "INSERT INTO t VALUES ('callback')", nil, nil, nil)
+            }, opened.handle.map { UnsafeMutableRawPointer($0) }, nil)
+        #expect(code == SQLITE_OK)
+        let log = try statements(opened)
+        #expect(
+            log.map(\.sql).sorted() == [
+                "CREATE TABLE t(a)", "INSERT INTO t VALUES ('callback')",
+                "INSERT INTO t VALUES ('queue')", "INSERT INTO t VALUES ('task')",
+                "INSERT INTO t VALUES ('thread')", "SELECT 1",
+            ])
+        for statement in log { #expect(try isOwn(statement), "\(statement.sql)") }
+        #expect(log.allSatisfy { $0.addresses.count > 2 && $0.addresses.count <= 32 })
+    }
+
+    @Test func withoutSourceLinesThereAreNoStacks() throws {
+        try withConnection(.init(statements: 10, stacks: false)) { handle in
+            try handle.run("CREATE TABLE t(a)")
+            #expect(try statements(handle).allSatisfy { $0.addresses.isEmpty && $0.end != nil })
+        }
+    }
+
+    /// A walk takes more than 0.2 µs on any machine, and a loop may spend a hundredth of its time on it.
+    @Test func stacksHaveABudget() throws {
+        let count = 50_000
+        try withConnection(.init(statements: count), path: ":memory:") { handle in
+            var statement: OpaquePointer?
+            defer { sqlite3_finalize(statement) }
+            try #require(sqlite3_prepare_v2(handle.handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
+            let start = ContinuousClock.now
+            for _ in 0..<count {
+                while sqlite3_step(statement) == SQLITE_ROW {}
+                sqlite3_reset(statement)
+            }
+            let duration = start.duration(to: .now) / .microseconds(1)
+            let log = try statements(handle).suffix(count)
+            #expect(log.prefix(1000).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
+            let others = log.dropFirst(1000)
+            #expect(Double(others.filter { !$0.addresses.isEmpty }.count) < duration / 100 / 0.2)
+            #expect(others.filter { $0.addresses.isEmpty }.count > count / 2)
+            // The next test has an allowance of its own.
+            _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+            defer { ConnectionRegistry.shared.endKeeping() }
+            for _ in 0..<100 { try handle.run("SELECT 2") }
+            let next = try statements(handle).suffix(100)
+            #expect(next.allSatisfy { $0.sql == "SELECT 2" && !$0.addresses.isEmpty })
+            // SQLite starts to report ends with the statement after the first one.
+            #expect(next.dropFirst().allSatisfy { $0.end != nil })
+        }
+    }
+
+    /// SQLite's callback runs on stacks of any size and depth.
+    @Test(arguments: [16, 32, 64, 256])
+    func aSmallStackIsLeftAlone(kilobytes: Int) throws {
+        try withConnection(.init(statements: 10), path: ":memory:") { handle in
+            try onAThread(stack: kilobytes << 10) { try? handle.run("CREATE TABLE t(a)") }
+            let log = try statements(handle)
+            #expect(log.map(\.sql) == ["CREATE TABLE t(a)"])
+            if kilobytes >= 64 { #expect(try isOwn(try #require(log.first))) }
+        }
+    }
+
+    @Test func aDeepRecursionIsWalkedInPart() throws {
+        try withConnection(.init(statements: 10), path: ":memory:") { handle in
+            @inline(never) func recurse(_ depth: Int) throws -> Int {
+                if depth == 0 {
+                    try handle.run("CREATE TABLE t(a)")
+                    return 0
+                }
+                return try recurse(depth - 1) + 1
+            }
+            #expect(try recurse(5000) == 5000)
+            let statement = try #require(try statements(handle).first)
+            #expect(statement.addresses.count == 32)
+            #expect(try isOwn(statement))
+        }
+    }
+
+    /// A signal handler may run on a stack of its own, on which addresses can't be checked.
+    @Test func onASignalStackThereIsNone() throws {
+        try withConnection(.init(statements: 10), path: ":memory:") { handle in
+            signalHandle = handle.handle
+            defer { signalHandle = nil }
+            try onAThread(stack: 1 << 20) {
+                let memory = UnsafeMutableRawPointer.allocate(byteCount: 256 << 10, alignment: 16)
+                var alternative = stack_t()
+                alternative.ss_sp = memory
+                alternative.ss_size = 256 << 10
+                sigaltstack(&alternative, nil)
+                var action = sigaction()
+                action.__sigaction_handler.sa_handler = { _ in
+                    signalCode = sqlite3_exec(signalHandle, "CREATE TABLE t(a)", nil, nil, nil)
+                }
+                action.sa_flags = Int32(SA_ONSTACK)
+                var signals = sigset_t()
+                sigemptyset(&signals)
+                sigaddset(&signals, SIGUSR2)
+                pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+                var old = sigaction()
+                sigaction(SIGUSR2, &action, &old)
+                #expect(pthread_kill(pthread_self(), SIGUSR2) == 0)
+                sigaction(SIGUSR2, &old, nil)
+            }
+            #expect(signalCode == SQLITE_OK)
+            let log = try statements(handle)
+            #expect(log.map(\.sql) == ["CREATE TABLE t(a)"])
+            #expect(log.allSatisfy { $0.addresses.isEmpty })
+        }
+    }
+
+    // MARK: Support
+
+    /// Runs `body` on a thread with a stack of this size, in bytes.
+    private func onAThread(stack: Int, _ body: @escaping () -> Void) throws {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        try #require(pthread_attr_setstacksize(&attributes, stack) == 0)
+        var thread = pthread_t()
+        let box = Unmanaged.passRetained(Box(body))
+        let code = pthread_create(
+            &thread, &attributes,
+            { argument in
+                argument.map { Unmanaged<Box>.fromOpaque($0).takeRetainedValue().body() }
+                return nil
+            }, box.toOpaque())
+        try #require(code == 0)
+        pthread_join(thread, nil)
+    }
+}
+
+/// The connection that a signal handler uses.
+private nonisolated(unsafe) var signalHandle: OpaquePointer?
+private nonisolated(unsafe) var signalCode: Int32 = -1
+
+private final class Box {
+    let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+}

@@ -1,0 +1,118 @@
+import CFailureArtifactsRecorder
+import CFailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Testing
+
+@testable import FailureArtifactsBundle
+@testable import FailureArtifactsCapture
+
+// The log in the file of the flight recorder, as another process would read it.
+extension StatementLogTests {
+    /// Runs `body` while new logs are in a file.
+    private func withRecorder(
+        hasChunks: Bool = true, _ body: (OpaquePointer, _ path: String) throws -> Void
+    ) throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/recorder"
+            let file = try File(creating: path)
+            let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, hasChunks))
+            defer { failure_artifacts_recorder_close(recorder) }
+            try body(recorder, path)
+        }
+    }
+
+    /// The statements of a connection in a file.
+    private func statements(in path: String, of connection: UInt64) throws -> [RecordedStatement] {
+        try RecorderFile(at: path).statements().connections
+            .first { $0.first?.connection == connection }?.statements(before: nil) ?? []
+    }
+
+    @Test func theFileHasTheSameStatements() throws {
+        try withRecorder { _, path in
+            try withConnection(.init(statements: 200)) { handle in
+                try handle.run("CREATE TABLE t(a UNIQUE)")
+                for number in 0..<3000 {
+                    #expect(handle.text("SELECT \(number)") == "\(number)")
+                    if number % 1000 == 0 { try handle.run("INSERT INTO t VALUES (\(number))") }
+                }
+                #expect(handle.failure(of: "INSERT INTO t VALUES (2000)") != nil)
+                let serial = try handle.discovered.serial
+                let (live, read) = (try statements(handle), try statements(in: path, of: serial))
+                #expect(live.count == 200 && live.last?.failure?.code == SQLITE_CONSTRAINT | 8 << 8)
+                // The last statement's changes and pages are known only to the connection itself.
+                #expect(live.dropLast() == read.dropLast())
+                #expect(live.last?.order == read.last?.order && read.last?.failure == live.last?.failure)
+                #expect(read.last?.addresses == live.last?.addresses)
+            }
+        }
+    }
+
+    /// With redaction rules, no statement is in the file.
+    @Test func theFileMayHaveNoStatements() throws {
+        try withRecorder(hasChunks: false) { recorder, path in
+            try withConnection(.init(statements: 200)) { handle in
+                try handle.run("CREATE TABLE t(a)")
+                let serial = try handle.discovered.serial
+                #expect(try statements(in: path, of: serial).isEmpty)
+                failure_artifacts_recorder_has_chunks(recorder, true)
+                // From the next test on, the statements of an older connection are there too.
+                _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
+                defer { ConnectionRegistry.shared.endKeeping() }
+                try handle.run("SELECT 1")
+                #expect(try statements(in: path, of: serial).map(\.sql) == ["SELECT 1"])
+                #expect(
+                    try statements(handle).map(\.sql) == ["CREATE TABLE t(a)", "SELECT 1"])
+            }
+        }
+    }
+
+    /// The place of a connection that has ended is used again.
+    @Test func endedConnectionsLeaveTheFile() throws {
+        try withRecorder { _, path in
+            ConnectionRegistry.shared.configureLog(.init(statements: 10))
+            defer { ConnectionRegistry.shared.configureLog(.init(statements: 0)) }
+            for _ in 0..<3000 {
+                let handle = try ApplicationHandle(":memory:")
+                #expect(handle.text("SELECT 'secret'") == "secret")
+                handle.close()
+            }
+            // Another thread's last log may be kept.
+            #expect(try RecorderFile(at: path).statements().connections.count < 100)
+        }
+    }
+
+    /// A file that is damaged, or made by someone else, is read as far as it makes sense.
+    @Test func aDamagedFileIsRead() throws {
+        try withRecorder { recorder, path in
+            let lines = Array(
+                JournalRecord.began(1, .init(framework: "XCTest", suite: "S", name: "t"), at: .now).line
+                    .utf8)
+            #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
+            try withConnection(.init(statements: 10)) { handle in
+                try handle.run("CREATE TABLE t(a)")
+                for _ in 0..<20 { try handle.run("INSERT INTO t VALUES (1)") }
+                let bytes = try FileSystem.contents(ofFile: path, limit: .max)
+                let start = bytes.count / 5 / 4096 * 4096 + 4096
+                var random = SplitMix(seed: 20_261_122)
+                let copy = path + ".copy"
+                for _ in 0..<200 {
+                    var damaged = bytes
+                    // The header, the start of the journal, and the first chunk.
+                    for _ in 0..<20 {
+                        let place = [0, 4096, start].randomElement(using: &random) ?? 0
+                        let offset = Int.random(in: 0..<(place == start ? 2000 : 120), using: &random)
+                        damaged[place + offset] = .random(in: 0...255, using: &random)
+                    }
+                    try FileSystem.write(Array(damaged.prefix(start + 70_000)), toNewFile: copy)
+                    let file = try RecorderFile(at: copy)
+                    _ = InFlightTest.all(in: file.journal, of: .current)
+                    let statements = try file.statements()
+                    _ = statements.connections.flatMap { $0.statements(before: nil) }
+                        .map { StatementRecord($0, clock: statements.clock, phase: .test) }
+                    try FileSystem.remove(copy)
+                }
+            }
+        }
+    }
+}
