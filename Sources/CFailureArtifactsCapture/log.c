@@ -118,6 +118,7 @@ static void add_connection(failure_artifacts_log *log, const char *path) {
 // Makes a chunk the current one. Texts and stacks are only known within a chunk.
 static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection *connection) {
     unsigned others = 0;
+    if (log->count > 0) log->parts[log->count - 1].statements = log->statements;
     for (unsigned index = 1; index < log->count; index++) others += log->parts[index].statements;
     part oldest = {NULL, 0};
     if (log->count > 1 && others >= log->maximum) {
@@ -138,6 +139,7 @@ static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection 
         if (!oldest.chunk) return false;
     }
     log->parts[log->count++] = oldest;
+    log->statements = 0;
     log->chunk = oldest.chunk;
     log->next = (unsigned char *)log->chunk + sizeof *log->chunk;
     log->end = (unsigned char *)log->chunk + log->chunk->reserved - failure_artifacts_log_margin;
@@ -231,7 +233,7 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
     int has_foreign_keys = 0;
     sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
     bool is_writing = !sqlite3_stmt_readonly(statement), has_columns = sqlite3_column_count(statement) > 0;
-    if (is_writing && has_columns) log->may_write_late = true;
+    if (is_writing && has_columns && log->has_pages) log->may_write_late = true;
     *place = (text){
         .source = sql, .repeated = failure_artifacts_is_followed(sql) ? NULL : sql, .offset = offset,
         .may_have_others = has_foreign_keys && is_writing, .is_writing = is_writing,

@@ -78,6 +78,8 @@ struct failure_artifacts_log {
     unsigned char *next;
     unsigned char *end;
     failure_artifacts_chunk *chunk;
+    // The number of statements in the current chunk.
+    unsigned statements;
     // The number of the last statement, and the offset of its text; 0 before the first one.
     uint64_t last_order;
     uint32_t last_text;
@@ -87,7 +89,7 @@ struct failure_artifacts_log {
     failure_artifacts_log_end final;
     // The connection's store has a file: SQLite counts the pages that are written.
     bool has_pages;
-    // The last statement may have written pages.
+    // The last statement may have ended a transaction, and so have written pages.
     bool may_have_written;
     // A transaction is open and has changed the database.
     bool is_in_transaction;
@@ -95,7 +97,7 @@ struct failure_artifacts_log {
     bool reports_ends;
     // A statement that returns rows may write after the next statements have started.
     bool may_write_late;
-    // The pages that were written before the last statement that may have written some.
+    // The pages that were written when a transaction may have ended last.
     failure_artifacts_pages pages;
     // The time that stacks and ends have taken, in ticks, and the time of the first statement.
     uint64_t spent;
@@ -206,14 +208,20 @@ static inline void failure_artifacts_log_add(
     log->last_order = order;
     log->last_text = text->offset;
     log->next += sizeof *statement;
-    log->parts[log->count - 1].statements++;
+    log->statements++;
     atomic_store_explicit(
         &log->chunk->used, (uint32_t)(log->next - (unsigned char *)log->chunk), memory_order_release);
     // Prefetched now, to be in the cache when the next statement starts.
     __builtin_prefetch(log->next, 1);
-    log->may_have_written = log->has_pages && (text->is_writing || text->is_control || log->may_write_late);
-    if (text->is_control) log->is_in_transaction = false;
-    if (text->is_writing && !log->is_in_transaction) log->is_in_transaction = !sqlite3_get_autocommit(handle);
+    log->may_have_written = log->may_write_late;
+    if (!text->is_control && !text->is_writing) return;
+    if (text->is_control) {
+        log->is_in_transaction = false;
+    } else if (!log->is_in_transaction) {
+        log->is_in_transaction = !sqlite3_get_autocommit(handle);
+    }
+    // Until the transaction ends, SQLite writes only pages that its cache has no space for.
+    log->may_have_written = log->has_pages && !log->is_in_transaction;
 }
 
 // The fast path: records a statement that was run before. The thread must have used this connection last, and no other

@@ -65,7 +65,7 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var order: UInt64
     /// The number of database pages that the statement wrote to the file or its WAL; absent if unknown.
     ///
-    /// A statement that commits writes the pages of its transaction.
+    /// A statement that commits writes the pages of its transaction, those that SQLite wrote earlier included.
     package var pages: Int?
     package var phase: Phase
     /// The number of sorts; absent if unknown.
