@@ -261,6 +261,24 @@ static uint32_t add_stack(failure_artifacts_log *log) {
     return offset;
 }
 
+// MARK: - Transactions
+
+void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
+    int written = 0, spilled = 0, highest = 0;
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
+    if ((uint32_t)written == pages->written) return;
+    pages->written = (uint32_t)written;
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
+    pages->spilled = (uint32_t)spilled;
+    sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
+}
+
+void failure_artifacts_log_transaction(failure_artifacts_log *log, sqlite3 *handle, const text *text) {
+    log->is_in_transaction = !text->is_control && !sqlite3_get_autocommit(handle);
+    // Until the transaction ends, SQLite writes only pages that its cache has no space for.
+    log->may_have_written = log->has_pages && !log->is_in_transaction;
+}
+
 // MARK: - Ends
 
 // Prepares to record the end of a statement that starts.

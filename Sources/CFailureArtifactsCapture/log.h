@@ -176,26 +176,23 @@ static inline bool failure_artifacts_is_inside(failure_artifacts_log_text *text,
 // statement, beyond the allowance. The first change of each transaction may use all of it, other statements half.
 static inline bool failure_artifacts_is_within_budget(
     const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint64_t ticks) {
-    int shift = text->is_writing && !log->is_in_transaction ? 7 : 8;
-    return log->allowance > 0 || log->spent < (ticks - log->opened) >> shift;
+    if (log->allowance > 0) return true;
+    uint64_t budget = (ticks - log->opened) >> 7;
+    return log->spent < budget && (log->spent < budget / 2 || (text->is_writing && !log->is_in_transaction));
 }
 
 // Updates the pages that a connection has written.
-static inline void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle) {
-    int written = 0, spilled = 0, highest = 0;
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 0);
-    if ((uint32_t)written == pages->written) return;
-    pages->written = (uint32_t)written;
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 0);
-    pages->spilled = (uint32_t)spilled;
-    sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
-}
+void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle);
+
+// Notes that a statement starts that changes the database, or begins or ends a transaction.
+void failure_artifacts_log_transaction(
+    failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text);
 
 // Adds a statement whose text is in the current chunk, which has space for it.
 static inline void failure_artifacts_log_add(
     failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text, uint32_t stack,
     uint64_t order, uint64_t ticks) {
-    if (log->may_have_written) failure_artifacts_pages_update(&log->pages, handle);
+    if (__builtin_expect(log->may_have_written, false)) failure_artifacts_pages_update(&log->pages, handle);
     failure_artifacts_statement_record *statement = (void *)log->next;
     statement->record = (failure_artifacts_record){sizeof *statement, failure_artifacts_record_statement, 0, 0};
     statement->order = order;
@@ -214,14 +211,9 @@ static inline void failure_artifacts_log_add(
     // Prefetched now, to be in the cache when the next statement starts.
     __builtin_prefetch(log->next, 1);
     log->may_have_written = log->may_write_late;
-    if (!text->is_control && !text->is_writing) return;
-    if (text->is_control) {
-        log->is_in_transaction = false;
-    } else if (!log->is_in_transaction) {
-        log->is_in_transaction = !sqlite3_get_autocommit(handle);
+    if (text->is_control || (text->is_writing && !log->is_in_transaction)) {
+        failure_artifacts_log_transaction(log, handle, text);
     }
-    // Until the transaction ends, SQLite writes only pages that its cache has no space for.
-    log->may_have_written = log->has_pages && !log->is_in_transaction;
 }
 
 // The fast path: records a statement that was run before. The thread must have used this connection last, and no other
@@ -240,10 +232,10 @@ static inline bool failure_artifacts_log_repeated(
     // SQLite reports the statements of a trigger as a comment with the trigger's name.
     if (runs <= text->runs || *sql == '-') return false;
     text->runs = runs;
-    if (text->may_have_others && failure_artifacts_is_inside(text, statement)) return true;
+    if (__builtin_expect(text->may_have_others, false) && failure_artifacts_is_inside(text, statement)) return true;
     uint64_t ticks = failure_artifacts_ticks();
-    if (log->end - log->next < (ptrdiff_t)sizeof(failure_artifacts_statement_record)
-        || failure_artifacts_is_within_budget(log, text, ticks)) {
+    bool is_full = log->end - log->next < (ptrdiff_t)sizeof(failure_artifacts_statement_record);
+    if (__builtin_expect(is_full || failure_artifacts_is_within_budget(log, text, ticks), false)) {
         failure_artifacts_log_add_slowly(connection, statement, sql, order);
     } else {
         failure_artifacts_log_add(log, connection->handle, text, 0, order, ticks);

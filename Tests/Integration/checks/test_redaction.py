@@ -262,9 +262,12 @@ class Configured(RedactionCase):
         place = self.place(rules=None)
         place.run("ExplicitSuite.ConfiguredRedactionTests/testIsKilled")
         (journal,) = (place.artifacts / ".in-flight").iterdir()
-        text = journal.read_text()
-        self.assertIn("\nR\t", text)
-        journal.write_text(text.replace("\nR\t{", '\nR\t{"rows":[],'))
+        with open(journal, "r+b") as file:
+            text = file.read(1 << 20)
+            place_of_rules = text.index(b'\nR\t{"') + 5
+            # No rule has such a name.
+            file.seek(place_of_rules)
+            file.write(b"X")
         (bundle,) = self.swept(place)
         self.assertClean(place)
         (store,) = bundle.metadata["stores"]

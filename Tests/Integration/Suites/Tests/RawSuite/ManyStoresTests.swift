@@ -53,7 +53,7 @@ final class ManyStoresTests: XCTestCase {
     private func openFiles() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").sorted().compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)
-        }.filter { $0.hasPrefix("/") && !$0.contains("/.in-flight/journal-") }
+        }.filter { $0.hasPrefix("/") && !$0.contains("/.in-flight/recorder-") }
     }
 
     private func residentBytes() throws -> Int {
