@@ -100,8 +100,8 @@ class Bench:
     # Rounds
 
     @staticmethod
-    def interleave(rounds, **ways):
-        """Calls each way in turn, once to warm up and then `rounds` times. Returns the medians of the results.
+    def results(rounds, **ways):
+        """Calls each way in turn, once to warm up and then `rounds` times. Returns the lists of results.
 
         Each way's writes are on the disk before the next way begins.
         """
@@ -112,6 +112,12 @@ class Bench:
                 value = way()
                 if number > 0 or rounds == 0:
                     values[name].append(value)
+        return values
+
+    @classmethod
+    def interleave(cls, rounds, **ways):
+        """The medians of the results."""
+        values = cls.results(rounds, **ways)
         return {name: Median(name, values) for name in values}
 
 

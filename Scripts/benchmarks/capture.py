@@ -24,10 +24,10 @@ class Capture:
     ended: Ended
 
 
-def capture(store, keep=None, wal=False):
+def capture(store, keep=None, wal=False, lines=True):
     """Runs the test, and moves its bundle to `keep`.
 
-    With `wal`, the store is in WAL mode and the test writes to it first.
+    With `wal`, the store is in WAL mode and the test writes to it first. With `lines`, statements get source lines.
     """
     with scratch() as directory:
         if wal:
@@ -39,6 +39,7 @@ def capture(store, keep=None, wal=False):
         ended = run(
             [SUITE, "BenchmarkSuite.CaptureTests/testFailWithStore"], directory=directory, environment={
                 "BENCHMARK_STORE": store, "BENCHMARK_WRITES": int(wal), "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
+                "FAILURE_ARTIFACTS_SOURCE_LINES": "on" if lines else "off",
                 "FAILURE_ARTIFACTS_MAX_STORE_BYTES": 1 << 40, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": 1 << 40})
         bundles = list(artifacts.glob("*.zip"))
         if ended.status != 1 or len(bundles) != 1:
