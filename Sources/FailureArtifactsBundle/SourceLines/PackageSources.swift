@@ -13,6 +13,24 @@ struct PackageSources {
         self.root = root
     }
 
+    /// Finds the package of a test; nil if there is none.
+    ///
+    /// It is the package around the working directory, unless the failure is in another one that is no dependency.
+    ///
+    /// - Parameters:
+    ///   - file: The source file of the failure; nil if unknown.
+    ///   - directory: The working directory of the test's process.
+    init?(ofFailureIn file: String?, workingDirectory directory: String) {
+        var package = PackageSources(around: directory)
+        if let file, package?.relativePath(of: file) == nil, !file.contains("/.build/"),
+            let other = PackageSources(around: Path.directory(of: file))
+        {
+            package = other
+        }
+        guard let package else { return nil }
+        self = package
+    }
+
     private static func root(around path: String) -> String? {
         if FileSystem.regularFile(Path.join(path, "Package.swift")) != nil { return path }
         return path == "/" ? nil : root(around: Path.directory(of: path))

@@ -9,8 +9,7 @@ struct StatementSources {
     /// - Parameters:
     ///   - stacks: The stacks of all statements, see ``StatementRecord/stack``.
     ///   - images: The images of their process.
-    ///   - failureFile: The source file of the failure. Its package is the one if the process's working directory is
-    ///     in none.
+    ///   - failureFile: The source file of the failure.
     ///   - symbolizer: The symbolizer, which is called once.
     ///   - directory: An existing directory for the symbolizer's files.
     init(
@@ -18,9 +17,7 @@ struct StatementSources {
         scratch directory: String
     ) {
         self.images = images
-        sources =
-            PackageSources(around: images.workingDirectory)
-            ?? failureFile.flatMap { PackageSources(around: Path.directory(of: $0)) }
+        sources = PackageSources(ofFailureIn: failureFile, workingDirectory: images.workingDirectory)
         // Without a package, no line counts.
         let addresses =
             sources == nil ? [] : Set(stacks.flatMap { Self.reliablePart(of: $0, in: images) })

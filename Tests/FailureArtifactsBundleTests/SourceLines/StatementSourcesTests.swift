@@ -155,6 +155,28 @@ import Testing
         #expect(PackageSources(around: "Sources") == nil)
     }
 
+    @Test func theFailureMayBeInAnotherPackageThanTheWorkingDirectory() throws {
+        let scratch = try Scratch()
+        let root = scratch.path + "/app"
+        for file in [
+            "app/Package.swift", "app/Tests/a.swift", "app/Nested/Package.swift",
+            "app/Nested/Tests/b.swift",
+            "app/.build/checkouts/C/Package.swift", "app/.build/checkouts/C/c.swift", "d.swift",
+        ] {
+            try scratch.write("", to: file)
+        }
+        func package(_ file: String?) -> String? {
+            PackageSources(ofFailureIn: file, workingDirectory: root + "/Tests")?.root
+        }
+        #expect(package(root + "/Nested/Tests/b.swift") == root + "/Nested")
+        for file in [
+            root + "/Tests/a.swift", root + "/.build/checkouts/C/c.swift", scratch.path + "/d.swift",
+            "Tests/a.swift", nil,
+        ] {
+            #expect(package(file) == root, "\(file ?? "nil")")
+        }
+    }
+
     // MARK: Bundles
 
     /// Packs a bundle with a statement, and returns the statement in the bundle.
