@@ -61,8 +61,12 @@ static bool has_descriptor(recorder *recorder) {
 static bool reserve(recorder *recorder, size_t offset, size_t length) {
     if (recorder->is_closed || !has_descriptor(recorder)) return false;
 #ifdef __linux__
-    if (fallocate(recorder->descriptor, 0, (off_t)offset, (off_t)length) == 0) return true;
-    if (errno != EOPNOTSUPP) return false;
+    int status;
+    do {
+        status = fallocate(recorder->descriptor, 0, (off_t)offset, (off_t)length);
+    } while (status != 0 && errno == EINTR);
+    if (status == 0) return true;
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
 #endif
     static const char zeros[failure_artifacts_page];
     for (size_t end = offset + length; offset < end; offset += sizeof zeros) {

@@ -148,6 +148,19 @@ class LastStatements(RecorderCase):
         (bundle,) = place.bundles()
         self.assertHasLastStatements(bundle, "timedOut")
 
+    def test_store_in_memory_that_is_older(self):
+        place = self.place()
+        result = subprocess.run(
+            [str(EXECUTABLE), "RawSuite.RecorderOfClassTests"], cwd=SUITES, env=place.environment,
+            capture_output=True, timeout=120)
+        self.assertEqual(result.returncode, -signal.SIGKILL)
+        (bundle,) = self.swept(place)
+        (store,) = self.in_memory(bundle)
+        records = self.records(bundle, store)
+        self.assertEqual([record["phase"] for record in records], ["earlier"] * 3 + ["test"])
+        self.assertEqual(records[-1]["sql"], "INSERT INTO fruit (name) VALUES ('kiwi')")
+        self.assertIs(store["shared"], True)
+
     def test_pool(self):
         place = self.place()
         result = subprocess.run(
@@ -297,9 +310,9 @@ class RandomKills(RecorderCase):
 
     def test_while_statements_run(self):
         dice = random.Random(SEED)
-        # One symbolizer for each process would take most of the time.
+        # One symbolizer for each process would take most of the time. Under supervision, no process sweeps.
         place = self.place(
-            FAILURE_ARTIFACTS_SOURCE_LINES="off", FAILURE_ARTIFACTS_MAX_BUNDLES=str(KILLS),
+            FAILURE_ARTIFACTS_RUN="1", FAILURE_ARTIFACTS_SOURCE_LINES="off", FAILURE_ARTIFACTS_MAX_BUNDLES=str(KILLS),
             FAILURE_ARTIFACTS_STATEMENTS="500")
         waits = [dice.uniform(0, 0.05) for _ in range(KILLS)]
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -325,7 +338,8 @@ class RandomKills(RecorderCase):
                 if not match:
                     # The three statements before the first one.
                     self.assertEqual(numbers, [])
-                    self.assertRegex(record["sql"], "^(PRAGMA (journal_mode = wal|synchronous = off)|CREATE TABLE .*b\\))$")
+                    self.assertRegex(
+                        record["sql"], r"^(PRAGMA (journal_mode = wal|synchronous = off)|CREATE TABLE .*b\))$")
                     continue
                 number = int(match[1])
                 self.assertEqual((int(match[2]), len(match[3])), (3 * number, number * 37 % 701))

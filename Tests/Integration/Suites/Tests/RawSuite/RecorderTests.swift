@@ -130,6 +130,20 @@ final class RecorderTests: XCTestCase {
     }
 }
 
+/// The only store is in memory, and older than the test.
+final class RecorderOfClassTests: XCTestCase {
+    nonisolated(unsafe) private static var ofTheClass: Database?
+
+    override class func setUp() {
+        ofTheClass = try? Database(":memory:", journal: "memory", fruit: "banana")
+    }
+
+    func testIsKilled() throws {
+        try Self.ofTheClass?.add("kiwi")
+        kill(getpid(), SIGKILL)
+    }
+}
+
 /// Writes a line immediately, even if standard output is buffered.
 private func say(_ line: String) {
     let bytes = Array((line + "\n").utf8)
