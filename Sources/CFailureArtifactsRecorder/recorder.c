@@ -118,19 +118,17 @@ static size_t possible_size(void) {
 recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     size_t size = possible_size();
     recorder *new = calloc(1, sizeof *new);
-    if (!new || size < failure_artifacts_least_recorder_size || fstat(descriptor, &new->identity) != 0
-        || ftruncate(descriptor, (off_t)size) != 0) {
-        free(new);
-        return NULL;
-    }
-    new->descriptor = descriptor;
+    if (!new) return NULL;
+    new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;
     new->has_chunks = has_chunks;
     void *memory = MAP_FAILED;
-    if (reserve(new, 0, failure_artifacts_page)) {
-        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0
+        && ftruncate(new->descriptor, (off_t)size) == 0 && reserve(new, 0, failure_artifacts_page)) {
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, new->descriptor, 0);
     }
     if (memory == MAP_FAILED) {
+        if (new->descriptor >= 0) close(new->descriptor);
         free(new);
         return NULL;
     }
@@ -187,6 +185,8 @@ static void unmap_if_unused(recorder *unused) {
 
 void failure_artifacts_recorder_close(recorder *recorder) {
     pthread_mutex_lock(&lock);
+    if (has_descriptor(recorder)) close(recorder->descriptor);
+    recorder->descriptor = -1;
     recorder->is_closed = true;
     unmap_if_unused(recorder);
     pthread_mutex_unlock(&lock);
