@@ -197,7 +197,9 @@ void failure_artifacts_log_test_starts(failure_artifacts_connection *connection)
     if (!log) return;
     log->allowance = allowance_of_test;
     // The file exists since the first test that needs it; this connection may be older.
-    if (log->chunk && !failure_artifacts_chunk_is_preferred(log->chunk)) move_chunk(log, connection);
+    if (!log->chunk || failure_artifacts_chunk_is_preferred(log->chunk)) return;
+    if (failure_artifacts_recorder_takes_older_chunks()) move_chunk(log, connection);
+    else begin_part(log, connection);
 }
 
 // MARK: - Texts

@@ -26,6 +26,8 @@ struct failure_artifacts_recorder {
     int descriptor;
     struct stat identity;
     bool has_chunks;
+    // The file had chunks all the time.
+    bool takes_older;
     bool is_closed;
     // The bytes of the journal that may be written without reserving a page first.
     size_t journal_reserved;
@@ -121,7 +123,7 @@ recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     if (!new) return NULL;
     new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;
-    new->has_chunks = has_chunks;
+    new->has_chunks = new->takes_older = has_chunks;
     void *memory = MAP_FAILED;
     if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0
         && ftruncate(new->descriptor, (off_t)size) == 0 && reserve(new, 0, failure_artifacts_page)) {
@@ -170,6 +172,7 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
 void failure_artifacts_recorder_has_chunks(recorder *recorder, bool has_chunks) {
     pthread_mutex_lock(&lock);
     recorder->has_chunks = has_chunks;
+    if (!has_chunks) recorder->takes_older = false;
     pthread_mutex_unlock(&lock);
 }
 
@@ -271,6 +274,13 @@ bool failure_artifacts_chunk_is_preferred(const chunk *chunk) {
     recorder *recorder = first && !first->is_closed && first->has_chunks ? first : NULL;
     pthread_mutex_unlock(&lock);
     return chunk->recorder == recorder;
+}
+
+bool failure_artifacts_recorder_takes_older_chunks(void) {
+    pthread_mutex_lock(&lock);
+    bool result = first && first->takes_older;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 void failure_artifacts_chunk_free(chunk *chunk) {
