@@ -10,7 +10,7 @@ protocol ConnectionObserver: AnyObject, Sendable {
     /// Called on the opening thread, during the open.
     func connectionOpened(_ connection: OpenedConnection)
 
-    /// Handles the use of a connection whose test has ended, or of a store in memory that no test has opened.
+    /// Handles the use of a connection whose test has ended, or to a store in memory that no test has opened.
     ///
     /// Called at least once for each test that uses the connection. It runs on the thread of a statement, before the
     /// statement starts.
