@@ -180,11 +180,12 @@ static void statement_starts(
     uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
     if (tests != connection->tests) {
         connection->tests = tests;
-        failure_artifacts_log_test_starts(connection);
         if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
             || atomic_load_explicit(&reports_first_uses, memory_order_relaxed)) {
             events.used_since_start(connection);
         }
+        // The report may have created the recorder's file.
+        failure_artifacts_log_test_starts(connection);
     }
     if (failure_artifacts_is_followed(sql) || connection->is_watched) follow(connection, sql);
     uintptr_t thread = this_thread.handle;

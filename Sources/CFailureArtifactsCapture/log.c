@@ -150,6 +150,23 @@ static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection 
     return true;
 }
 
+// Moves the current chunk to where a new one would be.
+static void move_chunk(failure_artifacts_log *log, failure_artifacts_connection *connection) {
+    chunk *old = log->chunk, *new = failure_artifacts_chunk_take(connection->serial);
+    if (!new) return;
+    uint32_t used = atomic_load_explicit(&old->used, memory_order_relaxed);
+    if (!failure_artifacts_chunk_is_preferred(new) || !failure_artifacts_chunk_reserve(new, used)) {
+        failure_artifacts_chunk_free(new);
+        return;
+    }
+    memcpy(new + 1, old + 1, used - sizeof *old);
+    atomic_store_explicit(&new->used, used, memory_order_release);
+    log->parts[log->count - 1].chunk = log->chunk = new;
+    log->next = (unsigned char *)new + (log->next - (unsigned char *)old);
+    log->end = (unsigned char *)new + new->reserved - failure_artifacts_log_margin;
+    failure_artifacts_chunk_free(old);
+}
+
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     if (atomic_load_explicit(&capacity, memory_order_relaxed) == 0) return NULL;
     failure_artifacts_log *log = calloc(1, sizeof *log);
@@ -182,7 +199,9 @@ void failure_artifacts_log_test_starts(failure_artifacts_connection *connection)
     if (!log) return;
     log->allowance = allowance_of_test;
     // The file exists since the first test that needs it; this connection may be older.
-    if (log->chunk && !failure_artifacts_chunk_is_preferred(log->chunk)) begin_part(log, connection);
+    if (!log->chunk || failure_artifacts_chunk_is_preferred(log->chunk)) return;
+    if (failure_artifacts_recorder_takes_older_chunks()) move_chunk(log, connection);
+    else begin_part(log, connection);
 }
 
 // MARK: - Texts

@@ -26,6 +26,8 @@ struct failure_artifacts_recorder {
     int descriptor;
     struct stat identity;
     bool has_chunks;
+    // The file had chunks all the time.
+    bool takes_older;
     bool is_closed;
     // The bytes of the journal that may be written without reserving a page first.
     size_t journal_reserved;
@@ -61,8 +63,12 @@ static bool has_descriptor(recorder *recorder) {
 static bool reserve(recorder *recorder, size_t offset, size_t length) {
     if (recorder->is_closed || !has_descriptor(recorder)) return false;
 #ifdef __linux__
-    if (fallocate(recorder->descriptor, 0, (off_t)offset, (off_t)length) == 0) return true;
-    if (errno != EOPNOTSUPP) return false;
+    int status;
+    do {
+        status = fallocate(recorder->descriptor, 0, (off_t)offset, (off_t)length);
+    } while (status != 0 && errno == EINTR);
+    if (status == 0) return true;
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
 #endif
     static const char zeros[failure_artifacts_page];
     for (size_t end = offset + length; offset < end; offset += sizeof zeros) {
@@ -114,19 +120,17 @@ static size_t possible_size(void) {
 recorder *failure_artifacts_recorder_open(int descriptor, bool has_chunks) {
     size_t size = possible_size();
     recorder *new = calloc(1, sizeof *new);
-    if (!new || size < failure_artifacts_least_recorder_size || fstat(descriptor, &new->identity) != 0
-        || ftruncate(descriptor, (off_t)size) != 0) {
-        free(new);
-        return NULL;
-    }
-    new->descriptor = descriptor;
+    if (!new) return NULL;
+    new->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     new->size = size;
-    new->has_chunks = has_chunks;
+    new->has_chunks = new->takes_older = has_chunks;
     void *memory = MAP_FAILED;
-    if (reserve(new, 0, failure_artifacts_page)) {
-        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (size >= failure_artifacts_least_recorder_size && fstat(new->descriptor, &new->identity) == 0
+        && ftruncate(new->descriptor, (off_t)size) == 0 && reserve(new, 0, failure_artifacts_page)) {
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, new->descriptor, 0);
     }
     if (memory == MAP_FAILED) {
+        if (new->descriptor >= 0) close(new->descriptor);
         free(new);
         return NULL;
     }
@@ -168,6 +172,7 @@ bool failure_artifacts_recorder_read(const void *page, failure_artifacts_recorde
 void failure_artifacts_recorder_has_chunks(recorder *recorder, bool has_chunks) {
     pthread_mutex_lock(&lock);
     recorder->has_chunks = has_chunks;
+    if (!has_chunks) recorder->takes_older = false;
     pthread_mutex_unlock(&lock);
 }
 
@@ -183,6 +188,8 @@ static void unmap_if_unused(recorder *unused) {
 
 void failure_artifacts_recorder_close(recorder *recorder) {
     pthread_mutex_lock(&lock);
+    if (has_descriptor(recorder)) close(recorder->descriptor);
+    recorder->descriptor = -1;
     recorder->is_closed = true;
     unmap_if_unused(recorder);
     pthread_mutex_unlock(&lock);
@@ -267,6 +274,13 @@ bool failure_artifacts_chunk_is_preferred(const chunk *chunk) {
     recorder *recorder = first && !first->is_closed && first->has_chunks ? first : NULL;
     pthread_mutex_unlock(&lock);
     return chunk->recorder == recorder;
+}
+
+bool failure_artifacts_recorder_takes_older_chunks(void) {
+    pthread_mutex_lock(&lock);
+    bool result = first && first->takes_older;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 void failure_artifacts_chunk_free(chunk *chunk) {

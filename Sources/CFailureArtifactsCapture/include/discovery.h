@@ -108,8 +108,8 @@ typedef struct failure_artifacts_discovery_events {
     // Called on the thread of a statement, before it starts, if its Swift task is not the previous statement's.
     void (*used_in_task)(failure_artifacts_connection *connection);
     // Called on the thread of a statement, before it starts, if it is the connection's first one since a test has
-    // started. Called only for connections that a test has left open, unless failure_artifacts_report_first_uses() was
-    // called.
+    // started. Called only after failure_artifacts_connection_is_left(), unless failure_artifacts_report_first_uses()
+    // was called.
     void (*used_since_start)(failure_artifacts_connection *connection);
     // Called on the thread of the statement that follows an ATTACH, before it starts.
     void (*attached)(failure_artifacts_connection *connection);
@@ -130,7 +130,7 @@ void failure_artifacts_follow_tasks(void);
 // Returns this point in time in the order of statements.
 uint64_t failure_artifacts_test_starts(void);
 
-// Notes that the test that opened the connection has ended.
+// Notes that the test that opened the connection has ended, or that there was none.
 void failure_artifacts_connection_is_left(failure_artifacts_connection *connection);
 
 // From now on, reports the first use of each connection since the start of a test.

@@ -121,7 +121,24 @@ struct RecordedStatements: Sendable {
     ///   - start: The number of the last statement before the start of the test.
     /// - Returns: The statements, oldest first.
     func records(of path: String, testStartedAfter start: UInt64) -> [StatementRecord] {
-        let logs = connections.filter { $0.last?.path == path }
+        records(in: connections.filter { $0.last?.path == path }, testStartedAfter: start)
+    }
+
+    /// Finds the last statements of each store without a file that the test used.
+    ///
+    /// - Parameter start: The number of the last statement before the start of the test.
+    /// - Returns: The statements of each store, oldest first. The stores are in the order in which they were opened.
+    func recordsInMemory(testStartedAfter start: UInt64) -> [[StatementRecord]] {
+        // Each connection has a store of its own.
+        connections.filter { $0.last?.path == nil }
+            .map { records(in: [$0], testStartedAfter: start) }
+            .filter { $0.last?.phase == .test }
+            .sorted { ($0.first?.connection ?? 0) < ($1.first?.connection ?? 0) }
+    }
+
+    private func records(in logs: [[RecordedChunk]], testStartedAfter start: UInt64)
+        -> [StatementRecord]
+    {
         let maximum = logs.compactMap { $0.last?.maximum }.max() ?? 0
         return logs.flatMap { $0.statements(before: nil) }.sorted { $0.order < $1.order }.suffix(maximum)
             .map {

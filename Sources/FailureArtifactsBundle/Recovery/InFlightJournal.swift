@@ -38,12 +38,11 @@ package final class InFlightJournal: Sendable {
     private static let maximumShared = 32
 
     private final class OpenFile: Sendable {
-        private let file: File
         nonisolated(unsafe) let recorder: OpaquePointer
         let directory: ArtifactsDirectory
 
         init(in directory: ArtifactsDirectory, hasStatements: Bool) throws(SystemError) {
-            file = try directory.makeJournal(of: .current)
+            let file = try directory.makeJournal(of: .current)
             guard let recorder = failure_artifacts_recorder_open(file.descriptor, hasStatements) else {
                 let error = SystemError("map", file.path, code: errno)
                 directory.removeJournal(of: .current)

@@ -16,6 +16,8 @@ package struct InFlightTest: Equatable, Sendable {
     package fileprivate(set) var paths: [Path] = []
     /// True if the test opened or used stores in memory.
     package fileprivate(set) var hasMemoryStores = false
+    /// True if no other test of its process was in flight.
+    package fileprivate(set) var isAlone = true
     /// The redaction rules of its process.
     package fileprivate(set) var redactions = RedactionRules()
 
@@ -64,6 +66,7 @@ package struct InFlightTest: Equatable, Sendable {
         }
         for index in tests.indices {
             tests[index].redactions = redactions
+            tests[index].isAlone = tests.count == 1
             for path in shared { tests[index].add(Path(path: path, isShared: true)) }
         }
         return tests

@@ -28,17 +28,23 @@ struct RecoveredCopies: Sendable {
         self.room = room
         self.folder = folder
         var names = StoreNames()
+        // The process's log stays in memory if there are rules. If they were added later, it isn't used.
+        let isUsable = folder == "stores" && test.redactions.isEmpty && !rules.concernStores
+        let statements = isUsable ? statements : nil
         for path in test.paths {
             let name = names.claim(Path.stem(of: Path.name(of: path.path)))
             stores.append(copy(path, named: name, limits, rules))
-            // The process's log stays in memory if there are rules. If they were added later, it isn't used.
-            if let statements, folder == "stores", test.redactions.isEmpty, !rules.concernStores {
+            if let statements {
                 stage(
                     statements.records(of: path.path, testStartedAfter: test.order),
                     images: test.images, rules)
             }
         }
         if test.hasMemoryStores {
+            for records in statements?.recordsInMemory(testStartedAfter: test.order) ?? [] {
+                stores.append(Self.memoryStore(named: names.claim("memory"), with: records, of: test))
+                stage(records, images: test.images, rules)
+            }
             warnings.add(
                 .memoryStoresLost,
                 "The test had stores in memory, whose content is gone with its process \(test.process.number).",
@@ -92,6 +98,19 @@ struct RecoveredCopies: Sendable {
             snapshot, named: name, originalPath: path.path, isShared: path.isShared,
             openedBy: path.openedBy, duration: start.elapsed, entries: entries, bytes: bytes)
         return takeRoom(for: store)
+    }
+
+    /// Describes a store in memory, of which only the statements are left.
+    private static func memoryStore(
+        named name: String, with records: [StatementRecord], of test: InFlightTest
+    ) -> BundleMetadata.Store {
+        let isShared = !test.isAlone || records.first?.phase == .earlier
+        return BundleMetadata.Store(
+            name: name, storage: .memory, shared: isShared ? true : nil,
+            capture: .init(
+                method: Snapshot.Method.described.rawValue, consistent: false, duration: 0,
+                reason: "The store was in memory, and its content is gone with its process."),
+            bytes: .init())
     }
 
     /// Writes the statements of the last store.

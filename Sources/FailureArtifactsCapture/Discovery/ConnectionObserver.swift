@@ -10,14 +10,14 @@ protocol ConnectionObserver: AnyObject, Sendable {
     /// Called on the opening thread, during the open.
     func connectionOpened(_ connection: OpenedConnection)
 
-    /// Handles the use of a connection whose test has ended.
+    /// Handles the use of a connection whose test has ended, or to a store in memory that no test has opened.
     ///
     /// Called at least once for each test that uses the connection. It runs on the thread of a statement, before the
     /// statement starts.
     func leftConnectionUsed(_ connection: LeftConnection)
 }
 
-/// A connection whose test has ended, during a statement.
+/// A connection whose test has ended, or that no test has opened, during a statement.
 struct LeftConnection {
     private let connection: RegisteredConnection
 
@@ -26,7 +26,7 @@ struct LeftConnection {
     /// The store's file; nil if it has none.
     var path: UnsafePointer<CChar>? { UnsafePointer(connection.record.pointee.path) }
 
-    /// The test that opened it.
+    /// The test that opened it; 0 if there was none.
     var owner: TestID { connection.owner }
 }
 

@@ -26,6 +26,7 @@ extension ConnectionRegistry {
             let connection = RegisteredConnection(
                 record, owner: storeOwner == 0 ? 0 : test ?? storeOwner, storeOwner: storeOwner)
             state.connections.append(connection)
+            if connection.isOfAnyTestInMemory { failure_artifacts_connection_is_left(record) }
             return connection.owner
         }
     }

@@ -139,7 +139,7 @@ extension ConnectionRegistry {
         }
     }
 
-    /// Reports to the observer the use of a connection that a test has left open.
+    /// Reports to the observer the use of a connection that a test has left open, or that no test has opened.
     func usedAfterItsTest(_ record: UnsafeMutablePointer<failure_artifacts_connection>) {
         let (observer, connection) = state.withLock { state in
             (
@@ -147,7 +147,7 @@ extension ConnectionRegistry {
                 state.connections.index(of: record.pointee.serial).map { state.connections[$0] }
             )
         }
-        if let connection, connection.leftAt > 0 {
+        if let connection, connection.leftAt > 0 || connection.isOfAnyTestInMemory {
             observer?.leftConnectionUsed(LeftConnection(connection))
         }
     }

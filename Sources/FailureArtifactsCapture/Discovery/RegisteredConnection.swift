@@ -30,6 +30,11 @@ struct RegisteredConnection {
         self.storeOwner = storeOwner
     }
 
+    /// True if no test has opened the store, and it has no file.
+    ///
+    /// The journal lists a file once for all tests. Of a store in memory it lists each test's use.
+    var isOfAnyTestInMemory: Bool { owner == 0 && record.pointee.path == nil }
+
     static func storeKey(of record: UnsafeMutablePointer<failure_artifacts_connection>) -> UInt64 {
         record.pointee.path == nil
             ? UInt64(UInt(bitPattern: record.pointee.file)) : record.pointee.identity.inode

@@ -77,6 +77,26 @@ import Testing
         bundles.map { $0.failures.map(\.kind) }
     }
 
+    /// An application may close all descriptors, and open a file of its own under the recorder's number.
+    @Test func theRecorderClosesOnlyItsOwnDescriptor() throws {
+        let world = try World()
+        let file = try File(creating: world.root + "/recorder")
+        let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
+        var status = stat()
+        #expect(fstat(file.descriptor, &status) == 0)
+        let (inode, device) = (status.st_ino, status.st_dev)
+        let own = try #require(
+            (3..<4096).first { number in
+                number != file.descriptor && fstat(number, &status) == 0 && status.st_ino == inode
+                    && status.st_dev == device
+            })
+        let other = try File(creating: world.root + "/other")
+        #expect(dup2(other.descriptor, own) == own)
+        failure_artifacts_recorder_close(recorder)
+        #expect(fcntl(own, F_GETFD) >= 0)
+        close(own)
+    }
+
     @Test func aTestInFlightHasABundle() throws {
         let world = try World()
         try world.leaveJournal()

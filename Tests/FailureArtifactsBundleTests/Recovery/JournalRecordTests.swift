@@ -104,6 +104,10 @@ import Testing
         #expect(tests.map(\.id) == [2, 3])
         // One of the tests in flight has used a store in memory.
         #expect(tests.first?.hasMemoryStores == true && tests.last?.hasMemoryStores == true)
+        #expect(tests.allSatisfy { !$0.isAlone })
+        let began = records.filter { if case .began = $0 { true } else { false } }.prefix(1)
+        let alone = InFlightTest.all(in: Array(began.map(\.line).joined().utf8), of: process)
+        #expect(alone.map(\.isAlone) == [true])
         #expect(tests.allSatisfy { $0.paths == [.init(path: "/tmp/shared", isShared: true)] })
         #expect(tests.allSatisfy { $0.environment?.processID == 42 && $0.process == process })
     }

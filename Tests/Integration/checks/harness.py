@@ -405,8 +405,9 @@ class SuiteCase(unittest.TestCase):
                 self.assertTrue(failure["file"].endswith(".swift"))
 
     def assertStores(self, bundle, **expected):
-        """The bundle has exactly these stores, by their files' names, with exactly these rows."""
+        """The bundle has exactly these stores, by their files' names, with exactly these rows; None without a copy."""
         stores = bundle.metadata["stores"]
-        found = {label(store): Store(bundle.contents[store["entry"]]).rows() for store in stores}
+        found = {
+            label(store): Store(bundle.contents[store["entry"]]).rows() if "entry" in store else None for store in stores}
         self.assertEqual(found, expected)
         self.assertEqual(len(stores), len(expected))

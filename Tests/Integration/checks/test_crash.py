@@ -158,17 +158,18 @@ class Crashes(CrashCase):
         self.assertTest(bundle, "LeftOpenTests", "test5Crashes", "in the middle", kind="termination")
         self.assertStores(
             bundle, crash=["melon"], used=["pear", "fig", "date"], unwatched=["pear"],
-            **{"of-the-class": ["banana"]})
+            **{"of-the-class": ["banana"]}, memory=None)
         opener = {"suite": "LeftOpenTests", "name": "test2LeavesForOthers"}
         self.assertEqual(harness.openers(bundle), {
             "crash": (None, None), "used": (True, opener), "unwatched": (True, None),
-            "of-the-class": (True, None)})
+            "of-the-class": (True, None), "memory": (True, None)})
         (warning,) = bundle.metadata["warnings"]
         self.assertEqual(warning["code"], "memory-stores-lost")
 
     def test_in_memory(self):
         bundle = self.crashes("testCrashesInMemory", -signal.SIGKILL, rows=None)
-        self.assertEqual(bundle.metadata["stores"], [])
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "described"))
         (warning,) = bundle.metadata["warnings"]
         self.assertEqual(warning["code"], "memory-stores-lost")
 

@@ -188,7 +188,8 @@ class Running(RunCase):
         self.assertEqual(status, 128 + signal.SIGKILL)
         self.assertEqual(place.in_flight, [])
         (bundle,) = place.bundles()
-        self.assertEqual(bundle.metadata["stores"], [])
+        (store,) = bundle.metadata["stores"]
+        self.assertEqual((store["storage"], store["capture"]["method"]), ("memory", "described"))
         self.assertEqual(bundle.metadata["warnings"][0]["code"], "memory-stores-lost")
 
 

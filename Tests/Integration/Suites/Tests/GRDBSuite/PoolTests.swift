@@ -111,3 +111,18 @@ final class PoolStatementTests: XCTestCase {
         XCTAssertEqual(try pool.read { try Fruit.fetchCount($0) }, 4, "a pool")
     }
 }
+
+/// The process dies after statements of a pool's writer and readers.
+final class PoolCrashTests: XCTestCase {
+    func testIsKilled() throws {
+        let pool = try DatabasePool(path: try freshPath("pool.sqlite"))
+        try pool.plant("apple")
+        try pool.write { db in
+            try db.execute(sql: "INSERT INTO fruit VALUES ('pear')")  // writer
+        }
+        _ = try pool.read { db in
+            try Int.fetchOne(db, sql: "SELECT count(*) FROM fruit WHERE name > 'a'")  // reader
+        }
+        kill(getpid(), SIGKILL)
+    }
+}
