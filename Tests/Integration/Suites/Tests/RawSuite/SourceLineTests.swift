@@ -1,0 +1,144 @@
+import CSuiteSQLite
+import XCTest
+
+/// Statements whose bundle has the lines that ran them.
+///
+/// A comment marks the line of each statement with a word of the statement.
+final class SourceLineTests: XCTestCase {
+    private typealias Closure = @Sendable () -> Void
+
+    /// The closures that a function stores and a different one calls.
+    private var closures: [Closure] = []
+
+    /// `lines`: one row for each marker.
+    func testLines() async throws {
+        let database = try Database(try freshPath("lines.sqlite"), journal: "wal")
+        let sql = "INSERT INTO fruit VALUES ('plain')"
+        sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: plain
+        step("INSERT INTO fruit VALUES ('wrapper')", in: database)
+        insertInRowCallback(database)
+        insert(7, in: database)
+        store {
+            let sql = "INSERT INTO fruit VALUES ('stored')"
+            sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: stored
+        }
+        callClosures()
+        insertOnThread(database)
+        insertOnQueue(database)
+        await Task.detached {
+            let sql = "INSERT INTO fruit VALUES ('detached')"
+            _ = sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: detached
+        }.value
+        await insertAfterAwait(database)
+        XCTFail("lines")
+        try database.close()
+    }
+
+    private func step(_ sql: String, in database: Database) {
+        var statement: OpaquePointer?
+        sqlite3_prepare_v2(database.handle, sql, -1, &statement, nil)
+        sqlite3_step(statement)  // line: wrapper
+        sqlite3_finalize(statement)
+    }
+
+    private func insertInRowCallback(_ database: Database) {
+        let context = UnsafeMutableRawPointer(database.handle)
+        let callback:
+            @convention(c) (
+                UnsafeMutableRawPointer?, CInt, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
+                UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+            ) -> CInt = { context, _, _, _ in
+                let handle = context.map { OpaquePointer($0) }
+                let sql = "INSERT INTO fruit VALUES ('callback')"
+                return sqlite3_exec(handle, sql, nil, nil, nil)  // line: callback
+            }
+        sqlite3_exec(database.handle, "SELECT 1", callback, context, nil)  // line: row query
+    }
+
+    private func insert<Value: CustomStringConvertible>(_ value: Value, in database: Database) {
+        let sql = "INSERT INTO fruit VALUES ('generic \(value)')"
+        sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: generic
+    }
+
+    private func store(_ closure: @escaping Closure) { closures.append(closure) }
+
+    private func callClosures() { for closure in closures { closure() } }
+
+    private func insertOnThread(_ database: Database) {
+        let done = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            let sql = "INSERT INTO fruit VALUES ('thread')"
+            sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: thread
+            done.signal()
+        }
+        thread.start()
+        done.wait()
+    }
+
+    private func insertOnQueue(_ database: Database) {
+        let done = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "lines").async {
+            let sql = "INSERT INTO fruit VALUES ('queue')"
+            sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: queue
+            done.signal()
+        }
+        done.wait()
+    }
+
+    private func insertAfterAwait(_ database: Database) async {
+        try? await Task.sleep(nanoseconds: 1_000_000)
+        let sql = "INSERT INTO fruit VALUES ('await')"
+        sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: await
+    }
+}
+
+nonisolated(unsafe) private var childSignals: sig_atomic_t = 0
+
+/// Failing tests in a row, which look for traces of the symbolizer while the bundle of the previous one is packed.
+final class UnnoticedSymbolizerTests: XCTestCase {
+    private nonisolated(unsafe) static var descriptors: Int?
+
+    override class func setUp() {
+        signal(SIGCHLD) { _ in childSignals += 1 }
+    }
+
+    override class func tearDown() { signal(SIGCHLD, SIG_DFL) }
+
+    /// `first`: apple.
+    func test1() throws { try fail("first") }
+
+    /// `second`: apple.
+    func test2() throws {
+        waitForChildren()
+        Self.descriptors = try descriptors()
+        try fail("second")
+    }
+
+    func test3() throws {
+        waitForChildren()
+        XCTAssertEqual(try descriptors(), Self.descriptors)
+    }
+
+    private func fail(_ name: String) throws {
+        let database = try Database(try freshPath("\(name).sqlite"), journal: "wal", fruit: "apple")
+        XCTFail(name)
+        try database.close()
+    }
+
+    /// Checks that the process has no child during the seconds after a failure.
+    private func waitForChildren() {
+        let end = Date(timeIntervalSinceNow: 2)
+        var found = false
+        while Date() < end {
+            var status: CInt = 0
+            if waitpid(-1, &status, WNOHANG) != -1 || errno != ECHILD { found = true }
+            usleep(200)
+        }
+        XCTAssertFalse(found, "waitpid found a child")
+        XCTAssertEqual(childSignals, 0)
+    }
+
+    private func descriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count
+    }
+}

@@ -1,0 +1,137 @@
+"""Each statement of a bundle has the line of the package's own sources that ran it."""
+
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import zipfile
+
+import test_testing
+from harness import BUILD, SUITES, SuiteCase
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+RAW = "RawSuite.SourceLineTests/testLines"
+GRDB = "GRDBSuite.SourceLineTests/"
+UNNOTICED = "RawSuite.UnnoticedSymbolizerTests"
+
+
+def marked_lines(file):
+    """Returns the number of each line that a comment marks, by the marker."""
+    lines = (SUITES / file).read_text().splitlines()
+    marks = [(re.search("// line: (.+)$", line), number) for number, line in enumerate(lines, 1)]
+    found = [(mark[1], number) for mark, number in marks if mark]
+    assert len(dict(found)) == len(found), f"a marker of {file} occurs twice"
+    return dict(found)
+
+
+def records(bundle):
+    """Returns all statements of a bundle."""
+    entries = [name for name in bundle.names if name.startswith("statements/")]
+    return [json.loads(line) for name in entries for line in bundle.contents[name].decode().splitlines()]
+
+
+def show(bundle):
+    """Returns the output of `show` for a bundle, which is written again because the original file is gone."""
+    with tempfile.TemporaryDirectory(prefix="integration ") as directory:
+        path = pathlib.Path(directory) / "bundle.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in bundle.names:
+                archive.writestr(name, bundle.contents[name])
+        return subprocess.run([str(TOOL), "show", str(path)], capture_output=True, text=True, check=True).stdout
+
+
+class SourceLineCase(SuiteCase):
+    def assertLines(self, bundle, suite, functions):
+        """Checks the sources of statements.
+
+        `functions` has the expected function by the marker of the line. The marker is part of the statement, or the
+        marker and the start of the statement are a pair.
+        """
+        file = f"Tests/{suite}/SourceLineTests.swift"
+        lines = marked_lines(file)
+        for key, function in functions.items():
+            marker, pattern = key if isinstance(key, tuple) else (key, f"'{key}")
+            found = [r for r in records(bundle) if pattern in r["sql"]]
+            self.assertEqual(len(found), 1, f"statements with {pattern}")
+            self.assertEqual(
+                found[0].get("source"), {"file": file, "function": function, "line": lines[marker]}, marker)
+        # Neither the product nor a dependency is a source.
+        for record in records(bundle):
+            self.assertRegex(record.get("source", {}).get("file", file), f"^Tests/{suite}/[A-Za-z]+[.]swift$")
+
+    def assertNoLines(self, bundle):
+        self.assertStores(bundle, lines=[
+            "plain", "wrapper", "callback", "generic 7", "stored", "thread", "queue", "detached", "await"])
+        self.assertEqual(len(records(bundle)), 12)
+        self.assertEqual([r for r in records(bundle) if "source" in r], [])
+
+
+class SourceLines(SourceLineCase):
+    def test_the_c_interface(self):
+        bundle = self.leaves(RAW)
+        self.assertLines(bundle, "RawSuite", {
+            "plain": "SourceLineTests.testLines()",
+            "wrapper": "SourceLineTests.step(_:in:)",
+            ("row query", "SELECT 1"): "SourceLineTests.insertInRowCallback(_:)",
+            "callback": "closure #1 in SourceLineTests.insertInRowCallback(_:)",
+            "generic": "SourceLineTests.insert<A>(_:in:)",
+            "stored": "closure #1 in SourceLineTests.testLines()",
+            "thread": "closure #1 in SourceLineTests.insertOnThread(_:)",
+            "queue": "closure #1 in SourceLineTests.insertOnQueue(_:)",
+            "detached": "closure #2 in SourceLineTests.testLines()",
+            "await": "SourceLineTests.insertAfterAwait(_:)",
+        })
+        line = marked_lines("Tests/RawSuite/SourceLineTests.swift")["await"]
+        self.assertIn(f"SourceLineTests.insertAfterAwait(_:) Tests/RawSuite/SourceLineTests.swift:{line}", show(bundle))
+
+    def test_writes_of_a_queue(self):
+        self.assertLines(self.leaves(GRDB + "testWritesOfAQueue"), "GRDBSuite", {
+            ("migration", 'CREATE TABLE "fruit"'): "closure #1 in SourceLineTests.migrate(_:)",
+            "sync": "closure #1 in SourceLineTests.writeInQueue(_:)",
+            "async": "closure #1 in SourceLineTests.testWritesOfAQueue()",
+            "first": "closure #1 in SourceLineTests.writeTwice(_:)",
+            "second": "closure #1 in SourceLineTests.writeTwice(_:)",
+        })
+
+    def test_records_in_memory(self):
+        function = "closure #1 in SourceLineTests.testRecords()"
+        self.assertLines(self.leaves(GRDB + "testRecords"), "GRDBSuite", {
+            ("insertion", 'INSERT INTO "fruit"'): function,
+            ("update", 'UPDATE "fruit"'): function,
+            ("deletion", 'DELETE FROM "fruit"'): function,
+            ("fetch", 'SELECT * FROM "fruit"'): function,
+            # GRDB runs this one for the insertion.
+            ("insertion", "table_xinfo"): function,
+        })
+
+    def test_a_pool(self):
+        self.assertLines(self.leaves(GRDB + "testPool"), "GRDBSuite", {
+            "written": "closure #1 in SourceLineTests.testPool()",
+            "reader 1": "closure #1 in closure #1 in static SourceLineTests.readTwice(_:)",
+            "reader 2": "closure #2 in static SourceLineTests.readTwice(_:)",
+        })
+
+    def test_an_observation(self):
+        self.assertLines(self.leaves(GRDB + "testObservation"), "GRDBSuite", {
+            "observed": "closure #1 in SourceLineTests.testObservation()",
+        })
+
+    def test_without_lines(self):
+        self.assertNoLines(self.leaves(RAW, variables={"FAILURE_ARTIFACTS_SOURCE_LINES": "off"}))
+
+    def test_without_a_symbolizer(self):
+        with tempfile.TemporaryDirectory() as empty:
+            self.assertNoLines(self.leaves(RAW, variables={"PATH": empty}))
+
+    def test_the_process_does_not_notice_the_symbolizer(self):
+        for bundle in self.leaves(UNNOTICED, count=2):
+            # The symbolizer has run.
+            self.assertEqual({r["source"]["function"] for r in records(bundle)}, {"Database.execute(_:)"})
+
+
+class SourceLinesOfSwiftTesting(SourceLineCase, test_testing.TestingCase):
+    def test_a_suite_with_the_trait(self):
+        self.assertLines(self.leaves(test_testing.only("SourceLineTests")), "TestingSuite", {
+            "trait": "closure #1 in SourceLineTests.line()",
+        })
