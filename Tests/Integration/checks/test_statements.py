@@ -110,7 +110,7 @@ class Statements(SuiteCase):
         shown = self.tool(bundle, "show")
         self.assertRegex(
             shown, r"\n\nLast transaction before it: 1 row inserted into fruit\n  INSERT INTO fruit VALUES \('plum'\)")
-        self.assertIn("(error 2067: UNIQUE constraint failed: fruit.name)", shown)
+        self.assertIn("error 2067: UNIQUE constraint failed: fruit.name)", shown)
         # In the report, each transaction shows its own statements.
         page = self.tool(bundle, "report", "-o", "-")
         parts = re.split("<summary>Transaction ", page)[1:]
