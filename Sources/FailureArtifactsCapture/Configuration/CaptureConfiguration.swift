@@ -99,7 +99,7 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// Bound values may be secrets.
     public var recordsBoundValues = false
     /// A Boolean value that indicates whether the statement log includes the lines of source code that ran the
-    /// statements; true by default.
+    /// statements: `FAILURE_ARTIFACTS_SOURCE_LINES`, by default `on`.
     ///
     /// Finding them takes at most a hundredth of the time since a connection was opened, beyond the first thousand
     /// statements of each test. Statements for which that time doesn't suffice have no line.
