@@ -252,7 +252,9 @@ static text *learn(failure_artifacts_log *log, sqlite3_stmt *statement, const ch
     int has_foreign_keys = 0;
     sqlite3_db_config(sqlite3_db_handle(statement), SQLITE_DBCONFIG_ENABLE_FKEY, -1, &has_foreign_keys);
     bool is_writing = !sqlite3_stmt_readonly(statement), has_columns = sqlite3_column_count(statement) > 0;
-    if (is_writing && has_columns && log->has_pages) log->may_write_late = true;
+    // A change with RETURNING, which the application may reset much later; a PRAGMA has done its work by its first row.
+    bool is_pragma = (sql[0] | 0x20) == 'p';
+    if (is_writing && has_columns && !is_pragma && log->has_pages) log->may_write_late = true;
     *place = (text){
         .source = sql, .repeated = failure_artifacts_is_followed(sql) ? NULL : sql, .offset = offset,
         .may_have_others = has_foreign_keys && is_writing, .is_writing = is_writing,
@@ -293,6 +295,7 @@ void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *han
 }
 
 void failure_artifacts_log_transaction(failure_artifacts_log *log, sqlite3 *handle, const text *text) {
+    // An error may have ended the transaction.
     log->is_in_transaction = !text->is_control && !sqlite3_get_autocommit(handle);
     // Until the transaction ends, SQLite writes only pages that its cache has no space for.
     log->may_have_written = log->has_pages && !log->is_in_transaction;

@@ -211,9 +211,7 @@ static inline void failure_artifacts_log_add(
     // Prefetched now, to be in the cache when the next statement starts.
     __builtin_prefetch(log->next, 1);
     log->may_have_written = log->may_write_late;
-    if (text->is_control || (text->is_writing && !log->is_in_transaction)) {
-        failure_artifacts_log_transaction(log, handle, text);
-    }
+    if (text->is_control || text->is_writing) failure_artifacts_log_transaction(log, handle, text);
 }
 
 // The fast path: records a statement that was run before. The thread must have used this connection last, and no other

@@ -76,6 +76,11 @@ extension StatementLogTests {
             // A transaction that leaves the value as it is has a version, too.
             let versions = try statements(handle).suffix(7).map(\.versions)
             #expect(versions == [1, nil, nil, nil, nil, 2, nil])
+            // An error ends the transaction, and the next statement is one of its own.
+            try handle.run("BEGIN; UPDATE t SET a = 'z'")
+            #expect(handle.failure(of: "INSERT OR ROLLBACK INTO t VALUES (1, 'x')") != nil)
+            for _ in 0..<2 { try handle.run("INSERT INTO t(a) VALUES ('x')") }
+            #expect(try statements(handle).suffix(5).map(\.pages) == [0, 0, 0, 1, 1])
             // Pages that the cache has no space for are written early, perhaps more than once.
             try handle.fill()
             try handle.run("PRAGMA cache_size = 5")
