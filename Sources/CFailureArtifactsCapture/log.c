@@ -70,6 +70,11 @@ static void remember(failure_artifacts_log *log) {
 
 // MARK: - Chunks
 
+// Finds the end of the space for statements in the current chunk.
+static void update_end(failure_artifacts_log *log) {
+    log->end = (unsigned char *)log->chunk + log->chunk->reserved - failure_artifacts_log_margin;
+}
+
 // Returns the place of a record of this length in the current chunk; NULL if there is no space for it. A statement leaves
 // the margin free, for its error and its end.
 static void *place(failure_artifacts_log *log, size_t length, size_t margin) {
@@ -78,7 +83,7 @@ static void *place(failure_artifacts_log *log, size_t length, size_t margin) {
     size_t end = (size_t)(log->next - start) + ((length + 7) & ~(size_t)7) + margin;
     if (end > log->chunk->reserved) {
         if (!failure_artifacts_chunk_reserve(log->chunk, end)) return NULL;
-        log->end = start + log->chunk->reserved - failure_artifacts_log_margin;
+        update_end(log);
     }
     return log->next;
 }
@@ -142,7 +147,7 @@ static bool begin_part(failure_artifacts_log *log, failure_artifacts_connection 
     log->statements = 0;
     log->chunk = oldest.chunk;
     log->next = (unsigned char *)log->chunk + sizeof *log->chunk;
-    log->end = (unsigned char *)log->chunk + log->chunk->reserved - failure_artifacts_log_margin;
+    update_end(log);
     memset(log->known, 0, sizeof log->known);
     memset(log->stacks, 0, sizeof log->stacks);
     log->last_text = 0;
@@ -163,7 +168,7 @@ static void move_chunk(failure_artifacts_log *log, failure_artifacts_connection 
     atomic_store_explicit(&new->used, used, memory_order_release);
     log->parts[log->count - 1].chunk = log->chunk = new;
     log->next = (unsigned char *)new + (log->next - (unsigned char *)old);
-    log->end = (unsigned char *)new + new->reserved - failure_artifacts_log_margin;
+    update_end(log);
     failure_artifacts_chunk_free(old);
 }
 
@@ -303,6 +308,14 @@ void failure_artifacts_log_transaction(failure_artifacts_log *log, sqlite3 *hand
 
 // MARK: - Ends
 
+static failure_artifacts_log_counters counters_of(sqlite3_stmt *statement) {
+    return (failure_artifacts_log_counters){
+        (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0),
+        (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0),
+        (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0),
+    };
+}
+
 // Prepares to record the end of a statement that starts.
 static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order) {
     failure_artifacts_log *log = connection->log;
@@ -313,9 +326,7 @@ static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *sta
     }
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
         .statement = statement, .order = order, .changes = sqlite3_total_changes64(connection->handle),
-        .full_scan_steps = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0),
-        .sorts = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0),
-        .automatic_indexes = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0),
+        .counters = counters_of(statement),
     };
 }
 
@@ -342,15 +353,14 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     if (!end) return;
     // The changes of a statement that ran beside others are not known.
     bool is_last = start->order == log->last_order;
+    failure_artifacts_log_counters now = counters_of(statement);
     *end = (failure_artifacts_end_record){
         .record = {sizeof *end, failure_artifacts_record_end, 0, 0},
         .order = start->order, .ticks = failure_artifacts_ticks(),
         .changes = is_last ? sqlite3_total_changes64(connection->handle) - start->changes : -1,
-        .full_scan_steps =
-            (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0) - start->full_scan_steps,
-        .sorts = (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_SORT, 0) - start->sorts,
-        .automatic_indexes =
-            (uint32_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_AUTOINDEX, 0) - start->automatic_indexes,
+        .full_scan_steps = now.full_scan_steps - start->counters.full_scan_steps,
+        .sorts = now.sorts - start->counters.sorts,
+        .automatic_indexes = now.automatic_indexes - start->counters.automatic_indexes,
     };
     uint64_t started = end->ticks;
     complete(log, sizeof *end);

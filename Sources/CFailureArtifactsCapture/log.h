@@ -36,15 +36,20 @@ typedef struct failure_artifacts_log_stack {
     uint32_t offset;
 } failure_artifacts_log_stack;
 
+// What SQLite has counted for a statement, over all of its runs.
+typedef struct failure_artifacts_log_counters {
+    uint32_t full_scan_steps;
+    uint32_t sorts;
+    uint32_t automatic_indexes;
+} failure_artifacts_log_counters;
+
 // A statement that is running, whose end will be recorded, with what SQLite had counted at its start.
 typedef struct failure_artifacts_log_running {
     // Only for comparison; NULL if the place is unused.
     const sqlite3_stmt *statement;
     uint64_t order;
     int64_t changes;
-    uint32_t full_scan_steps;
-    uint32_t sorts;
-    uint32_t automatic_indexes;
+    failure_artifacts_log_counters counters;
 } failure_artifacts_log_running;
 
 // A chunk of a log.

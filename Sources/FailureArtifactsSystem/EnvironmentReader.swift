@@ -29,6 +29,13 @@ package struct EnvironmentReader {
         return fallback
     }
 
+    /// Returns the value of a variable that is `on` or `off`.
+    package mutating func isOn(_ name: String, default fallback: Bool) -> Bool {
+        value(
+            of: name, default: fallback, or: "on or off", described: { $0 ? "on" : "off" }
+        ) { ["on": true, "off": false][$0] }
+    }
+
     /// Returns the value of a variable that holds a number of at least 0.
     package mutating func number<Number: FixedWidthInteger>(
         of name: String, default fallback: Number, or expected: String

@@ -171,6 +171,22 @@ package struct File: ~Copyable, Sendable {
         return done
     }
 
+    /// Reads a part of the file.
+    ///
+    /// - Parameters:
+    ///   - count: The number of bytes.
+    ///   - offset: The position of the first byte, from the start of the file.
+    /// - Returns: The bytes. They are fewer than `count` only at the end of the file.
+    /// - Throws: The failure of `pread`.
+    package func bytes(_ count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = try bytes.withMutableBytes { (buffer) throws(SystemError) in
+            try self.read(into: buffer, at: offset)
+        }
+        bytes.removeLast(count - read)
+        return bytes
+    }
+
     /// Returns a zeroed buffer for reading the file.
     ///
     /// The buffer holds a small file and one more byte, so the first read detects the end. For large files it

@@ -1,17 +1,5 @@
 /// The properties of this process and its machine.
 package enum ProcessEnvironment {
-    /// True if the size of the files that the process writes is limited (`ulimit -f`).
-    package static var hasFileSizeLimit: Bool {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
-        #else
-        let resource = RLIMIT_FSIZE
-        #endif
-        // The largest number means no limit.
-        return getrlimit(resource, &limit) == 0 && UInt64(limit.rlim_cur) < UInt64(Int64.max)
-    }
-
     /// The current environment variables.
     package static var variables: [String: String] {
         var result: [String: String] = [:]

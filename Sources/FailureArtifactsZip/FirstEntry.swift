@@ -45,11 +45,8 @@ package enum FirstEntry {
     private static func bytes(
         _ count: Int, of file: borrowing File, at offset: UInt64
     ) throws(SystemError) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: offset)
-        }
-        return read == count ? bytes : nil
+        let bytes = try file.bytes(count, at: offset)
+        return bytes.count == count ? bytes : nil
     }
 
     /// Returns a little-endian number.

@@ -102,10 +102,31 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     }
 
     /// Removes the values from the statement, and replaces SQLite's error message with the text of its code.
-    package mutating func redact(by redaction: StatementRedaction) {
+    mutating func redact(by redaction: StatementRedaction) {
         sql = redaction.redacted(sql)
         if let error {
             self.error = Failure(code: error.code, message: SQLiteError.message(of: error.code))
+        }
+    }
+
+    /// Applies redaction rules to statements.
+    ///
+    /// - Parameters:
+    ///   - records: The statements.
+    ///   - rules: The rules.
+    ///   - names: The names in the store's schema, which may stay.
+    /// - Returns: The statements without what the rules concern.
+    package static func redacted(
+        _ records: [StatementRecord], obeying rules: RedactionRules, keeping names: Set<String>
+    ) -> [StatementRecord] {
+        guard rules.concernStores || rules.shortensHomePaths else { return records }
+        let redaction = StatementRedaction(names: names)
+        let homePaths = HomePaths.current
+        return records.map { record in
+            var record = record
+            if rules.concernStores { record.redact(by: redaction) }
+            if rules.shortensHomePaths { record.sql = homePaths.shortened(record.sql) }
+            return record
         }
     }
 

@@ -93,14 +93,14 @@ package struct WrittenPages: Sendable, Equatable {
 
 /// The state of a connection after its last statement.
 package struct RecordedState: Sendable {
-    /// The number of rows that it has inserted, updated and deleted; nil if not known.
-    package var changes: Int64?
-    /// The pages that it has written; nil if not known.
-    package var pages: WrittenPages?
+    /// The number of rows that it has inserted, updated and deleted.
+    package var changes: Int64
+    /// The pages that it has written.
+    package var pages: WrittenPages
     /// Its error; nil if it has none, or if not known.
     package var failure: RecordedStatement.Failure?
 
-    package init(changes: Int64?, pages: WrittenPages?, failure: RecordedStatement.Failure?) {
+    package init(changes: Int64, pages: WrittenPages, failure: RecordedStatement.Failure?) {
         self.changes = changes
         self.pages = pages
         self.failure = failure

@@ -23,7 +23,7 @@ final class RecorderFile {
         guard try readFacts() else { return }
         for _ in 0..<Self.attempts {
             let generation = facts.journal_generation
-            let lines = try bytes(at: Self.pageSize, count: Int(facts.journal_length))
+            let lines = try file.bytes(Int(facts.journal_length), at: UInt64(Self.pageSize))
             guard try readFacts() else { return }
             // It is odd while the process replaces lines.
             if generation % 2 == 0, facts.journal_generation == generation {
@@ -46,7 +46,7 @@ final class RecorderFile {
         var chunks: [UInt64: [RecordedChunk]] = [:]
         let start = Self.pageSize + Int(facts.journal_size)
         for number in 0..<Int(facts.chunk_count) {
-            guard let chunk = try chunk(at: start + number * Self.chunkSize) else { break }
+            guard let chunk = try chunk(at: UInt64(start + number * Self.chunkSize)) else { break }
             if let parsed = chunk.withUnsafeBytes({ RecordedChunk($0) }), !parsed.statements.isEmpty {
                 chunks[parsed.connection, default: []].append(parsed)
             }
@@ -61,7 +61,7 @@ final class RecorderFile {
     // MARK: Reading
 
     private func readFacts() throws(SystemError) -> Bool {
-        let page = try bytes(at: 0, count: Self.pageSize)
+        let page = try file.bytes(Self.pageSize, at: 0)
         var facts = failure_artifacts_recorder_facts()
         guard page.count == Self.pageSize, failure_artifacts_recorder_read(page, &facts) else {
             return false
@@ -71,17 +71,17 @@ final class RecorderFile {
     }
 
     /// Reads a chunk; empty if it changes all the time, nil if it was never used.
-    private func chunk(at offset: Int) throws(SystemError) -> [UInt8]? {
+    private func chunk(at offset: UInt64) throws(SystemError) -> [UInt8]? {
         for _ in 0..<Self.attempts {
             // Most of a chunk is unused.
-            let header = try bytes(at: offset, count: MemoryLayout<failure_artifacts_chunk>.size)
+            let header = try file.bytes(MemoryLayout<failure_artifacts_chunk>.size, at: offset)
             guard header.count == MemoryLayout<failure_artifacts_chunk>.size else { return nil }
             let generation = Self.generation(header)
             if generation == 0 { return nil }
             let used = header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 16, as: UInt32.self) }
-            let chunk = try bytes(at: offset, count: min(Int(used), Self.chunkSize))
+            let chunk = try file.bytes(min(Int(used), Self.chunkSize), at: offset)
             // It is odd while the process gives the chunk to another connection.
-            if generation % 2 == 0, try Self.generation(bytes(at: offset, count: 8)) == generation {
+            if generation % 2 == 0, try Self.generation(file.bytes(8, at: offset)) == generation {
                 return chunk
             }
         }
@@ -91,15 +91,6 @@ final class RecorderFile {
     private static func generation(_ bytes: [UInt8]) -> UInt64 {
         guard bytes.count >= 8 else { return 0 }
         return bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
-    }
-
-    private func bytes(at offset: Int, count: Int) throws(SystemError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: UInt64(offset))
-        }
-        bytes.removeLast(count - read)
-        return bytes
     }
 }
 

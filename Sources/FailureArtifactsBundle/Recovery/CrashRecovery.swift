@@ -77,8 +77,9 @@ package struct CrashRecovery: Sendable {
     /// - Returns: The copies. They are lost if this process ends before a sweep.
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
-            let statements = try? journal.readStatements()
-            return journal.tests.compactMap { test in
+            let tests = journal.tests
+            let statements = tests.isEmpty ? nil : try? journal.readStatements()
+            return tests.compactMap { test in
                 (try? copies(of: test, statements)).map { Held(test: test, copies: $0, cause: cause) }
             }
         }

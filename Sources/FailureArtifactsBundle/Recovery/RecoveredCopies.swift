@@ -118,12 +118,9 @@ struct RecoveredCopies: Sendable {
         _ records: [StatementRecord], images: String?, _ rules: RedactionRules
     ) {
         guard !records.isEmpty, let index = stores.indices.last else { return }
-        var records = records
-        if rules.shortensHomePaths {
-            let homePaths = HomePaths.current
-            for index in records.indices { records[index].sql = homePaths.shortened(records[index].sql) }
-        }
-        let lines = StatementRecord.lines(of: records)
+        // The schema's names aren't known here. Rules that would need them leave out all statements.
+        let lines = StatementRecord.lines(
+            of: StatementRecord.redacted(records, obeying: rules, keeping: []))
         guard room.take(UInt64(lines.count)) else {
             limitsHit.insert(room.limit.rawValue)
             return

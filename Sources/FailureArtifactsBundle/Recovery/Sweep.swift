@@ -50,8 +50,9 @@ struct Sweep {
     private mutating func finish(_ journal: Journal) throws(SystemError) {
         done = []
         var isDone = true
-        let statements = try? journal.readStatements()
-        for test in try journal.readTests() {
+        let tests = try journal.readTests()
+        let statements = tests.isEmpty ? nil : try? journal.readStatements()
+        for test in tests {
             isDone = attempt(test.identity) { try $0.make(test, statements) } && isDone
         }
         // After a failure, all files stay, owned by this process. The next sweep takes them over after this process

@@ -48,13 +48,12 @@ enum BuildID {
             decoding: identifier.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
+    /// Reads bytes; nil if there are fewer.
     private static func bytes(of file: borrowing File, at offset: UInt64, count: Int) -> [UInt8]? {
-        guard offset <= UInt64(Int64.max) else { return nil }
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: offset)
+        guard offset <= UInt64(Int64.max), let bytes = try? file.bytes(count, at: offset) else {
+            return nil
         }
-        return read == count ? bytes : nil
+        return bytes.count == count ? bytes : nil
     }
 }
 

@@ -1,7 +1,7 @@
 internal import FailureArtifactsSystem
 
 /// The source files of a package, without those of its dependencies.
-struct PackageSources {
+package struct PackageSources {
     /// The absolute path of the directory with `Package.swift`.
     let root: String
     /// The results for the files that were asked for.
@@ -9,11 +9,11 @@ struct PackageSources {
 
     /// Finds the package around a directory; nil if neither it nor a directory above it has a `Package.swift`.
     init?(around path: String) {
-        guard path.hasPrefix("/"), let root = Self.root(around: path) else { return nil }
+        guard let root = Self.root(around: path) else { return nil }
         self.root = root
     }
 
-    /// Finds the package of a test; nil if there is none.
+    /// Finds the package of a test; nil if the test isn't in one.
     ///
     /// It is the package around the working directory, unless the failure is in another one that is no dependency.
     ///
@@ -31,7 +31,12 @@ struct PackageSources {
         self = package
     }
 
-    private static func root(around path: String) -> String? {
+    /// Finds the directory with `Package.swift` among a directory and those above it.
+    ///
+    /// - Parameter path: The absolute path of the directory.
+    /// - Returns: The path; nil if there is no such file.
+    package static func root(around path: String) -> String? {
+        guard path.hasPrefix("/") else { return nil }
         if FileSystem.regularFile(Path.join(path, "Package.swift")) != nil { return path }
         return path == "/" ? nil : root(around: Path.directory(of: path))
     }

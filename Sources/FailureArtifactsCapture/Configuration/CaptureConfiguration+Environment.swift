@@ -34,14 +34,9 @@ extension CaptureConfiguration {
             limits: limits,
             maximumStatements: reader.number(
                 of: "FAILURE_ARTIFACTS_STATEMENTS", default: 200, or: "a number"),
-            discoversStores: reader.value(
-                of: "FAILURE_ARTIFACTS_DISCOVERY", default: true, or: "on or off",
-                described: { $0 ? "on" : "off" }
-            ) { ["on": true, "off": false][$0] })
-        configuration.recordsSourceLines = reader.value(
-            of: "FAILURE_ARTIFACTS_SOURCE_LINES", default: true, or: "on or off",
-            described: { $0 ? "on" : "off" }
-        ) { ["on": true, "off": false][$0] }
+            discoversStores: reader.isOn("FAILURE_ARTIFACTS_DISCOVERY", default: true))
+        configuration.recordsSourceLines = reader.isOn(
+            "FAILURE_ARTIFACTS_SOURCE_LINES", default: true)
         configuration.capturesPassingTests = reader.value(
             of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
             described: \.rawValue

@@ -20,12 +20,12 @@ private final class Collection {
 }
 
 extension RecordedState {
-    fileprivate init(_ end: failure_artifacts_log_end) {
+    /// Nil if the state is not known.
+    fileprivate init?(_ end: failure_artifacts_log_end) {
+        guard end.changes >= 0 else { return nil }
         self.init(
-            changes: end.changes < 0 ? nil : end.changes,
-            pages: end.changes < 0
-                ? nil
-                : WrittenPages(written: end.written, spilled: end.spilled, version: end.version),
+            changes: end.changes,
+            pages: WrittenPages(written: end.written, spilled: end.spilled, version: end.version),
             failure: end.message.map { .init(code: end.code, message: String(cString: $0)) })
     }
 }

@@ -186,7 +186,8 @@ extension Capture {
                 ? "Those of some connections are missing: they have ended, or were in use all the time."
                 : nil
         guard !records.isEmpty || reason != nil else { return }
-        let lines = StatementRecord.lines(of: redacted(Array(records), names))
+        let lines = StatementRecord.lines(
+            of: StatementRecord.redacted(Array(records), obeying: rules, keeping: names))
         guard room.take(UInt64(lines.count)) else {
             limitsHit.insert(room.limit.rawValue)
             return
@@ -202,18 +203,6 @@ extension Capture {
             warnings.add(
                 .statementsNotKept, "The statements of '\(found.name)' were not kept: \(error).",
                 ["store": .text(found.name)])
-        }
-    }
-
-    private func redacted(_ records: [StatementRecord], _ names: Set<String>) -> [StatementRecord] {
-        guard rules.concernStores || rules.shortensHomePaths else { return records }
-        let redaction = StatementRedaction(names: names)
-        let homePaths = HomePaths.current
-        return records.map { record in
-            var record = record
-            if rules.concernStores { record.redact(by: redaction) }
-            if rules.shortensHomePaths { record.sql = homePaths.shortened(record.sql) }
-            return record
         }
     }
 

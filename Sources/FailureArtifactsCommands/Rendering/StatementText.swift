@@ -125,13 +125,8 @@ private struct LocalSources {
 
     /// Creates the addresses of the package that a directory is in.
     init(workingDirectory: String) {
-        var root = workingDirectory
-        while root.hasPrefix("/"), root != "/",
-            FileSystem.regularFile(Path.join(root, "Package.swift")) == nil
-        {
-            root = Path.directory(of: root)
-        }
-        roots = [root, workingDirectory].filter { $0.hasPrefix("/") && $0 != "/" }
+        roots = [PackageSources.root(around: workingDirectory), workingDirectory].compactMap(\.self)
+            .filter { $0.hasPrefix("/") && $0 != "/" }
     }
 
     /// Returns the `file:` address of a source file; nil if there is no such file below the package root.

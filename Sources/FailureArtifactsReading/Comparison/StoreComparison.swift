@@ -30,11 +30,8 @@ package struct StoreComparison: ~Copyable {
         /// - Throws: An error if the file can't be read.
         package init?(ofFile path: String) throws(SystemError) {
             let file = try File(sharing: path)
-            var header = [UInt8](repeating: 0, count: 20)
-            let count = try header.withMutableBytes { (buffer) throws(SystemError) in
-                try file.read(into: buffer, at: 0)
-            }
-            guard count == header.count, header.starts(with: DatabaseHeader.magic) else {
+            let header = try file.bytes(20, at: 0)
+            guard header.count == 20, header.starts(with: DatabaseHeader.magic) else {
                 return nil
             }
             // Byte 19 is 2 in WAL mode (https://www.sqlite.org/fileformat.html#the_database_header). Without

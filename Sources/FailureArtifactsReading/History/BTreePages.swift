@@ -45,11 +45,8 @@ struct BTreePages: ~Copyable {
     /// Returns a page and the offset of its B-tree header; nil if the page doesn't exist.
     private func page(_ number: UInt32) -> (bytes: [UInt8], header: Int)? {
         guard number > 0, number <= pageCount else { return nil }
-        var bytes = [UInt8](repeating: 0, count: pageSize)
-        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: UInt64(number - 1) * UInt64(pageSize))
-        }
-        return count == pageSize ? (bytes, number == 1 ? 100 : 0) : nil
+        let bytes = try? file.bytes(pageSize, at: UInt64(number - 1) * UInt64(pageSize))
+        return bytes.flatMap { $0.count == pageSize ? ($0, number == 1 ? 100 : 0) : nil }
     }
 
     /// Returns the pages of the B-tree with a root page; nil if its structure is invalid.

@@ -110,11 +110,8 @@ package struct WriteAheadLog: Sendable {
     /// - Throws: An error if a system call fails.
     static func cut(_ path: String, after index: WriteAheadLogIndex) throws(SystemError) {
         let file = try File(updating: path)
-        var bytes = [UInt8](repeating: 0, count: headerSize)
-        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
-        }
-        guard count == headerSize, let (header, _) = bytes.withBytes(header) else { return }
+        let bytes = try file.bytes(headerSize, at: 0)
+        guard bytes.count == headerSize, let (header, _) = bytes.withBytes(header) else { return }
         let end = offset(ofFrame: index.lastFrame, header)
         if try file.size() > end { try file.resize(to: end) }
         try file.close()

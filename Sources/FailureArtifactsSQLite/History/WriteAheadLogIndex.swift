@@ -30,12 +30,9 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
     ///   open, it must be a `File(sharing:)`.
     /// - Throws: An error if the file cannot be read.
     package init?(reading file: borrowing File) throws(SystemError) {
-        var bytes = [UInt8](repeating: 0, count: 136)
-        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
-        }
+        let bytes = try file.bytes(136, at: 0)
         // SQLite writes the second copy first and the first copy last, so equal copies are complete.
-        guard count == bytes.count, bytes[..<48] == bytes[48..<96] else { return nil }
+        guard bytes.count == 136, bytes[..<48] == bytes[48..<96] else { return nil }
         func number(at offset: Int) -> UInt32 {
             // The index is in native byte order.
             bytes.withBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }

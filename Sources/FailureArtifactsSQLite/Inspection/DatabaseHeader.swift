@@ -19,11 +19,8 @@ package struct DatabaseHeader {
 
     /// Reads a file's header; nil if it is invalid or does not fit the file's size.
     init?(of file: borrowing File) throws(SystemError) {
-        var bytes = [UInt8](repeating: 0, count: 100)
-        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
-        }
-        guard count == bytes.count, bytes.starts(with: Self.magic) else { return nil }
+        let bytes = try file.bytes(100, at: 0)
+        guard bytes.count == 100, bytes.starts(with: Self.magic) else { return nil }
         let size = Int(bytes[16]) << 8 | Int(bytes[17])
         // 65536 does not fit in two bytes, so 1 stands for it.
         pageSize = size == 1 ? 65_536 : size

@@ -218,12 +218,8 @@ extension FileSnapshot {
 
     /// Returns the header of a database file; nil if the file is too short.
     private static func header(of path: String) throws(SystemError) -> Header? {
-        var bytes = [UInt8](repeating: 0, count: 28)
-        let file = try File(sharing: path)
-        let count = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
-        }
-        guard count == bytes.count else { return nil }
+        let bytes = try File(sharing: path).bytes(28, at: 0)
+        guard bytes.count == 28 else { return nil }
         // The read version: 1 for a rollback journal, 2 for a WAL. In a file that SQLite cannot read, these bytes
         // are arbitrary.
         let version = bytes.starts(with: DatabaseHeader.magic) ? bytes[19] : 0

@@ -64,12 +64,8 @@ extension FileSnapshot {
     /// (<https://www.sqlite.org/fileformat2.html#the_rollback_journal>).
     static func isLive(_ journal: String) -> Bool {
         let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
-        var bytes = [UInt8](repeating: 0, count: magic.count)
         guard let file = try? File(sharing: journal) else { return false }
-        let count = try? bytes.withMutableBytes { (buffer) throws(SystemError) in
-            try file.read(into: buffer, at: 0)
-        }
-        return count == magic.count && bytes == magic
+        return (try? file.bytes(magic.count, at: 0)) == magic
     }
 
     mutating func noteHalfTransaction() {

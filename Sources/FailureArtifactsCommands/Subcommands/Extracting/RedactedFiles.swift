@@ -156,13 +156,8 @@ struct RedactedFiles {
 
     private func writeStatements(of store: BundleMetadata.Store, names: Set<String>) throws {
         guard let entry = store.statements?.entry else { return }
-        let redaction = StatementRedaction(names: names)
-        let records = try bundle.statements(of: store).map { record in
-            var record = record
-            if rules.concernStores { record.redact(by: redaction) }
-            if rules.shortensHomePaths { record.sql = HomePaths.current.shortened(record.sql) }
-            return record
-        }
+        let records = StatementRecord.redacted(
+            try bundle.statements(of: store), obeying: rules, keeping: names)
         try FileSystem.write(StatementRecord.lines(of: records), toNewFile: file(entry))
     }
 }
