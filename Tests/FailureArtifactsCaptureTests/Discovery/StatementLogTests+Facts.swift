@@ -39,6 +39,32 @@ extension StatementLogTests {
         }
     }
 
+    /// A chunk has space for the error of its last statement, wherever that one is.
+    @Test func noErrorIsLostWhereAChunkIsFull() throws {
+        let count = 6000
+        try withConnection(.init(statements: 2 * count), path: ":memory:") { handle in
+            try handle.run("CREATE TABLE t(a UNIQUE)")
+            try handle.run("INSERT INTO t VALUES (1)")
+            func prepare(_ sql: String) throws -> OpaquePointer? {
+                var statement: OpaquePointer?
+                try #require(sqlite3_prepare_v2(handle.handle, sql, -1, &statement, nil) == SQLITE_OK)
+                return statement
+            }
+            let (failing, other) = (try prepare("INSERT INTO t VALUES (1)"), try prepare("SELECT 1"))
+            defer { for statement in [failing, other] { sqlite3_finalize(statement) } }
+            for number in 0..<count {
+                // Other statements between them, so that they end at various places of a chunk.
+                let isOther = number % 11 < 3
+                let code = sqlite3_step(isOther ? other : failing)
+                #expect(code == (isOther ? SQLITE_ROW : SQLITE_CONSTRAINT))
+                sqlite3_reset(isOther ? other : failing)
+            }
+            let log = try statements(handle).suffix(count).filter { $0.sql != "SELECT 1" }
+            #expect(log.count > count / 2)
+            #expect(log.allSatisfy { $0.failure?.message == "UNIQUE constraint failed: t.a" })
+        }
+    }
+
     @Test func theTimesAreExact() throws {
         try withConnection(.init(statements: 10)) { handle in
             try handle.run("CREATE TABLE t(a)")
