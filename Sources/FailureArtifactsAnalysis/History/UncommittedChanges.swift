@@ -1,6 +1,6 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A summary of the changes in a transaction: an open one or the last one before the failure.
@@ -36,41 +36,27 @@ package struct UncommittedChanges: Encodable, Equatable {
     /// - Throws: An error if the copies can't be read.
     package static func compare(
         committed: String, seen: String, timeLimit: Double
-    ) throws(SQLiteError) -> UncommittedChanges {
+    ) throws -> UncommittedChanges {
         var changes = UncommittedChanges()
-        do throws(SQLiteError) {
+        do {
             let comparison = try StoreComparison(
                 a: StoreComparison.Side(path: committed, isPrivate: true),
                 b: StoreComparison.Side(path: seen, isPrivate: true),
                 deadline: Instant.now.advanced(bySeconds: timeLimit))
-            try changes.add(comparison)
-        } catch {
-            guard error.isInterrupted else { throw error }
+            changes.schema = comparison.schemaChanges().map(Self.text)
+            try changes.state.add(comparison) { try $0.countRowChanges(in: $1) }
+        } catch let error as SQLiteError where error.isInterrupted {
             changes.isComplete = false
         }
-        return changes
-    }
-
-    private mutating func add(_ comparison: borrowing StoreComparison) throws(SQLiteError) {
-        let schemaChanges = comparison.schemaChanges()
-        schema = schemaChanges.map(Self.text)
-        for change in schemaChanges { state.add(change) }
-        for table in try comparison.tables() {
-            guard table.problem == nil else {
-                isComplete = false
-                continue
-            }
-            let counts = try comparison.countRowChanges(in: table)
-            guard counts.total > 0 else { continue }
-            state.tables.append(
-                .init(
-                    name: table.name, inserted: counts.inserted, updated: counts.updated,
-                    deleted: counts.deleted))
-            tables.append(
+        for table in changes.state.tables {
+            if table.problem != nil { changes.isComplete = false }
+            guard table.inserted + table.updated + table.deleted > 0 else { continue }
+            changes.tables.append(
                 Table(
-                    name: table.name, inserted: counts.inserted, updated: counts.updated,
-                    deleted: counts.deleted))
+                    name: table.name, inserted: table.inserted, updated: table.updated,
+                    deleted: table.deleted))
         }
+        return changes
     }
 
     private static func text(of change: SchemaChange) -> String {
@@ -110,23 +96,6 @@ package struct UncommittedChanges: Encodable, Equatable {
         let rest = isComplete ? "" : "; not all tables were compared, see 'failure-artifacts diff'"
         if items.isEmpty { return "\(title): no change\(isComplete ? "" : " was found")\(rest)" }
         return "\(title): " + items.joined(separator: ", ") + rest
-    }
-}
-
-extension StateChanges {
-    fileprivate mutating func add(_ change: SchemaChange) {
-        switch change.subject {
-        case .userVersion: userVersion = change.new.flatMap(Int64.init)
-        case .applicationID: break
-        case .table, .index, .view, .trigger:
-            let kind: Object.Change =
-                switch change.kind {
-                case .added: .created
-                case .removed: .dropped
-                case .changed: .changed
-                }
-            schema.append(Object(change: kind, type: change.subject.rawValue, name: change.name))
-        }
     }
 }
 

@@ -50,13 +50,25 @@ struct HistoryCommand: Command {
                     store: report.store, count: history.reader.transactions.count, reason: report.reason)
                 for line in heading { try console.output.writeLine(line) }
             }
-            try forEachTransaction(of: history, console) { transaction in
+            var number = 0
+            try history.forEachTransaction(limits: console.limits.store) { changes, _ in
+                number = changes.number
+                let transaction = HistoryText.Transaction(
+                    number: changes.number, pages: changes.pages, size: changes.size,
+                    changes: changes.changes)
                 // Statements are assigned to transactions only after all transactions are known.
                 if isJSON || !log.isEmpty {
                     report.transactions.append(transaction)
                 } else {
                     for line in text.lines(transaction) { try console.output.writeLine(line) }
                 }
+                return !console.time.isOver
+            }
+            guard number == history.reader.transactions.count else {
+                throw CommandError(
+                    .inputOutput,
+                    "The history took too long: transactions from \(number + 1) on are not shown. "
+                        + CommandError.limitsHint)
             }
             let found = LoggedTransactions(log, of: choice.store).statements(
                 of: report.transactions.map { .init(pages: $0.pages, changes: $0.changes) },
@@ -93,31 +105,5 @@ struct HistoryCommand: Command {
         var store: String
         var reason: String?
         var transactions: [HistoryText.Transaction]
-    }
-
-    /// Visits the states of a history with two files, one of them a transaction behind the other.
-    private func forEachTransaction(
-        of history: borrowing ExtractedHistory, _ console: Console,
-        _ body: (HistoryText.Transaction) throws -> Void
-    ) throws {
-        let old = try history.rebuild(0)
-        let new = try history.rebuild(0, to: old + ".next")
-        for (index, transaction) in history.reader.transactions.enumerated() {
-            guard !console.time.isOver else {
-                throw CommandError(
-                    .inputOutput,
-                    "The history took too long: transactions from \(index + 1) on are not shown. "
-                        + CommandError.limitsHint)
-            }
-            try history.advance(new, from: index)
-            try body(
-                HistoryText.Transaction(
-                    number: index + 1, pages: transaction.pages.count,
-                    size: UInt64(transaction.databaseSize) * UInt64(history.reader.pageSize),
-                    changes: try RowChanges.count(
-                        from: old, to: new, pages: Set(transaction.pages),
-                        limits: console.limits.store)))
-            try history.advance(old, from: index)
-        }
     }
 }

@@ -35,6 +35,8 @@ package struct ComparedTable: Sendable {
     let a: TableShape?
     let b: TableShape?
     let match: RowMatch
+    /// The rowids of the rows to compare; nil for all rows.
+    var rowids: [Int64]?
 
     /// The names of the key's columns; empty if the key is the rowid.
     package var keyColumns: [String] {

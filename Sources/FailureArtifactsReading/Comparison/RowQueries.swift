@@ -47,11 +47,16 @@ struct RowQueries: Sendable {
     /// Queries for the number of B's rows whose rowids are above all of A's, and for these rows; nil without
     /// rowids.
     var appendedRows: (count: String, rows: String)? {
-        guard case .rowid(let a, let b) = table.match else { return nil }
+        guard case .rowid(let a, let b) = table.match, table.rowids == nil else { return nil }
         let condition =
             " WHERE \(Self.quoted(b)) > (SELECT coalesce(max(\(Self.quoted(a))), \(Int64.min)) "
             + "FROM \(Side.a.name(table)))"
         return (count(of: .b) + condition, allRows(of: .b) + condition)
+    }
+
+    /// The query for the number of rows of B that A doesn't have.
+    var insertedCount: String {
+        select(["count(*)"], .b, where: isMissing("a"), twinHas: table.keyColumns)
     }
 
     /// The query for rows of B that are missing in A or have different values there.
@@ -114,7 +119,14 @@ struct RowQueries: Sendable {
         }
         return sql
             + "LEFT JOIN \(other.name(table)) AS \(other.alias) \(lookUpHint(other)) "
-            + "ON \(sameKey) WHERE \(isNoTwin)(\(condition))"
+            + "ON \(sameKey) WHERE \(scope(side))\(isNoTwin)(\(condition))"
+    }
+
+    /// Returns the condition that restricts a side to the rows that may differ.
+    private func scope(_ side: Side) -> String {
+        guard let rowids = table.rowids, let name = side == .a ? table.a?.rowidName : table.b?.rowidName
+        else { return "" }
+        return "\(side.alias).\(name) IN (\(rowids.map(String.init).joined(separator: ","))) AND "
     }
 
     private var changedCondition: String { "\(isMissing("b")) OR \(differ(table.commonColumns))" }

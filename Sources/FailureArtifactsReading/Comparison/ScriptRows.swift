@@ -56,7 +56,7 @@ struct ScriptRows {
                 try write(form.insert(rewritten))
             }
         } else {
-            let count = try comparison.insertedCount(queries, deleted: deleted)
+            let count = try comparison.insertedCount(table, queries, deleted: deleted)
             try comparison.forEachInsertedRow(queries, count: count, of: count) { row in
                 try begin()
                 hasInserted = true

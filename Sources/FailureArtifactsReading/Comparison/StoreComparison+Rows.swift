@@ -51,7 +51,7 @@ extension StoreComparison {
                 try visit { reader.updatedRow(changed) }
             }
         }
-        counts.inserted = try insertedCount(queries, deleted: counts.deleted)
+        counts.inserted = try insertedCount(table, queries, deleted: counts.deleted)
         try forEachInsertedRow(queries, count: min(counts.inserted, left), of: counts.inserted) { row in
             try visit { reader.wholeRow(.inserted, row) }
         }
@@ -99,16 +99,17 @@ extension StoreComparison {
         guard try changed.step() else { return counts }
         counts.deleted = changed.integer(at: 1)
         counts.updated = changed.integer(at: 0) - counts.deleted
-        counts.inserted = try insertedCount(queries, deleted: counts.deleted)
+        counts.inserted = try insertedCount(table, queries, deleted: counts.deleted)
         return counts
     }
 
     /// Returns the number of rows that only B has.
     ///
-    /// It needs no search, because keys are unique in a table.
+    /// Among all rows it needs no search, because keys are unique in a table.
     borrowing func insertedCount(
-        _ queries: RowQueries, deleted: Int64
+        _ table: ComparedTable, _ queries: RowQueries, deleted: Int64
     ) throws(SQLiteError) -> Int64 {
+        if table.rowids != nil { return try connection.integer(of: queries.insertedCount) }
         let kept = try connection.integer(of: queries.count(of: .a)) - deleted
         return max(0, try connection.integer(of: queries.count(of: .b)) - kept)
     }

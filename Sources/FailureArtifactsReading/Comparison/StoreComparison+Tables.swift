@@ -6,8 +6,11 @@ extension StoreComparison {
     ///
     /// Virtual tables are omitted; their content is in shadow tables.
     ///
+    /// - Parameter changed: The rows that may differ; nil if all may. Tables without such rows are omitted.
     /// - Throws: An error if the deadline has passed or a file is damaged.
-    package borrowing func tables() throws(SQLiteError) -> [ComparedTable] {
+    package borrowing func tables(
+        changed: ChangedRows? = nil
+    ) throws(SQLiteError) -> [ComparedTable] {
         let names = Set(a.objects.filter(Self.holdsRows).map { folded($0.name) })
             .union(b.objects.filter(Self.holdsRows).map { folded($0.name) })
         var result: [ComparedTable] = []
@@ -21,8 +24,14 @@ extension StoreComparison {
             let first = shapes.0?.kind == .virtual ? nil : shapes.0
             let second = shapes.1?.kind == .virtual ? nil : shapes.1
             guard first != nil || second != nil else { continue }
+            var rowids: [Int64]?
+            if let first, let second, case .rows(let listed) = changed?.extent(of: first.name) {
+                if listed.isEmpty { continue }
+                if first.rowidName != nil, second.rowidName != nil { rowids = listed }
+            }
             do throws(SQLiteError) {
-                let table = try pair(first, second)
+                var table = try pair(first, second)
+                table.rowids = table.presence == .both ? rowids : nil
                 if table.presence == .both {
                     // Compile the queries now, so that an error comes before any row.
                     let queries = RowQueries(table, pairsPerCall: pairsPerCall)

@@ -42,9 +42,11 @@ package struct StoreComparison: ~Copyable {
         }
     }
 
-    let connection: Connection
-    let a: DatabaseSchema
-    let b: DatabaseSchema
+    package let connection: Connection
+    let pathOfA: String
+    let pathOfB: String
+    package let a: DatabaseSchema
+    package let b: DatabaseSchema
     /// The maximum number of value pairs for one call of the comparison function.
     let pairsPerCall: Int
 
@@ -59,17 +61,21 @@ package struct StoreComparison: ~Copyable {
     ///   - deadline: The point in time after which all operations fail with an error that
     ///     ``SQLiteError/isInterrupted``; nil for no deadline besides the limits.
     ///   - limits: The limits for untrusted stores.
+    ///   - known: The schema of another state of both stores. It saves reading a schema that has the same version.
     /// - Throws: An error if SQLite can't read a file, or if the text encodings differ, which SQLite can't
     ///   compare.
     package init(
-        a: Side, b: Side, deadline: Instant? = nil, limits: UntrustedLimits = .standard
+        a: Side, b: Side, deadline: Instant? = nil, limits: UntrustedLimits = .standard,
+        reusing known: DatabaseSchema? = nil
     ) throws(SQLiteError) {
         let connection = try Self.open(a, b, deadline, limits)
-        let schemas = (
-            try DatabaseSchema("main", of: connection), try DatabaseSchema("other", of: connection)
-        )
-        self.a = schemas.0
-        self.b = schemas.1
+        let old = try DatabaseSchema("main", of: connection, reusing: known)
+        // The states of a history mostly have the same schema.
+        let new = try DatabaseSchema("other", of: connection, reusing: known == nil ? nil : old)
+        pathOfA = a.path
+        pathOfB = b.path
+        self.a = old
+        self.b = new
         pairsPerCall = max(
             1, Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_FUNCTION_ARG, -1)) / 2)
         self.connection = connection

@@ -19,6 +19,8 @@ package struct DatabaseSchema: Sendable {
     /// The name of the database in the connection: `main`, or the name of an attached database.
     package let database: String
     package let encoding: String
+    /// The schema cookie, which SQLite increases with each change of the schema.
+    package let version: Int64
     package let userVersion: Int64
     package let applicationID: Int64
     /// The objects that have SQL text, in the order of creation.
@@ -27,6 +29,8 @@ package struct DatabaseSchema: Sendable {
     package let tables: [String: TableShape]
     /// The reasons why structures of tables cannot be read, by folded name.
     package let problems: [String: String]
+    /// The root pages of the tables and indexes, by name.
+    package let roots: [String: UInt32]
 
     private let byIdentity: [Identity: Int]
 
@@ -35,11 +39,29 @@ package struct DatabaseSchema: Sendable {
         byIdentity[Identity(type: type, name: folded(name))].map { objects[$0] }
     }
 
-    package init(_ database: String, of connection: borrowing Connection) throws(SQLiteError) {
+    /// Reads a schema.
+    ///
+    /// - Parameters:
+    ///   - database: `main`, or the name of an attached database.
+    ///   - connection: The connection.
+    ///   - known: The schema of another state of the same database, which is used again if its ``version`` is the same.
+    /// - Throws: An error if the schema can't be read.
+    package init(
+        _ database: String, of connection: borrowing Connection, reusing known: DatabaseSchema? = nil
+    ) throws(SQLiteError) {
         self.database = database
         encoding = try connection.text(of: "PRAGMA encoding")
         userVersion = try connection.integer(of: "PRAGMA \(database).user_version")
         applicationID = try connection.integer(of: "PRAGMA \(database).application_id")
+        version = try connection.integer(of: "PRAGMA \(database).schema_version")
+        if let known, known.version == version {
+            objects = known.objects
+            byIdentity = known.byIdentity
+            tables = known.tables
+            problems = known.problems
+            roots = known.roots
+            return
+        }
 
         // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
         let statement = try connection.prepare(
@@ -58,6 +80,7 @@ package struct DatabaseSchema: Sendable {
         }
         self.objects = objects
         self.byIdentity = byIdentity
+        roots = try Self.roots(of: database, connection)
 
         let reader = TableShapeReader(database: database, objects: objects)
         var tables: [String: TableShape] = [:]
@@ -72,6 +95,20 @@ package struct DatabaseSchema: Sendable {
         }
         self.tables = tables
         self.problems = problems
+    }
+
+    private static func roots(
+        of database: String, _ connection: borrowing Connection
+    ) throws(SQLiteError) -> [String: UInt32] {
+        let statement = try connection.prepare(
+            "SELECT name, rootpage FROM \(database).sqlite_master WHERE rootpage > 0")
+        var roots: [String: UInt32] = [:]
+        while try statement.step() {
+            if case .integer(let root) = statement.value(at: 1) {
+                roots[statement.text(at: 0)] = UInt32(clamping: root)
+            }
+        }
+        return roots
     }
 }
 

@@ -68,8 +68,8 @@ import Testing
         try reader.rebuild(at: 0, from: fixture.path("copy"), to: new)
         for (index, transaction) in reader.transactions.enumerated() {
             try reader.advance(new, from: index)
-            let narrow = try RowChanges.count(from: old, to: new, pages: Set(transaction.pages))
-            let full = try RowChanges.count(from: old, to: new)
+            let narrow = try StateChanges.count(from: old, to: new, pages: Set(transaction.pages))
+            let full = try StateChanges.count(from: old, to: new)
             #expect(narrow == full, "seed \(seed), transaction \(index + 1)")
             try reader.advance(old, from: index)
         }

@@ -65,7 +65,7 @@ final class RecordedStore: Sendable {
             result.append(
                 .init(
                     pages: transaction.pages.count,
-                    changes: try RowChanges.count(from: old, to: new, pages: Set(transaction.pages))))
+                    changes: try StateChanges.count(from: old, to: new, pages: Set(transaction.pages))))
             try reader.advance(old, from: index)
         }
         return result

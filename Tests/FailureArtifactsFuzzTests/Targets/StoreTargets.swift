@@ -27,7 +27,7 @@ extension FuzzTarget {
                 try FileSystem.copy(path, toNewFile: next)
                 try reader.advance(next, from: state)
                 Self.requireSize(next)
-                _ = try RowChanges.count(
+                _ = try StateChanges.count(
                     from: path, to: next, pages: Set(reader.transactions[state].pages))
             } catch {
                 continue
@@ -111,8 +111,8 @@ extension FuzzTarget {
             } catch {
                 continue
             }
-            _ = try? RowChanges.count(from: a, to: b, pages: [1, 2, 3])
-            _ = try? RowChanges.count(from: a, to: b)
+            _ = try? StateChanges.count(from: a, to: b, pages: [1, 2, 3])
+            _ = try? StateChanges.count(from: a, to: b)
         }
     }
 }

@@ -3,12 +3,12 @@ import Testing
 
 @testable import FailureArtifactsAnalysis
 
-@Suite struct RowChangesTests {
+@Suite struct StateChangesTests {
     private func changes(_ old: String, _ new: String) throws -> StateChanges {
         let fixture = try Fixture()
         let before = try fixture.write(try fixture.store(old), to: "old.sqlite")
         let after = try fixture.write(try fixture.store(old + ";" + new), to: "new '2.sqlite")
-        return try RowChanges.count(from: before, to: after)
+        return try StateChanges.count(from: before, to: after)
     }
 
     @Test(arguments: [

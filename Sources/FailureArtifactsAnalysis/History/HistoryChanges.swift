@@ -1,0 +1,69 @@
+package import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A transaction of a history, with the changes that it made.
+package struct TransactionChanges: Sendable {
+    /// The number, from 1.
+    package let number: Int
+    /// The number of pages that the transaction wrote.
+    package let pages: Int
+    /// The size of the store after the transaction, in bytes.
+    package let size: UInt64
+    package let changes: StateChanges
+    /// The changed rows, if they were requested.
+    package let tables: [ChangedTable]
+}
+
+extension ExtractedHistory {
+    /// Visits the transactions with the changes that each one made.
+    ///
+    /// Two files follow the history, one of them a transaction behind the other.
+    ///
+    /// - Parameters:
+    ///   - first: The number of the state before the first transaction to visit.
+    ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
+    ///   - valueLimit: The maximum number of bytes to copy of a text or a blob.
+    ///   - limits: The limits on resources that a state can use.
+    ///   - body: Receives the transaction and the path of the state after it. It returns false to stop.
+    /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
+    package borrowing func forEachTransaction(
+        after first: Int = 0, rowLimit: Int64 = 0, valueLimit: Int = 256,
+        limits: UntrustedLimits = .standard,
+        _ body: (TransactionChanges, _ state: String) throws -> Bool
+    ) throws {
+        let old = try rebuild(first)
+        let new = try rebuild(first, to: old + ".next")
+        defer { for path in [old, new] { try? FileSystem.remove(path) } }
+        var schema: DatabaseSchema?
+        for index in first..<reader.transactions.count {
+            let transaction = reader.transactions[index]
+            try advance(new, from: index)
+            let comparison = try StoreComparison(
+                a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true),
+                limits: limits, reusing: schema)
+            var tables: [ChangedTable] = []
+            var changes = StateChanges()
+            let changed = comparison.changedRows(pages: Set(transaction.pages))
+            try changes.add(comparison, changed: changed) { comparison, table in
+                guard rowLimit > 0 else { return try comparison.countRowChanges(in: table) }
+                var rows: [RowChange] = []
+                let counts = try comparison.forEachRowChange(
+                    in: table, limit: rowLimit, valueLimit: valueLimit
+                ) { rows.append($0) }
+                if counts.total > 0 {
+                    tables.append(ChangedTable(table: table, rows: rows, counts: counts))
+                }
+                return counts
+            }
+            changes.tables.sort { $0.name < $1.name }
+            schema = comparison.b
+            let visited = TransactionChanges(
+                number: index + 1, pages: transaction.pages.count,
+                size: UInt64(transaction.databaseSize) * UInt64(reader.pageSize), changes: changes,
+                tables: tables)
+            guard try body(visited, new) else { return }
+            try advance(old, from: index)
+        }
+    }
+}
