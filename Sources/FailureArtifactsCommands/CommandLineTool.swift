@@ -6,8 +6,9 @@ package enum CommandLineTool {
     /// The commands, in the order of `--help`.
     static var commands: [any Command.Type] {
         [
-            RunCommand.self, ListCommand.self, ShowCommand.self, OpenCommand.self, QueryCommand.self,
-            HistoryCommand.self, DiffCommand.self, ExtractCommand.self, VerifyCommand.self,
+            RunCommand.self, ListCommand.self, ExplainCommand.self, ShowCommand.self, OpenCommand.self,
+            QueryCommand.self, HistoryCommand.self, DiffCommand.self, ExtractCommand.self,
+            VerifyCommand.self,
             SweepCommand.self, PruneCommand.self, ReportCommand.self, MergeCommand.self,
             JUnitCommand.self, SummaryCommand.self, CompletionsCommand.self, ManualCommand.self,
         ]

@@ -117,7 +117,7 @@ struct StatementOutline: Equatable {
     /// Splits a statement into words without comments.
     ///
     /// Names and keywords are in lower case and without quotes. Other characters are separate words.
-    private static func words(of sql: String, limit: Int) -> [String] {
+    static func words(of sql: String, limit: Int) -> [String] {
         var words: [String] = []
         var rest = sql.unicodeScalars.prefix(4096)
         while let first = rest.first, words.count < limit {
@@ -148,5 +148,44 @@ struct StatementOutline: Equatable {
             }
         }
         return words
+    }
+}
+
+extension StatementOutline {
+    /// The parts of a statement that findings compare with tables and columns, in lower case.
+    struct Parts {
+        /// The words of the statement, see ``StatementOutline/words(of:limit:)``.
+        let words: [String]
+        /// The columns that an `UPDATE` sets.
+        private(set) var assigned: [String] = []
+        /// The assigned columns whose new value depends on their old one, as in `SET n = n + 1`.
+        private(set) var relative: Set<String> = []
+
+        init(_ sql: String) {
+            words = StatementOutline.words(of: sql, limit: 600)
+            guard let set = words.firstIndex(of: "set") else { return }
+            var index = set + 1
+            var depth = 0
+            var current: String?
+            while index < words.count,
+                depth > 0 || !["where", "from", "returning"].contains(words[index])
+            {
+                let word = words[index]
+                if word == "(" { depth += 1 }
+                if word == ")" { depth -= 1 }
+                if depth == 0, index + 1 < words.count, words[index + 1] == "=",
+                    index == set + 1 || words[index - 1] == ","
+                {
+                    current = word
+                    assigned.append(word)
+                } else if let current, word == current {
+                    relative.insert(current)
+                }
+                index += 1
+            }
+        }
+
+        /// True if the statement restricts its rows.
+        var hasCondition: Bool { words.contains("where") || words.contains("limit") }
     }
 }

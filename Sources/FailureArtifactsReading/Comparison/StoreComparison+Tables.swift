@@ -7,6 +7,7 @@ extension StoreComparison {
     /// Virtual tables are omitted; their content is in shadow tables.
     ///
     /// - Parameter changed: The rows that may differ; nil if all may. Tables without such rows are omitted.
+    /// - Returns: The tables.
     /// - Throws: An error if the deadline has passed or a file is damaged.
     package borrowing func tables(
         changed: ChangedRows? = nil
@@ -193,5 +194,15 @@ extension SQLiteError {
         case SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_AUTH, SQLITE_TOOBIG: true
         default: false
         }
+    }
+}
+
+extension StoreComparison {
+    /// Returns the rows that may differ, if only some pages do.
+    ///
+    /// - Parameter pages: A superset of the pages that differ.
+    /// - Returns: The rows of the tables that both stores have.
+    package borrowing func changedRows(pages: Set<UInt32>) -> ChangedRows {
+        ChangedRows(from: (pathOfA, a.roots), to: (pathOfB, b.roots), pages: pages)
     }
 }

@@ -86,12 +86,3 @@ package struct ChangedRows: Sendable {
     /// Returns the rows to compare in a table that both states have.
     package func extent(of table: String) -> Extent { extents[table] ?? .all }
 }
-
-extension StoreComparison {
-    /// Returns the rows that may differ, if only some pages do.
-    ///
-    /// - Parameter pages: A superset of the pages that differ.
-    package borrowing func changedRows(pages: Set<UInt32>) -> ChangedRows {
-        ChangedRows(from: (pathOfA, a.roots), to: (pathOfB, b.roots), pages: pages)
-    }
-}

@@ -86,7 +86,8 @@ extension StoreDetail {
                 outlines.append(
                     .init(
                         pages: all[index].pages.count,
-                        changes: try StateChanges.count(from: old, to: new, pages: Set(all[index].pages))))
+                        changes: try StateChanges.count(from: old, to: new, pages: Set(all[index].pages))
+                    ))
             }
             changes.append(
                 TransactionDetail(

@@ -59,6 +59,9 @@ package struct Statement: ~Copyable {
         }
     }
 
+    /// The number of columns of the result.
+    package var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
     /// True if running the statement does not change the database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
 

@@ -1,0 +1,235 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+internal import FailureArtifactsReading
+
+/// The values in the message of a failed assertion.
+///
+/// The messages of XCTest name both operands: `("44") is not equal to ("49")`. Those of Swift Testing show the
+/// value of each expression: `(balance → 44) == 49`.
+package struct FailureMessage: Sendable {
+    /// A value in the message.
+    struct Value: Hashable, Sendable {
+        /// The text without quotes and `Optional(…)`.
+        var text: String
+        /// The label in the description of a structure, such as `score` in `Player(id: 3, score: 100)`.
+        var label: String?
+
+        /// The value as a number; nil if it isn't one.
+        var number: Double? {
+            switch text {
+            case "true": 1
+            case "false": 0
+            default: Double(text.filter { $0 != "_" })
+            }
+        }
+
+        /// True if finding the value in a store says little, because many values are the same.
+        var isCommon: Bool {
+            if let number { return abs(number) < 4 || text == "true" || text == "false" }
+            return text.count < 2
+        }
+    }
+
+    let text: String
+    /// The values of the first operand.
+    private(set) var left: [Value] = []
+    /// The values of the second operand.
+    private(set) var right: [Value] = []
+
+    init(_ text: String) {
+        self.text = text
+        guard let operands = Self.operands(of: text) else { return }
+        left = Self.values(of: operands.left)
+        right = operands.right.map { Self.values(of: $0) } ?? []
+    }
+
+    /// The values that only one operand has, or all values if there is one operand.
+    var differing: [Value] {
+        let (first, second) = (Set(left), Set(right))
+        guard !right.isEmpty else { return left }
+        return left.filter { !second.contains($0) } + right.filter { !first.contains($0) }
+    }
+
+    /// The values of both operands.
+    var values: [Value] { left + right }
+
+    /// The operands, if each is one number.
+    var numbers: (left: Double, right: Double)? {
+        guard left.count == 1, right.count == 1, let first = left[0].number, let second = right[0].number
+        else { return nil }
+        return (first, second)
+    }
+
+    /// True if one operand is nil, or if the assertion expected a value and there was none.
+    var mentionsNil: Bool {
+        values.contains { $0.text == "nil" } || text.contains("expected non-nil value")
+            || text.contains("XCTAssertNotNil failed") || text.contains("→ nil")
+    }
+
+    // MARK: - Parsing
+
+    /// Returns the operands' texts; the right one is nil if there is only one.
+    static func operands(of text: String) -> (left: String, right: String?)? {
+        if let start = text.firstRange(of: "(\"")?.upperBound {
+            let rest = text[start...]
+            guard let middle = rest.firstRange(of: "\") is "),
+                let second = rest[middle.upperBound...].firstRange(of: "(\"")
+            else { return nil }
+            let tail = rest[second.upperBound...]
+            let ends = ["\") - ", "\") +/- ", "\")\n"]
+            let end = ends.compactMap { tail.firstRange(of: $0)?.lowerBound }.min()
+            let right = end.map { tail[..<$0] } ?? (tail.hasSuffix("\")") ? tail.dropLast(2) : tail)
+            return (String(rest[..<middle.lowerBound]), String(right))
+        }
+        if let single = text.firstRange(of: "XCTAssertNil failed: \"")?.upperBound {
+            let rest = text[single...]
+            return (String(rest[..<(rest.lastIndex(of: "\"") ?? rest.endIndex)]), nil)
+        }
+        guard let arrow = text.firstRange(of: " → ") else { return nil }
+        // Swift Testing: `Expectation failed: (a → 1) == (b → 2)`, or one expression with its value.
+        let comparisons = [" == ", " != ", " < ", " > ", " <= ", " >= ", " === "]
+        let body = text.firstRange(of: "failed: ").map { text[$0.upperBound...] } ?? text[...]
+        for sign in comparisons {
+            guard let place = Self.outerRange(of: sign, in: body) else { continue }
+            return (value(after: body[..<place.lowerBound]), value(after: body[place.upperBound...]))
+        }
+        return (value(after: text[arrow.lowerBound...]), nil)
+    }
+
+    /// Returns the value in `(expression → value)`, or the text itself, which is then a literal.
+    private static func value(after text: Substring) -> String {
+        var text = text
+        while text.last == " " { text.removeLast() }
+        while text.first == " " { text.removeFirst() }
+        guard let arrow = text.firstRange(of: "→ ") else { return String(text) }
+        var value = text[arrow.upperBound...]
+        if text.first == "(", value.last == ")" { value.removeLast() }
+        return String(value)
+    }
+
+    /// Returns the range of a sign outside of parentheses, brackets and quotes.
+    private static func outerRange(of sign: String, in text: Substring) -> Range<String.Index>? {
+        var depth = 0
+        var isQuoted = false
+        var index = text.startIndex
+        while index < text.endIndex {
+            let character = text[index]
+            if character == "\"" { isQuoted.toggle() }
+            if !isQuoted {
+                if "([{".contains(character) { depth += 1 }
+                if ")]}".contains(character) { depth -= 1 }
+                if depth == 0, text[index...].hasPrefix(sign) {
+                    return index..<text.index(index, offsetBy: sign.count)
+                }
+            }
+            index = text.index(after: index)
+        }
+        return nil
+    }
+
+    /// Returns the values in an operand: one, the elements of an array, or the properties of a structure.
+    static func values(of operand: String, label: String? = nil, depth: Int = 0) -> [Value] {
+        var text = operand[...]
+        func trim() {
+            while let first = text.first, first.isWhitespace { text.removeFirst() }
+            while let last = text.last, last.isWhitespace { text.removeLast() }
+        }
+        trim()
+        while text.hasPrefix("Optional("), text.hasSuffix(")") {
+            text = text.dropFirst("Optional(".count).dropLast()
+        }
+        trim()
+        if text.count >= 2, text.first == "\"", text.last == "\"" {
+            return [Value(text: String(text.dropFirst().dropLast()), label: label)]
+        }
+        guard depth < 3, text.count < 4096 else { return [Value(text: String(text), label: label)] }
+        if text.first == "[", text.last == "]" {
+            return parts(of: text.dropFirst().dropLast()).prefix(100).flatMap {
+                labelled($0, label, depth)
+            }
+        }
+        // A structure's or a tuple's description.
+        if text.last == ")", let open = text.firstIndex(of: "("),
+            text[..<open].allSatisfy({ $0.isLetter || $0.isNumber || "._".contains($0) }),
+            text[open...].contains(": ") || open == text.startIndex
+        {
+            return parts(of: text[text.index(after: open)...].dropLast()).prefix(100).flatMap {
+                labelled($0, label, depth)
+            }
+        }
+        return [Value(text: String(text), label: label)]
+    }
+
+    private static func labelled(_ part: Substring, _ label: String?, _ depth: Int) -> [Value] {
+        var part = part
+        while part.first == " " { part.removeFirst() }
+        if let colon = part.firstRange(of: ": ") {
+            let name = part[..<colon.lowerBound]
+            let isKey = name.first == "\"" && name.last == "\""
+            if isKey || name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) {
+                let values = values(
+                    of: String(part[colon.upperBound...]), label: isKey ? label : String(name),
+                    depth: depth + 1)
+                return (isKey ? Self.values(of: String(name), label: label, depth: 3) : []) + values
+            }
+        }
+        return values(of: String(part), label: label, depth: depth + 1)
+    }
+
+    /// Splits a text at its outer commas.
+    private static func parts(of text: Substring) -> [Substring] {
+        var parts: [Substring] = []
+        var rest = text
+        while let comma = outerRange(of: ", ", in: rest) {
+            parts.append(rest[..<comma.lowerBound])
+            rest = rest[comma.upperBound...]
+        }
+        if !rest.isEmpty { parts.append(rest) }
+        return parts
+    }
+}
+
+extension FailureMessage.Value {
+    /// True if a store's value is the same.
+    ///
+    /// A date matches the forms in which Foundation, GRDB and Core Data store it.
+    func matches(_ value: StoredValue) -> Bool {
+        switch value.content {
+        case .null: return text == "nil"
+        case .integer(let stored): return number == Double(stored) || dates.contains(Double(stored))
+        case .real(let stored):
+            if let number, abs(number - stored) <= 1e-9 * max(1, abs(number)) { return true }
+            return dates.contains { abs($0 - stored) < 0.001 }
+        case .text(let bytes):
+            guard let stored = StoredText.valid(bytes, isCut: value.isCut) else { return false }
+            if stored == text { return true }
+            // "2026-11-22 09:30:00 +0000" is stored as "2026-11-22 09:30:00.000" or "2026-11-22T09:30:00Z".
+            guard text.count == 25, text.hasSuffix(" +0000"), stored.count >= 19 else { return false }
+            return stored.prefix(10) == text.prefix(10)
+                && stored.dropFirst(11).prefix(8) == text.dropFirst(11).prefix(8)
+        case .blob: return false
+        }
+    }
+
+    /// The seconds since 1970 and since 2001 of a date as Foundation prints it; empty for other values.
+    private var dates: [Double] {
+        guard text.count == 25, text.hasSuffix(" +0000") else { return [] }
+        let parts = text.utf8.split { !(0x30...0x39).contains($0) }.compactMap {
+            Int(String(decoding: $0, as: UTF8.self))
+        }
+        guard parts.count == 7 else { return [] }
+        let (year, month, day) = (parts[0], parts[1], parts[2])
+        // Days of a civil date (https://howardhinnant.github.io/date_algorithms.html).
+        let y = month <= 2 ? year - 1 : year
+        let era = y / 400
+        let yearOfEra = y - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let days =
+            era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        let seconds = Double(((days * 24 + parts[3]) * 60 + parts[4]) * 60 + parts[5])
+        return [seconds, seconds - 978_307_200]
+    }
+}

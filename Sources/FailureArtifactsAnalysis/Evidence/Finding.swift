@@ -1,0 +1,199 @@
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// A cause, or a likely cause, of a test's failure.
+package struct Finding: Equatable, Sendable {
+    /// The kinds of findings, with the names that users see.
+    package enum Code: String, CaseIterable, Encodable, Sendable {
+        // Facts.
+        case foreignKeyViolation = "foreign-key-violation"
+        case integrity
+        case checkViolation = "check-violation"
+        case notNullViolation = "not-null-violation"
+        case constraintFailed = "constraint-failed"
+        case busy
+        case openTransaction = "open-transaction"
+        case rolledBack = "rolled-back"
+        case schemaError = "schema-error"
+        case invariantBroken = "invariant-broken"
+        // Likely causes.
+        case noEffect = "no-effect"
+        case lostUpdate = "lost-update"
+        case broadWrite = "broad-write"
+        case emptiedTable = "emptied-table"
+        case orphan
+        case typeMismatch = "type-mismatch"
+        case nullOutlier = "null-outlier"
+        case patternOutlier = "pattern-outlier"
+        case duplicateRows = "duplicate-rows"
+        case unexpectedDelete = "unexpected-delete"
+        case leftover
+        case fullScan = "full-scan"
+        // Relations to the assertion and to another run.
+        case messageValues = "message-values"
+        case differenceFromPass = "difference-from-pass"
+    }
+
+    /// The degree of certainty that a finding is true and concerns the failure.
+    package enum Confidence: String, Comparable, Encodable, Sendable {
+        /// It follows from the data.
+        case certain
+        case likely
+        case possible
+
+        package static func < (first: Confidence, second: Confidence) -> Bool {
+            let order: [Confidence] = [.possible, .likely, .certain]
+            return (order.firstIndex(of: first) ?? 0) < (order.firstIndex(of: second) ?? 0)
+        }
+    }
+
+    /// A row that the finding names.
+    package struct Row: Equatable, Sendable {
+        /// The change that the finding is about.
+        package enum Change: String, Encodable, Sendable {
+            case inserted, updated, deleted
+            /// The row is in the store and shouldn't be, or has the wrong content.
+            case present
+            /// The row isn't in the store.
+            case missing
+        }
+
+        /// A value of the key.
+        package struct KeyValue: Equatable, Sendable {
+            /// The column, or `rowid`.
+            package var column: String
+            package var value: StoredValue
+        }
+
+        package var table: String
+        package var key: [KeyValue]
+        package var change: Change
+        /// The columns that matter.
+        package var columns: [RowChange.Cell]
+
+        package init(
+            table: String, key: [KeyValue], change: Change, columns: [RowChange.Cell] = []
+        ) {
+            self.table = table
+            self.key = key
+            self.change = change
+            self.columns = columns
+        }
+    }
+
+    package var code: Code
+    package var title: String
+    package var confidence: Confidence
+    /// The name of the store; nil if the finding isn't about one.
+    package var store: String?
+    package var rows: [Row] = []
+    /// The transaction's number in the store's history; nil if unknown.
+    package var transaction: Int?
+    /// The statement that caused it; nil if unknown.
+    package var statement: StatementRecord?
+    /// One or two sentences with the evidence.
+    package var explanation: String
+    /// The strength of the relation to the failure; greater is stronger.
+    var relevance = 0
+    /// The relevance from which a possible cause is a likely one; nil if it never is.
+    var likelyFrom: Int?
+
+    /// The line that ran the statement; nil if unknown.
+    package var source: StatementRecord.Source? { statement?.source }
+}
+
+extension Finding: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case code, title, confidence, store, rows, transaction, statement, source, explanation
+    }
+
+    private struct Statement: Encodable {
+        var sql: String
+        var connection: UInt64
+        var at: String
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(code, forKey: .code)
+        try container.encode(title, forKey: .title)
+        try container.encode(confidence, forKey: .confidence)
+        try container.encodeIfPresent(store, forKey: .store)
+        if !rows.isEmpty { try container.encode(rows, forKey: .rows) }
+        try container.encodeIfPresent(transaction, forKey: .transaction)
+        if let statement {
+            try container.encode(
+                Statement(
+                    sql: statement.sql, connection: statement.connection, at: statement.at),
+                forKey: .statement)
+        }
+        try container.encodeIfPresent(source, forKey: .source)
+        try container.encode(explanation, forKey: .explanation)
+    }
+}
+
+extension Finding.Row: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case table, key, change, columns
+    }
+
+    private struct Cell: Encodable {
+        var before: JSONCell
+        var after: JSONCell
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(table, forKey: .table)
+        try container.encode(
+            Dictionary(
+                key.map { ($0.column, JSONCell($0.value)) }, uniquingKeysWith: { first, _ in first }),
+            forKey: .key)
+        try container.encode(change, forKey: .change)
+        guard !columns.isEmpty else { return }
+        try container.encode(
+            Dictionary(
+                columns.map { ($0.column, Cell(before: JSONCell($0.old), after: JSONCell($0.new))) },
+                uniquingKeysWith: { first, _ in first }),
+            forKey: .columns)
+    }
+}
+
+/// A value as JSON; a blob, or a text that isn't UTF-8, is an object with its bytes in Base64, as in `diff --json`.
+struct JSONCell: Encodable {
+    private let value: StoredValue?
+
+    init(_ value: StoredValue?) {
+        self.value = value
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch value?.content {
+        case nil, .null: try container.encodeNil()
+        case .integer(let number): try container.encode(number)
+        case .real(let number):
+            if number.isFinite {
+                try container.encode(number)
+            } else {
+                try container.encode(ValueText.real(number))
+            }
+        case .text(let bytes):
+            if let text = StoredText.valid(bytes, isCut: value?.isCut ?? false) {
+                try container.encode(text)
+            } else {
+                try container.encode(["textBase64": JSONText.base64(bytes)])
+            }
+        case .blob(let bytes): try container.encode(["base64": JSONText.base64(bytes)])
+        }
+    }
+}
+
+extension Finding.Row {
+    /// A description such as `posting id = 31`.
+    package var title: String {
+        let key = key.map { "\($0.column) = \(StoredText.text(of: $0.value, width: 40))" }
+        return SafeText.line(table) + (key.isEmpty ? "" : " " + key.joined(separator: ", "))
+    }
+}

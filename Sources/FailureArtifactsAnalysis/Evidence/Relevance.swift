@@ -1,0 +1,179 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// The relation between findings about a store and the failed assertion.
+struct Relevance {
+    /// A number of the message that a table explains: a number of rows or the sum of a column.
+    struct Link: Equatable {
+        let table: String
+        /// The summed column; nil for a number of rows.
+        let column: String?
+        /// The number that the store has.
+        let actual: Double
+        /// The other number of the message.
+        let expected: Double
+
+        var delta: Double { expected - actual }
+    }
+
+    /// The tables that the last queries before the failure read, in lower case.
+    let readTables: Set<String>
+    let links: [Link]
+    private let message: FailureMessage
+
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - message: The failure's message.
+    ///   - deadline: The point in time after which sums are no longer searched for.
+    init(_ store: StoreEvidence, _ message: FailureMessage, deadline: Instant) {
+        self.message = message
+        let names = Set(store.tables.map { folded($0.name) })
+        readTables = Self.readTables(store, names)
+        store.connection.setDeadline(deadline)
+        links = message.numbers.map { Self.links(store, $0.left, $0.right) } ?? []
+        store.connection.setDeadline(nil)
+    }
+
+    /// Returns the tables in the queries after the last write, or in the last query.
+    private static func readTables(_ store: StoreEvidence, _ names: Set<String>) -> Set<String> {
+        var tables: Set<String> = []
+        var queries = 0
+        for statement in store.testStatements.reversed() {
+            if statement.outline.isQuery {
+                let words = StatementOutline.words(of: statement.record.sql, limit: 600)
+                guard words.first == "select" || words.first == "with" else { continue }
+                let read = names.intersection(words)
+                guard !read.isEmpty else { continue }
+                tables.formUnion(read)
+                queries += 1
+                if queries == 3 { break }
+            } else if queries > 0, statement.writes {
+                break
+            }
+        }
+        return tables
+    }
+
+    // MARK: - Numbers
+
+    private static func links(_ store: StoreEvidence, _ left: Double, _ right: Double) -> [Link] {
+        guard left != right else { return [] }
+        var links: [Link] = []
+        for table in store.tables {
+            links += (try? Self.links(of: table, in: store, left, right)) ?? []
+        }
+        return links
+    }
+
+    private static func links(
+        of table: TableShape, in store: StoreEvidence, _ left: Double, _ right: Double
+    ) throws(SQLiteError) -> [Link] {
+        let name = quotedIdentifier(table.name)
+        let numeric = table.columns.filter { column in
+            column.keyPosition == 0 && !column.isVirtual && !isReference(column.name)
+                && [.integer, .real, .numeric].contains(Affinity(declaredType: column.type))
+        }.prefix(12)
+        let groups = table.columns.filter { $0.keyPosition != 1 || table.integerKey == nil }.prefix(12)
+        let sums = numeric.map { ", sum(\(quotedIdentifier($0.name)))" }.joined()
+        var links: Set<String> = []
+        var result: [Link] = []
+        func add(_ row: [StoredValue]) {
+            for (index, value) in row.enumerated() {
+                guard let number = value.number else { continue }
+                for (a, b) in [(left, right), (right, left)] where matches(number, a) {
+                    let column = index == 0 ? nil : numeric[numeric.startIndex + index - 1].name
+                    let scale = abs(number) > abs(a) * 50 && a != 0 ? 100.0 : 1
+                    if links.insert("\(column ?? "") \(a)").inserted {
+                        result.append(
+                            Link(
+                                table: folded(table.name), column: column.map(folded),
+                                actual: a * scale, expected: b * scale))
+                    }
+                }
+            }
+        }
+        for row in try store.rows("SELECT count(*)\(sums) FROM \(name)") { add(row) }
+        for group in groups {
+            let sql = "SELECT count(*)\(sums) FROM \(name) GROUP BY \(quotedIdentifier(group.name))"
+            for row in try store.rows(sql, limit: 200) { add(row) }
+        }
+        return result
+    }
+
+    /// True if the number is the message's, which may be a hundredth of it, as with cents.
+    private static func matches(_ number: Double, _ other: Double) -> Bool {
+        abs(number - other) < 1e-6 || (other != 0 && abs(number - other * 100) < 1e-6)
+    }
+
+    /// True if a column's name looks like a reference to another row.
+    static func isReference(_ column: String) -> Bool {
+        let name = folded(column)
+        return name == "id" || column.hasSuffix("ID") || column.hasSuffix("Id") || name.hasSuffix("_id")
+    }
+
+    // MARK: - Scores
+
+    /// Returns how closely a finding is related to the assertion, from 0 to about 200.
+    func score(of finding: Finding) -> Int {
+        var tables = Set(finding.rows.map { folded($0.table) })
+        if let sql = finding.statement?.sql, let table = StatementOutline(sql).table {
+            tables.insert(table)
+        }
+        var score = tables.isDisjoint(with: readTables) ? 0 : 30
+        score += links.filter { tables.contains($0.table) }.map { self.score($0, finding) }.max() ?? 0
+        score += valueScore(finding)
+        return score
+    }
+
+    /// True if the number of the finding's rows, or a value in them, is the difference between the numbers.
+    func explainsDifference(_ finding: Finding) -> Bool {
+        links.contains { score($0, finding) >= 40 }
+    }
+
+    private func score(_ link: Link, _ finding: Finding) -> Int {
+        let rows = finding.rows.filter { folded($0.table) == link.table }
+        guard let column = link.column else {
+            let count = rows.count { $0.change != .updated }
+            return count > 0 && Double(count) == abs(link.delta) ? 45 : 8
+        }
+        let cells = rows.compactMap { row in row.columns.first { folded($0.column) == column } }
+        let changes = cells.map { ($0.new?.number ?? 0) - ($0.old?.number ?? 0) }
+        if changes.contains(where: { Self.isSame($0, link.delta) })
+            || Self.isSame(changes.reduce(0, +), link.delta)
+        {
+            return 55
+        }
+        if let sql = finding.statement?.sql, StatementOutline.Parts(sql).assigned.contains(column) {
+            return 30
+        }
+        return 8
+    }
+
+    private static func isSame(_ change: Double, _ delta: Double) -> Bool {
+        change != 0 && abs(abs(change) - abs(delta)) < 1e-6
+    }
+
+    /// Returns a score for values of the message in the finding's rows.
+    private func valueScore(_ finding: Finding) -> Int {
+        let values = message.differing
+        guard !values.isEmpty else { return 0 }
+        var best = 0
+        for row in finding.rows {
+            for cell in row.columns {
+                let old = cell.old.map { old in values.contains { $0.matches(old) } } ?? false
+                let new = cell.new.map { new in values.contains { $0.matches(new) } } ?? false
+                let isCommon = [cell.old, cell.new].compactMap { $0 }.allSatisfy { value in
+                    values.filter { $0.matches(value) }.allSatisfy(\.isCommon)
+                }
+                if old, new { best = max(best, isCommon ? 40 : 60) }
+                if old || new { best = max(best, isCommon ? 12 : 35) }
+            }
+            for key in row.key where values.contains(where: { !$0.isCommon && $0.matches(key.value) }) {
+                best = max(best, 20)
+            }
+        }
+        return best
+    }
+}

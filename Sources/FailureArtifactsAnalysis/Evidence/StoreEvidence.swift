@@ -1,0 +1,329 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A store of a failure, with everything that findings are derived from.
+final class StoreEvidence {
+    /// A transaction that changed the store, or the one that was open at the failure.
+    struct Step {
+        /// The transaction's number in the history; nil for the open transaction.
+        let number: Int?
+        let changes: StateChanges
+        let tables: [ChangedTable]
+        /// The transaction's statements; empty if they are unknown.
+        fileprivate(set) var statements: [Statement] = []
+
+        /// True if it ran before the test.
+        var isEarlier: Bool {
+            !statements.isEmpty && statements.allSatisfy { $0.record.phase == .earlier }
+        }
+
+        func table(_ name: String) -> ChangedTable? {
+            tables.first { folded($0.table.name) == folded(name) }
+        }
+
+        func counts(of name: String) -> StateChanges.Table? {
+            changes.tables.first { folded($0.name) == folded(name) }
+        }
+    }
+
+    /// A logged statement.
+    struct Statement {
+        let record: StatementRecord
+        let outline: StatementOutline
+
+        var order: UInt64 { record.order }
+        /// True if it inserts, updates or deletes rows.
+        var writes: Bool { [.insert, .update, .delete].contains(outline.kind) }
+    }
+
+    let store: BundleMetadata.Store
+    /// The copy with the content that the test saw, for reading.
+    let connection: Connection
+    let schema: DatabaseSchema
+    /// The statements on the store's connections, oldest first.
+    let statements: [Statement]
+    /// The transactions that the history has, oldest first.
+    let steps: [Step]
+    /// The maximum number of changed rows to keep for a table and a transaction.
+    static let rowLimit: Int64 = 500
+
+    var name: String { store.name }
+
+    /// Reads a store.
+    ///
+    /// - Parameters:
+    ///   - choice: The store's copy with the content that the test saw.
+    ///   - bundle: The bundle.
+    ///   - scratch: An existing directory for temporary files.
+    ///   - limits: The limits on resources that a state can use.
+    ///   - deadline: The point in time after which the remaining transactions are left out.
+    /// - Throws: An error if the copy can't be read. A history that can't be read is left out.
+    init(
+        _ choice: StoreChoice, of bundle: BundleReader, scratch: String, limits: UntrustedLimits,
+        deadline: Instant
+    ) throws {
+        store = choice.store
+        let path = try bundle.extract(choice, below: scratch)
+        connection = try Connection.untrusted(path, limits: limits)
+        schema = try DatabaseSchema("main", of: connection)
+        let records = (try? bundle.statements(of: choice.store)) ?? []
+        statements = records.map { Statement(record: $0, outline: StatementOutline($0.sql)) }
+        var steps: [Step] = []
+        let committed = choice.committed(among: bundle.metadata.storeChoices)
+        if choice.store.history?.entry != nil, let base = committed ?? Optional(choice) {
+            steps =
+                (try? Self.history(of: base, in: bundle, scratch: scratch, limits, deadline, records))
+                ?? []
+        }
+        if let committed,
+            let open = try? Self.openTransaction(
+                from: try bundle.extract(committed, below: scratch), to: path, limits, deadline)
+        {
+            steps.append(open)
+        }
+        if let last = steps.indices.last, steps[last].number == nil {
+            steps[last].statements = Self.statementsOfOpenTransaction(statements)
+        }
+        self.steps = steps
+    }
+
+    private static func history(
+        of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits,
+        _ deadline: Instant, _ records: [StatementRecord]
+    ) throws -> [Step] {
+        let history = try bundle.extractHistory(of: choice, below: scratch)
+        var steps: [Step] = []
+        var transactions: [LoggedTransactions.Transaction] = []
+        try history.forEachTransaction(rowLimit: rowLimit, limits: limits) { transaction, _ in
+            steps.append(
+                Step(
+                    number: transaction.number, changes: transaction.changes, tables: transaction.tables)
+            )
+            transactions.append(.init(pages: transaction.pages, changes: transaction.changes))
+            return Instant.now < deadline
+        }
+        guard steps.count == history.reader.transactions.count else { return steps }
+        let found = LoggedTransactions(records, of: choice.store).statements(
+            of: transactions, isWhole: choice.store.history?.reason == nil)
+        for (index, statements) in found.enumerated() {
+            steps[index].statements = statements.map {
+                Statement(record: $0, outline: StatementOutline($0.sql))
+            }
+        }
+        return steps
+    }
+
+    private static func openTransaction(
+        from committed: String, to seen: String, _ limits: UntrustedLimits, _ deadline: Instant
+    ) throws -> Step? {
+        let comparison = try StoreComparison(
+            a: .init(path: committed, isPrivate: true), b: .init(path: seen, isPrivate: true),
+            deadline: deadline, limits: limits)
+        var changes = StateChanges()
+        var tables: [ChangedTable] = []
+        try changes.add(comparison) { comparison, table in
+            var rows: [RowChange] = []
+            let counts = try comparison.forEachRowChange(
+                in: table, limit: rowLimit, valueLimit: 256
+            ) { rows.append($0) }
+            if counts.total > 0 {
+                tables.append(ChangedTable(table: table, rows: rows, counts: counts))
+            }
+            return counts
+        }
+        guard !tables.isEmpty || !changes.schema.isEmpty else { return nil }
+        return Step(number: nil, changes: changes, tables: tables)
+    }
+
+    /// Returns the statements after the last `BEGIN` of the connection that has a transaction open.
+    private static func statementsOfOpenTransaction(_ statements: [Statement]) -> [Statement] {
+        var open: [UInt64: [Statement]] = [:]
+        for statement in statements {
+            let connection = statement.record.connection
+            switch statement.outline.kind {
+            case .begin: open[connection] = []
+            case .savepoint: if open[connection] == nil { open[connection] = [] }
+            case .commit, .rollback: open[connection] = nil
+            default: open[connection]?.append(statement)
+            }
+        }
+        let writing = open.values.filter { $0.contains { $0.writes && $0.record.changes != 0 } }
+        return writing.count == 1 ? writing[0] : []
+    }
+}
+
+// MARK: - Finding a change's statement
+
+extension StoreEvidence {
+    /// A transaction and the statement in it that made a change, as far as they are known.
+    struct Origin {
+        var step: Int?
+        var transaction: Int?
+        var statement: Statement?
+    }
+
+    /// Returns the last step that changed a row in a certain way.
+    func lastStep(where isMatch: (ChangedTable, RowChange) -> Bool, of table: String) -> (
+        index: Int, row: RowChange
+    )? {
+        for (index, step) in steps.enumerated().reversed() {
+            guard let changed = step.table(table) else { continue }
+            if let row = changed.rows.last(where: { isMatch(changed, $0) }) { return (index, row) }
+        }
+        return nil
+    }
+
+    /// Returns the origin of a change in a step.
+    ///
+    /// - Parameters:
+    ///   - step: The step's index; nil if it is unknown.
+    ///   - table: The table.
+    ///   - kinds: The kinds of statements that can make the change.
+    /// - Returns: The step's transaction. The statement is nil unless exactly one kind of statement can have made the
+    ///   change.
+    func origin(
+        inStep step: Int?, of table: String, by kinds: Set<StatementOutline.Kind>
+    ) -> Origin {
+        guard let step else {
+            // Without a history, one statement may be the only one that can have made the change.
+            return Origin(
+                statement: steps.isEmpty ? Self.only(testStatements, writing: table, kinds) : nil)
+        }
+        return Origin(
+            step: step, transaction: steps[step].number,
+            statement: Self.only(steps[step].statements, writing: table, kinds))
+    }
+
+    /// Returns the last of the statements that write to a table, if all of them have the same text and source.
+    private static func only(
+        _ statements: [Statement], writing table: String, _ kinds: Set<StatementOutline.Kind>
+    ) -> Statement? {
+        let writing = statements.filter { $0.record.error == nil && $0.record.changes != 0 }
+        let exact = writing.filter {
+            kinds.contains($0.outline.kind) && $0.outline.table == folded(table)
+        }
+        if let last = exact.last {
+            let isOne = exact.allSatisfy {
+                $0.record.sql == last.record.sql && $0.record.source == last.record.source
+            }
+            return isOne ? last : nil
+        }
+        // A trigger or a foreign key's action made the change.
+        let others = writing.filter { $0.writes }
+        if others.count == 1 { return others[0] }
+        // A migration rebuilds a table under another name, and foreign keys act when a table is dropped.
+        guard kinds.contains(.definition) else { return nil }
+        let copies = writing.filter { statement in
+            statement.outline.kind == .insert
+                && StatementOutline.words(of: statement.record.sql, limit: 600).contains(folded(table))
+        }
+        if copies.count == 1 { return copies[0] }
+        let drops = writing.filter { $0.outline.drops }
+        return drops.count == 1 ? drops[0] : nil
+    }
+
+    /// The statements that ran during the test.
+    var testStatements: [Statement] { statements.filter { $0.record.phase == .test } }
+}
+
+// MARK: - Rows and keys
+
+extension StoreEvidence {
+    /// Returns the row of a finding for a changed row.
+    static func row(
+        _ change: RowChange, in table: ChangedTable, columns: Set<String>? = nil,
+        as kind: Finding.Row.Change? = nil
+    ) -> Finding.Row {
+        let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
+        let cells = change.cells.filter { columns?.contains(folded($0.column)) ?? true }
+        return Finding.Row(
+            table: table.table.name,
+            key: zip(names, change.key).map { .init(column: $0, value: $1) },
+            change: kind ?? .init(change.kind), columns: cells)
+    }
+
+    /// Returns the columns that identify a row of a table: its primary key, or the rowid.
+    func keyColumns(of table: String) -> [String] {
+        guard let shape = schema.tables[folded(table)] else { return ["rowid"] }
+        if let key = shape.integerKey { return [key] }
+        if !shape.primaryKey.isEmpty { return shape.primaryKey.map(\.name) }
+        return [shape.rowidName ?? "rowid"]
+    }
+
+    /// The application's tables that have rows of their own.
+    var tables: [TableShape] {
+        schema.objects.compactMap { object in
+            guard object.type == "table", !folded(object.name).hasPrefix("sqlite_"),
+                !["grdb_migrations"].contains(folded(object.name)),
+                let shape = schema.tables[folded(object.name)], shape.kind != .virtual, !shape.isShadow
+            else { return nil }
+            return shape
+        }
+    }
+
+    /// Runs a query and returns its rows.
+    ///
+    /// - Parameters:
+    ///   - sql: The query.
+    ///   - values: The values to bind.
+    ///   - limit: The maximum number of rows.
+    /// - Returns: The rows' values, with long ones cut.
+    /// - Throws: An error if the query fails or the time is up.
+    func rows(
+        _ sql: String, _ values: [Value] = [], limit: Int = 100
+    ) throws(SQLiteError) -> [[StoredValue]] {
+        let statement = try connection.prepare(sql)
+        try statement.bind(values)
+        var rows: [[StoredValue]] = []
+        while rows.count < limit, try statement.step() {
+            rows.append((0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
+        }
+        return rows
+    }
+
+    /// Returns the number in the only row of a query.
+    func count(_ sql: String) throws(SQLiteError) -> Int64 { try connection.integer(of: sql) }
+}
+
+extension Finding.Row.Change {
+    init(_ kind: RowChange.Kind) {
+        self =
+            switch kind {
+            case .inserted: .inserted
+            case .updated: .updated
+            case .deleted: .deleted
+            }
+    }
+}
+
+extension RowChange {
+    /// Returns the change of a column.
+    func cell(_ column: String) -> Cell? { cells.first { folded($0.column) == folded(column) } }
+}
+
+extension StoredValue {
+    /// The value to bind in a query; nil for a value that was cut.
+    var bindable: Value? {
+        if isCut { return nil }
+        return switch content {
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .real(let number): .real(number)
+        case .text(let bytes): .text(String(decoding: bytes, as: UTF8.self))
+        case .blob(let bytes): .blob(bytes)
+        }
+    }
+
+    var isNull: Bool { content == .null }
+
+    /// The value as a number; nil if it isn't one.
+    var number: Double? {
+        switch content {
+        case .integer(let number): Double(number)
+        case .real(let number): number
+        default: nil
+        }
+    }
+}

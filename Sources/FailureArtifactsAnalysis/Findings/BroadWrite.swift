@@ -1,0 +1,84 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// An `UPDATE` or `DELETE` without a condition, or one that changed all rows of a table.
+enum BroadWrite: FindingRule {
+    static let code = Finding.Code.broadWrite
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        let statements = store.testStatements
+        for (index, statement) in statements.enumerated() {
+            guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
+                let changes = statement.record.changes, changes > 1,
+                let table = statement.outline.table.flatMap({ store.schema.tables[$0] })
+            else { continue }
+            let parts = StatementOutline.Parts(statement.record.sql)
+            let isWithout = !parts.hasCondition
+            let step = store.steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
+            let rows = try rowsBefore(step, statement, table.name, in: store)
+            guard isWithout || (changes > 2 && Int64(changes) >= rows) else { continue }
+            // Rows that are replaced at once, or deleted before anything else is done with the table.
+            if statement.outline.kind == .delete, isWithout {
+                let next = statements[(index + 1)...].first { $0.writes }
+                let isReplaced =
+                    next?.outline.kind == .insert && next?.outline.table == statement.outline.table
+                let isFirst = !statements[..<index].contains {
+                    $0.outline.table == statement.outline.table && $0.writes
+                }
+                if isReplaced || isFirst { continue }
+            }
+            let verb = statement.outline.kind == .update ? "updated" : "deleted"
+            findings.append(
+                Finding(
+                    code: code,
+                    title: isWithout
+                        ? "A statement without WHERE \(verb) \(Counted.items(Int64(changes), "row")) of \(table.name)"
+                        : "A statement \(verb) all \(changes) rows of \(table.name)",
+                    confidence: .possible, store: store.name,
+                    rows: changedRows(step, table.name, statement.outline.kind, in: store),
+                    transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
+                    explanation: "SQLite counted \(changes) changed rows"
+                        + (isWithout
+                            ? ", and the statement has no WHERE clause." : "; the table had \(rows)."),
+                    relevance: (isWithout ? 35 : 15) + (parts.relative.isEmpty ? 5 : 0),
+                    likelyFrom: isWithout ? 75 : 95))
+        }
+        return Array(findings.suffix(3))
+    }
+
+    private static func isMigration(
+        _ step: Int?, _ statement: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> Bool {
+        let function = statement.record.source?.function?.lowercased() ?? ""
+        return function.contains("migrat")
+            || step.map { !store.steps[$0].changes.schema.isEmpty } ?? false
+    }
+
+    /// Returns the number of rows that a table had before a statement, as far as it is known.
+    private static func rowsBefore(
+        _ step: Int?, _ statement: StoreEvidence.Statement, _ table: String, in store: StoreEvidence
+    ) throws -> Int64 {
+        var count = try store.count("SELECT count(*) FROM \(quotedIdentifier(table))")
+        guard let step else {
+            return statement.outline.kind == .delete
+                ? count + Int64(statement.record.changes ?? 0) : count
+        }
+        for later in store.steps[step...] {
+            guard let counts = later.counts(of: table) else { continue }
+            count += counts.deleted - counts.inserted
+        }
+        return count
+    }
+
+    private static func changedRows(
+        _ step: Int?, _ table: String, _ kind: StatementOutline.Kind, in store: StoreEvidence
+    ) -> [Finding.Row] {
+        guard let step, let changed = store.steps[step].table(table) else { return [] }
+        return changed.rows.filter { $0.kind == (kind == .update ? .updated : .deleted) }.prefix(20).map
+        {
+            StoreEvidence.row($0, in: changed)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+internal import FailureArtifactsBundle
+
+/// A statement that waited in vain for another connection's lock.
+enum Busy: FindingRule {
+    static let code = Finding.Code.busy
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        let logged = store.testStatements.last { [5, 6].contains(($0.record.error?.code ?? 0) & 0xff) }
+        // SQLite doesn't report to its error log that BEGIN found the store locked.
+        guard let failed = logged ?? store.testStatements.last(where: { isLockedOut($0, in: store) })
+        else {
+            return []
+        }
+        let error = failed.record.error
+        let text = failure.message.text
+        let isNamed = ["database is locked", "database table is locked", "SQLITE_BUSY", "SQLITE_LOCKED"]
+            .contains(where: text.contains)
+        let holder = holder(before: failed, in: store)
+        let isStale = error?.code == 517
+        let title =
+            holder.map {
+                isStale
+                    ? "Connection \($0.record.connection) committed before connection "
+                        + "\(failed.record.connection) could write"
+                    : "Connection \($0.record.connection) held the lock that connection "
+                        + "\(failed.record.connection) waited for"
+            } ?? "A statement of connection \(failed.record.connection) found the store locked"
+        let sql = SafeText.line(String(failed.record.sql.prefix(120)))
+        return [
+            Finding(
+                code: code, title: title,
+                confidence: isNamed ? .certain : error == nil ? .likely : .possible, store: store.name,
+                statement: (holder ?? failed).record,
+                explanation: (error.map {
+                    "'\(sql)' failed: \(SafeText.line($0.message)) (SQLite error \($0.code))."
+                }
+                    ?? "'\(sql)' ended while the other connection's transaction was open, so it can't have succeeded.")
+                    + (holder == nil
+                        ? ""
+                        : " The statement shown "
+                            + (isStale ? "changed what the other one had read." : "took the lock.")),
+                relevance: 40, likelyFrom: 70)
+        ]
+    }
+
+    /// True if a statement that needs the write lock ended while another connection had it.
+    private static func isLockedOut(
+        _ statement: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> Bool {
+        guard statement.outline.beginsWriting, statement.record.error == nil,
+            let holder = holder(before: statement, in: store)
+        else { return false }
+        let connection = holder.record.connection
+        let later = store.statements.filter { $0.order > statement.order }
+        let release = later.first {
+            $0.record.connection == connection && [.commit, .rollback].contains($0.outline.kind)
+        }
+        // The statement has ended if its connection runs another one, or if its effects are known.
+        let next = later.first { $0.record.connection == statement.record.connection }
+        guard let release else { return next != nil || statement.record.versions != nil }
+        return next.map { $0.order < release.order } ?? false
+    }
+
+    /// Returns the statement by which another connection took the lock that it still had.
+    private static func holder(
+        before failed: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> StoreEvidence.Statement? {
+        var locks: [UInt64: StoreEvidence.Statement] = [:]
+        var isOpen: Set<UInt64> = []
+        var last: StoreEvidence.Statement?
+        for statement in store.statements where statement.order < failed.order {
+            let connection = statement.record.connection
+            guard connection != failed.record.connection else { continue }
+            switch statement.outline.kind {
+            case .begin, .savepoint:
+                isOpen.insert(connection)
+                if statement.outline.beginsWriting, statement.record.error == nil {
+                    locks[connection] = statement
+                }
+            case .commit, .rollback, .release:
+                if locks[connection] != nil { last = locks[connection] }
+                isOpen.remove(connection)
+                locks[connection] = nil
+            default:
+                guard statement.writes || statement.outline.kind == .definition,
+                    statement.record.error == nil
+                else { continue }
+                if isOpen.contains(connection) {
+                    if locks[connection] == nil { locks[connection] = statement }
+                } else {
+                    last = statement
+                }
+            }
+        }
+        if let held = locks.values.max(by: { $0.order < $1.order }) { return held }
+        return failed.record.error?.code == 517 ? last : nil
+    }
+}

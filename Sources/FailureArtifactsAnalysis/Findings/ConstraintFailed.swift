@@ -1,0 +1,70 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// A statement that a constraint rejected.
+enum ConstraintFailed: FindingRule {
+    static let code = Finding.Code.constraintFailed
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        for statement in store.testStatements.reversed() {
+            guard let error = statement.record.error, error.code & 0xff == 19 else { continue }
+            let isNamed = failure.message.text.contains(error.message)
+            let table = statement.outline.table.flatMap { store.schema.tables[$0]?.name }
+            findings.append(
+                Finding(
+                    code: code,
+                    title: SafeText.line(error.message)
+                        + (table.map { " in a statement on \($0)" } ?? ""),
+                    confidence: isNamed ? .certain : .possible, store: store.name,
+                    rows: try existingRows(error, statement, in: store, failure),
+                    statement: statement.record,
+                    explanation: isNamed
+                        ? "The statement failed with the error that the message names."
+                        : "The statement failed, so its rows are missing. The error isn't in the message, so the "
+                            + "code may have ignored it.",
+                    relevance: 20, likelyFrom: 60))
+            if findings.count == 3 { break }
+        }
+        return findings
+    }
+
+    /// Returns the row that already has the values that must be unique, if the statement or the message names them.
+    private static func existingRows(
+        _ error: StatementRecord.Failure, _ statement: StoreEvidence.Statement, in store: StoreEvidence,
+        _ failure: FailureEvidence
+    ) throws -> [Finding.Row] {
+        guard let start = error.message.firstRange(of: "UNIQUE constraint failed: ")?.upperBound else {
+            return []
+        }
+        let names = error.message[start...].split(separator: ",").map {
+            $0.split(separator: ".").last.map { $0.trimmed } ?? ""
+        }
+        guard let table = error.message[start...].split(separator: ".").first.map(String.init),
+            let shape = store.schema.tables[folded(table)], let column = names.last,
+            shape.columns.contains(where: { folded($0.name) == folded(column) })
+        else { return [] }
+        let key = store.keyColumns(of: table)
+        let selected = (key + [column]).map(quotedIdentifier).joined(separator: ", ")
+        let name = quotedIdentifier(column)
+        let texts = [statement.record.sql, failure.message.text]
+        let rows = try store.rows(
+            "SELECT \(selected) FROM \(quotedIdentifier(table)) WHERE length(\(name)) > 1 AND "
+                + "(instr(?1, \(name)) > 0 OR instr(?2, \(name)) > 0)", texts.map { .text($0) }, limit: 2
+        )
+        guard rows.count == 1 else { return [] }
+        return rows.map { values in
+            Finding.Row(
+                table: shape.name, key: zip(key, values).map { .init(column: $0, value: $1) },
+                change: .present, columns: [.init(column: column, old: nil, new: values[key.count])])
+        }
+    }
+}
+
+extension Substring {
+    /// The text without spaces at its ends.
+    fileprivate var trimmed: String {
+        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+}

@@ -1,0 +1,78 @@
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// Rows that are equal except for their keys, if the test wrote one of them.
+enum DuplicateRows: FindingRule {
+    static let code = Finding.Code.duplicateRows
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        for table in store.tables {
+            let columns = table.columns.filter { $0.keyPosition == 0 && !$0.isVirtual }
+            // A table of few columns has equal rows by chance, and times differ even between duplicates.
+            let compared = columns.filter { !isTime($0) && !isToken($0) }
+            guard compared.count >= 2, table.kind == .rowid || table.integerKey != nil else { continue }
+            let names = compared.map { quotedIdentifier($0.name) }.joined(separator: ", ")
+            let name = quotedIdentifier(table.name)
+            let groups = try store.rows(
+                "SELECT count(*) AS n, \(names) FROM \(name) GROUP BY \(names) HAVING n > 1", limit: 20)
+            guard !groups.isEmpty, groups.count <= 5 else { continue }
+            let total = try store.count("SELECT count(*) FROM \(name)")
+            let key = store.keyColumns(of: table.name)
+            for group in groups {
+                let values = group.dropFirst().compactMap(\.bindable)
+                guard values.count == compared.count, values.contains(where: { $0 != .null }) else {
+                    continue
+                }
+                let same = compared.map { "\(quotedIdentifier($0.name)) IS ?" }.joined(
+                    separator: " AND ")
+                let keys = try store.rows(
+                    "SELECT \(key.map(quotedIdentifier).joined(separator: ", ")) FROM \(name) WHERE \(same)",
+                    values, limit: 10)
+                let inserted = keys.compactMap { rowKey in
+                    store.lastStep(
+                        where: { _, change in change.key == rowKey && change.kind != .deleted },
+                        of: table.name
+                    ).map { (rowKey, $0) }
+                }
+                guard store.steps.isEmpty || !inserted.isEmpty else { continue }
+                let last = inserted.max { $0.1.index < $1.1.index }
+                // The later row is the superfluous one.
+                let extra = keys.filter { $0 != keys.first }
+                let origin = store.origin(inStep: last?.1.index, of: table.name, by: [.insert, .update])
+                findings.append(
+                    Finding(
+                        code: code,
+                        title: "\(keys.count) rows of \(table.name) are equal except for the key",
+                        confidence: .possible, store: store.name,
+                        rows: extra.map { rowKey in
+                            Finding.Row(
+                                table: table.name,
+                                key: zip(key, rowKey).map { .init(column: $0, value: $1) },
+                                change: inserted.contains { $0.0 == rowKey } ? .inserted : .present,
+                                columns: zip(compared, group.dropFirst()).map {
+                                    .init(column: $0.name, old: nil, new: $1)
+                                })
+                        }, transaction: origin.transaction, statement: origin.statement?.record,
+                        explanation: "Among \(Counted.items(total, "row")) of \(table.name), "
+                            + (groups.count == 1
+                                ? "only these repeat." : "\(groups.count) groups repeat."),
+                        relevance: groups.count == 1 ? 25 : 15, likelyFrom: 90))
+            }
+        }
+        return findings
+    }
+
+    private static func isTime(_ column: TableShape.Column) -> Bool {
+        let name = folded(column.name)
+        let type = column.type.uppercased()
+        return type.contains("DATE") || type.contains("TIME") || column.name.hasSuffix("At")
+            || name.hasSuffix("_at")
+            || name.contains("date") || name.contains("time")
+    }
+
+    private static func isToken(_ column: TableShape.Column) -> Bool {
+        let name = folded(column.name)
+        return name.contains("uuid") || name.contains("token")
+    }
+}

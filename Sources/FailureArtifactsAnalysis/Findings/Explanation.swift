@@ -1,0 +1,147 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A kind of finding: one fact or one likely cause that is looked for in a store.
+protocol FindingRule {
+    static var code: Finding.Code { get }
+
+    /// Looks for findings.
+    ///
+    /// - Parameters:
+    ///   - store: The store. Its connection interrupts queries when the rule's time is up.
+    ///   - failure: The failure, with its other stores and its message.
+    /// - Returns: The findings. Their relevance is the strength of the evidence in the store itself.
+    /// - Throws: An error if a query fails.
+    static func findings(
+        in store: StoreEvidence, of failure: FailureEvidence
+    ) throws -> [Finding]
+}
+
+/// The findings about a failure, best first.
+package struct Explanation: Encodable {
+    package let formatVersion = "1.0"
+    /// The path or file name of the bundle.
+    package let bundle: String
+    package let test: Test
+    package let failure: Failure?
+    package private(set) var findings: [Finding] = []
+    /// The kinds of findings whose search ran out of time.
+    package private(set) var incomplete: [Finding.Code] = []
+    /// The reasons why stores are left out, as full sentences.
+    package private(set) var notes: [String]
+
+    package struct Test: Encodable {
+        package let framework, suite, name: String
+    }
+
+    package struct Failure: Encodable {
+        package let message: String
+        package let file: String?
+        package let line: Int?
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case formatVersion, bundle, test, failure, findings, incomplete, notes
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(formatVersion, forKey: .formatVersion)
+        try container.encode(bundle, forKey: .bundle)
+        try container.encode(test, forKey: .test)
+        try container.encodeIfPresent(failure, forKey: .failure)
+        try container.encode(findings, forKey: .findings)
+        if !incomplete.isEmpty { try container.encode(incomplete, forKey: .incomplete) }
+        if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
+    }
+
+    /// The default number of findings to show.
+    package static let standardCount = 5
+
+    /// The rules.
+    static var rules: [any FindingRule.Type] {
+        [
+            ForeignKeyViolation.self, IntegrityFindings.self, ConstraintFailed.self, Busy.self,
+            OpenTransaction.self, RolledBack.self, SchemaErrors.self, NoEffect.self, LostUpdate.self,
+            BroadWrite.self, EmptiedTable.self, Orphan.self, TypeMismatch.self, NullOutlier.self,
+            PatternOutlier.self, DuplicateRows.self, UnexpectedDelete.self, Leftover.self, FullScan.self,
+            MessageValues.self,
+        ]
+    }
+
+    /// Derives the findings.
+    ///
+    /// - Parameters:
+    ///   - evidence: The failure.
+    ///   - bundle: The name of the bundle.
+    ///   - seconds: The time limit of each rule for a store, in seconds.
+    package init(_ evidence: FailureEvidence, bundle: String, seconds: Double = 0.3) {
+        self.bundle = bundle
+        let metadata = evidence.metadata
+        test = Test(
+            framework: metadata.test.framework, suite: metadata.test.suite, name: metadata.test.name)
+        failure = metadata.failures.first.map {
+            Failure(message: $0.message, file: $0.file, line: $0.line)
+        }
+        notes = evidence.notes
+        var found: [Finding] = []
+        for store in evidence.stores {
+            let relevance = Relevance(
+                store, evidence.message, deadline: Instant.now.advanced(bySeconds: seconds))
+            for rule in Self.rules {
+                store.connection.setDeadline(Instant.now.advanced(bySeconds: seconds))
+                do {
+                    for var finding in try rule.findings(in: store, of: evidence) {
+                        finding.relate(to: relevance)
+                        found.append(finding)
+                    }
+                } catch {
+                    // A query that fails for another reason than time, such as a missing collation, finds nothing.
+                    if (error as? SQLiteError)?.isInterrupted == true, !incomplete.contains(rule.code) {
+                        incomplete.append(rule.code)
+                    }
+                }
+            }
+            store.connection.setDeadline(nil)
+        }
+        findings = Self.ordered(found)
+    }
+
+    /// Removes all findings but the first ones.
+    package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
+
+    /// Orders findings by confidence, relevance and closeness to the failure, and keeps one for the same evidence.
+    static func ordered(_ findings: [Finding]) -> [Finding] {
+        let sorted = findings.enumerated().sorted { first, second in
+            let (a, b) = (first.element, second.element)
+            if a.confidence != b.confidence { return a.confidence > b.confidence }
+            if a.relevance != b.relevance { return a.relevance > b.relevance }
+            let (x, y) = (a.transaction ?? 0, b.transaction ?? 0)
+            return x != y ? x > y : first.offset < second.offset
+        }
+        var seen: Set<String> = []
+        return sorted.map(\.element).filter { seen.insert($0.evidence).inserted }
+    }
+}
+
+extension Finding {
+    /// A text that is the same for findings with the same evidence.
+    fileprivate var evidence: String {
+        let rows = rows.map { "\($0.table) \($0.key.map { "\($0.value.content)" })" }.sorted()
+        guard rows.isEmpty else { return "\(store ?? "") \(rows)" }
+        return "\(store ?? "") \(statement.map { "\($0.order)" } ?? title)"
+    }
+
+    /// Adds the relation to the assertion.
+    ///
+    /// A possible cause whose rows explain the difference that the assertion saw is a likely one, if the rule allows it.
+    fileprivate mutating func relate(to relevance: Relevance) {
+        let score = relevance.score(of: self)
+        self.relevance += score
+        if let needed = likelyFrom, confidence == .possible, self.relevance >= needed {
+            confidence = .likely
+        }
+    }
+}

@@ -1,0 +1,74 @@
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// Values of the assertion's message in cells that the test changed.
+enum MessageValues: FindingRule {
+    static let code = Finding.Code.messageValues
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        let values = failure.message.differing.filter { $0.text != "nil" && !$0.text.isEmpty }
+        guard !values.isEmpty else { return [] }
+        var findings: [Finding] = []
+        for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
+            for table in step.tables where table.table.name != "grdb_migrations" {
+                for row in table.rows {
+                    guard let match = match(row, values) else { continue }
+                    let origin = store.origin(
+                        inStep: index, of: table.table.name,
+                        by: row.kind == .deleted ? [.delete] : [.insert, .update])
+                    findings.append(
+                        Finding(
+                            code: code,
+                            title: "\(table.table.name).\(match.cell.column) "
+                                + title(match.cell, row.kind),
+                            confidence: .possible, store: store.name,
+                            rows: [
+                                StoreEvidence.row(row, in: table, columns: [folded(match.cell.column)])
+                            ],
+                            transaction: step.number, statement: origin.statement?.record,
+                            explanation:
+                                "The message names \(match.values.map { "'\(SafeText.line(String($0.prefix(40))))'" }.joined(separator: " and ")), "
+                                + "which \(match.values.count == 1 ? "is" : "are") the value in this row.",
+                            relevance: match.strength))
+                }
+            }
+            if findings.count > 50 { break }
+        }
+        return Array(findings.sorted { $0.relevance > $1.relevance }.prefix(3))
+    }
+
+    private static func title(_ cell: RowChange.Cell, _ kind: RowChange.Kind) -> String {
+        let old = cell.old.map { StoredText.text(of: $0, width: 40) } ?? ""
+        let new = cell.new.map { StoredText.text(of: $0, width: 40) } ?? ""
+        return switch kind {
+        case .inserted: "was inserted as \(new)"
+        case .updated: "changed from \(old) to \(new)"
+        case .deleted: "\(old) was deleted"
+        }
+    }
+
+    /// Returns the cell that has the most significant values.
+    private static func match(
+        _ row: RowChange, _ values: [FailureMessage.Value]
+    ) -> (cell: RowChange.Cell, values: [String], strength: Int)? {
+        var best: (cell: RowChange.Cell, values: [String], strength: Int)?
+        for cell in row.cells where !Relevance.isReference(cell.column) {
+            func found(_ stored: StoredValue?) -> FailureMessage.Value? {
+                guard let stored, !stored.isNull else { return nil }
+                return values.first { value in
+                    value.matches(stored)
+                        && (value.label == nil || folded(value.label ?? "") == folded(cell.column))
+                }
+            }
+            let (old, new) = (found(cell.old), found(cell.new))
+            let both = old != nil && new != nil
+            let significant = [old, new].compactMap { $0 }.contains { !$0.isCommon }
+            guard both || (significant && (old ?? new) != nil) else { continue }
+            let strength = both ? 30 : new != nil ? 12 : 8
+            if strength > best?.strength ?? 0 {
+                best = (cell, [old, new].compactMap { $0?.text }, strength)
+            }
+        }
+        return best
+    }
+}

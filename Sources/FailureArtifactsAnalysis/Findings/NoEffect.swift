@@ -1,0 +1,61 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// An `UPDATE` or `DELETE` that matched no row, or that changed nothing in the rows that it matched.
+enum NoEffect: FindingRule {
+    static let code = Finding.Code.noEffect
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        let statements = store.testStatements
+        var findings: [Finding] = []
+        for (index, statement) in statements.enumerated() {
+            guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
+                let table = statement.outline.table.flatMap({ store.schema.tables[$0]?.name })
+            else { continue }
+            let parts = StatementOutline.Parts(statement.record.sql)
+            let step = store.steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
+            let explanation: String
+            if statement.record.changes == 0 {
+                // Without a condition, the table was empty.
+                if !parts.hasCondition { continue }
+                if isUpsert(statements, index) { continue }
+                explanation = "SQLite counted 0 changed rows: its condition matched no row of \(table)."
+            } else if let step, store.steps[step].counts(of: table) == nil,
+                statement.outline.kind == .update,
+                (statement.record.changes ?? 0) > 0
+            {
+                explanation =
+                    "It matched \(Counted.items(Int64(statement.record.changes ?? 0), "row")) of \(table), which had the "
+                    + "new values already."
+            } else {
+                continue
+            }
+            let verb = statement.outline.kind == .update ? "UPDATE" : "DELETE"
+            // Others of the same text had an effect, so this one may be routine.
+            let isRoutine = statements.contains {
+                $0.record.sql == statement.record.sql && ($0.record.changes ?? 0) > 0
+            }
+            let after = statements[(index + 1)...].count { $0.writes }
+            findings.append(
+                Finding(
+                    code: code,
+                    title: "An \(verb) of \(table) changed no row".replacing(
+                        "An DELETE", with: "A DELETE"),
+                    confidence: .possible, store: store.name,
+                    transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
+                    explanation: explanation,
+                    relevance: 25 + (isRoutine ? 0 : 8) + max(0, 10 - after), likelyFrom: 90))
+        }
+        var seen: Set<String> = []
+        return findings.reversed().filter { seen.insert($0.statement?.sql ?? "").inserted }
+    }
+
+    /// True if an `INSERT` into the same table follows at once, as when a row is updated or else inserted.
+    private static func isUpsert(_ statements: [StoreEvidence.Statement], _ index: Int) -> Bool {
+        let statement = statements[index]
+        let next = statements[(index + 1)...].prefix(4).first { $0.writes }
+        return next?.outline.kind == .insert && next?.outline.table == statement.outline.table
+            && next?.record.connection == statement.record.connection
+    }
+}

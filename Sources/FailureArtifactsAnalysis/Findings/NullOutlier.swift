@@ -1,0 +1,37 @@
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// A few rows with NULL in a column where the other rows have values.
+enum NullOutlier: FindingRule {
+    static let code = Finding.Code.nullOutlier
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        for table in store.tables {
+            let columns = Outliers.columns(of: table)
+            guard !columns.isEmpty else { continue }
+            let counts = columns.map { "count(\(quotedIdentifier($0.name)))" }.joined(separator: ", ")
+            guard
+                let row = try store.rows(
+                    "SELECT count(*), \(counts) FROM \(quotedIdentifier(table.name))"
+                ).first,
+                let total = row[0].number, total >= 3
+            else { continue }
+            for (column, count) in zip(columns, row.dropFirst()) {
+                let nulls = total - (count.number ?? 0)
+                guard nulls > 0, nulls * 3 <= total else { continue }
+                let finding = try Outliers.finding(
+                    code, where: "\(quotedIdentifier(column.name)) IS NULL", column: column, of: table,
+                    in: store,
+                    title: {
+                        "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "has" : "have") no \(column.name)"
+                    },
+                    explanation: "\(Int(nulls)) of \(Int(total)) rows have NULL in \(column.name).",
+                    relevance: 12 + (failure.message.mentionsNil ? 30 : 0),
+                    likelyFrom: failure.message.mentionsNil ? 85 : nil)
+                if let finding { findings.append(finding) }
+            }
+        }
+        return findings
+    }
+}

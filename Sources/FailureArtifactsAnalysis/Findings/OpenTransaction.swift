@@ -1,0 +1,70 @@
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsBundle
+
+/// Changes in a transaction that was still open at the failure, which only one connection sees.
+enum OpenTransaction: FindingRule {
+    static let code = Finding.Code.openTransaction
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        openTransactions(store).compactMap { finding($0, in: store) }
+    }
+
+    /// Returns for each connection with an open transaction its statements that changed rows.
+    private static func openTransactions(_ store: StoreEvidence) -> [[StoreEvidence.Statement]] {
+        var open: [UInt64: [StoreEvidence.Statement]] = [:]
+        for statement in store.statements {
+            let connection = statement.record.connection
+            switch statement.outline.kind {
+            case .begin: open[connection] = []
+            case .savepoint: if open[connection] == nil { open[connection] = [] }
+            case .commit, .rollback: open[connection] = nil
+            default:
+                if statement.writes, statement.record.error == nil, statement.record.changes != 0 {
+                    open[connection]?.append(statement)
+                }
+            }
+        }
+        return open.values.filter { !$0.isEmpty }.sorted { $0[0].order < $1[0].order }
+    }
+
+    private static func finding(
+        _ writes: [StoreEvidence.Statement], in store: StoreEvidence
+    ) -> Finding? {
+        guard let last = writes.last, last.record.phase == .test else { return nil }
+        let connection = last.record.connection
+        // Another connection that read a changed table afterwards didn't see the changes.
+        let tables = Set(writes.compactMap(\.outline.table))
+        let reader = store.testStatements.last { statement in
+            statement.record.connection != connection && statement.order > last.order
+                && statement.outline.isQuery
+                && !tables.isDisjoint(with: StatementOutline.words(of: statement.record.sql, limit: 600))
+        }
+        let step = store.steps.last.flatMap { $0.number == nil ? $0 : nil }
+        let rows = step?.tables.flatMap { table in
+            table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
+        }
+        var counts: [String] = []
+        for (kind, verb) in [
+            (StatementOutline.Kind.insert, "inserted into"), (.update, "updated in"),
+            (.delete, "deleted from"),
+        ] {
+            for table in tables.sorted() {
+                let matching = writes.filter { $0.outline.kind == kind && $0.outline.table == table }
+                let count = matching.reduce(0) { $0 + ($1.record.changes ?? 1) }
+                let name = store.schema.tables[table]?.name ?? table
+                if count > 0 { counts.append("\(Counted.items(Int64(count), "row")) \(verb) \(name)") }
+            }
+        }
+        return Finding(
+            code: code, title: "Not committed: " + counts.joined(separator: ", "),
+            confidence: reader == nil ? .possible : .likely, store: store.name,
+            rows: Array((rows ?? []).prefix(10)), statement: last.record,
+            explanation: reader.map {
+                "Connection \($0.record.connection) read the store afterwards and can't have seen the changes of "
+                    + "connection \(connection)."
+            }
+                ?? "A transaction of connection \(connection) was open at the failure. Only that connection sees the "
+                + "changes.",
+            relevance: reader == nil ? 0 : 50)
+    }
+}

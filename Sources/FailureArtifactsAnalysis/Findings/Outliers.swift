@@ -1,0 +1,69 @@
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The rows of a column that differ from the others in their type, in being NULL, or in their form.
+enum Outliers {
+    /// The maximum number of rows that are outliers.
+    static let maximum = 5
+
+    /// Returns the finding for a few rows of a table.
+    ///
+    /// - Parameters:
+    ///   - code: The kind of finding.
+    ///   - condition: The SQL condition that selects the rows.
+    ///   - column: The column.
+    ///   - table: The table.
+    ///   - store: The store.
+    ///   - title: Returns the title for a number of rows.
+    ///   - explanation: The evidence.
+    ///   - confidence: The confidence if the test wrote the rows.
+    ///   - relevance: The strength of the evidence.
+    ///   - likelyFrom: The relevance from which the finding is likely; nil for never.
+    /// - Returns: The finding; nil if the rows were there before the test's first known transaction.
+    /// - Throws: An error if a query fails.
+    static func finding(
+        _ code: Finding.Code, where condition: String, column: TableShape.Column, of table: TableShape,
+        in store: StoreEvidence, title: (Int64) -> String, explanation: String,
+        confidence: Finding.Confidence = .possible, relevance: Int, likelyFrom: Int?
+    ) throws -> Finding? {
+        let key = store.keyColumns(of: table.name)
+        let selected = (key + [column.name]).map(quotedIdentifier).joined(separator: ", ")
+        let found = try store.rows(
+            "SELECT \(selected) FROM \(quotedIdentifier(table.name)) WHERE \(condition)",
+            limit: maximum + 1)
+        guard !found.isEmpty, found.count <= maximum else { return nil }
+        var rows: [Finding.Row] = []
+        var last: Int?
+        for values in found {
+            let rowKey = Array(values.prefix(key.count))
+            let value = values[key.count]
+            let change = store.lastStep(
+                where: { _, change in
+                    change.key == rowKey && change.kind != .deleted
+                        && change.cell(column.name)?.new == value
+                }, of: table.name)
+            if let change { last = max(last ?? 0, change.index) }
+            if change == nil, !store.steps.isEmpty { continue }
+            rows.append(
+                Finding.Row(
+                    table: table.name, key: zip(key, rowKey).map { .init(column: $0, value: $1) },
+                    change: change.map { .init($0.row.kind) } ?? .present,
+                    columns: [
+                        change?.row.cell(column.name) ?? .init(column: column.name, old: nil, new: value)
+                    ]))
+        }
+        guard !rows.isEmpty else { return nil }
+        let origin = store.origin(inStep: last, of: table.name, by: [.insert, .update])
+        return Finding(
+            code: code, title: title(Int64(rows.count)), confidence: confidence, store: store.name,
+            rows: rows,
+            transaction: origin.transaction, statement: origin.statement?.record,
+            explanation: explanation,
+            relevance: relevance, likelyFrom: likelyFrom)
+    }
+
+    /// The columns that outliers are looked for in: those that are neither keys nor generated.
+    static func columns(of table: TableShape) -> [TableShape.Column] {
+        Array(table.columns.filter { $0.keyPosition == 0 && !$0.isVirtual }.prefix(40))
+    }
+}

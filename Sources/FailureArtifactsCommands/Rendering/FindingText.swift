@@ -1,0 +1,94 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+
+/// Findings as readable text.
+struct FindingText {
+    /// The maximum number of rows shown for a finding.
+    private static let maximumRows = 5
+    /// The maximum number of columns shown for a row.
+    private static let maximumColumns = 6
+
+    private let output: TextOutput
+    private let statements: StatementText
+
+    init(output: TextOutput) {
+        self.output = output
+        statements = StatementText(output: output)
+    }
+
+    /// Returns the failure and its findings.
+    ///
+    /// - Parameters:
+    ///   - explanation: The findings to show.
+    ///   - count: The number of all findings.
+    /// - Returns: The lines.
+    func lines(_ explanation: Explanation, of count: Int) -> [String] {
+        let test = explanation.test
+        let name = test.suite.isEmpty ? test.name : test.suite + "." + test.name
+        var lines = [output.styled(SafeText.line(name), .heading)]
+        if let failure = explanation.failure {
+            lines += TextWrap.message(FailureText.essence(of: failure.message), indent: 0, for: output)
+        }
+        if explanation.findings.isEmpty {
+            lines += ["", "No cause was found in the stores."]
+        }
+        for (index, finding) in explanation.findings.enumerated() {
+            lines += [""] + self.lines(finding, number: index + 1)
+        }
+        let rest = count - explanation.findings.count
+        if rest > 0 {
+            lines += [
+                "", output.styled("\(Counted.items(Int64(rest), "further finding")); see --all", .dim),
+            ]
+        }
+        if !explanation.incomplete.isEmpty {
+            let codes = explanation.incomplete.map(\.rawValue).joined(separator: ", ")
+            lines += [
+                "", output.styled("Not looked for to the end, for lack of time: \(codes)", .yellow),
+            ]
+        }
+        return lines
+    }
+
+    /// Returns the lines of one finding.
+    func lines(_ finding: Finding, number: Int) -> [String] {
+        let style: TextOutput.Style = finding.confidence == .possible ? .bold : .red
+        var lines = [
+            output.styled("\(number). \(SafeText.line(finding.title))", style)
+                + output.styled("  \(finding.confidence.rawValue), \(finding.code.rawValue)", .dim)
+        ]
+        lines += TextWrap.message(finding.explanation, indent: 3, for: output)
+        for row in finding.rows.prefix(Self.maximumRows) {
+            lines.append("   " + Self.text(of: row))
+        }
+        if finding.rows.count > Self.maximumRows {
+            lines.append(
+                "   and \(Counted.items(Int64(finding.rows.count - Self.maximumRows), "more row"))")
+        }
+        let transaction = finding.transaction.map { "transaction \($0)  " } ?? ""
+        if let statement = finding.statement {
+            lines += statements.lines(statement, after: "   " + transaction)
+        } else if let number = finding.transaction {
+            lines.append("   transaction \(number)")
+        }
+        return lines
+    }
+
+    /// Returns text such as `posting id = 31 inserted: transferID NULL → 9`.
+    static func text(of row: Finding.Row) -> String {
+        let cells = row.columns.prefix(maximumColumns).map { cell in
+            let name = SafeText.line(cell.column)
+            switch (cell.old, cell.new) {
+            case (let old?, let new?):
+                let texts = StoredText.text(of: old, new, width: 40)
+                return "\(name) \(texts.old) → \(texts.new)"
+            case (let value?, nil), (nil, let value?):
+                return "\(name) \(StoredText.text(of: value, width: 40))"
+            case (nil, nil): return name
+            }
+        }
+        return row.title + " " + row.change.rawValue
+            + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", "))
+    }
+}
