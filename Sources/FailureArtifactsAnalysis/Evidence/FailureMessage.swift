@@ -75,9 +75,12 @@ package struct FailureMessage: Sendable {
     static func operands(of text: String) -> (left: String, right: String?)? {
         if let start = text.firstRange(of: "(\"")?.upperBound {
             let rest = text[start...]
-            guard let middle = rest.firstRange(of: "\") is "),
-                let second = rest[middle.upperBound...].firstRange(of: "(\"")
-            else { return nil }
+            let connectors =
+                ["equal to", "not equal to", "identical to", "not identical to"]
+                + ["less than", "greater than"].flatMap { ["not \($0)", "not \($0) or equal to"] }
+            let known = connectors.compactMap { rest.firstRange(of: "\") is \($0) (\"") }
+            guard let middle = known.min(by: { $0.lowerBound < $1.lowerBound }) else { return nil }
+            let second = middle
             let tail = rest[second.upperBound...]
             let ends = ["\") - ", "\") +/- ", "\")\n"]
             let end = ends.compactMap { tail.firstRange(of: $0)?.lowerBound }.min()

@@ -146,7 +146,7 @@ struct Relevance {
             return 55
         }
         if let sql = finding.statement?.sql, StatementOutline.Parts(sql).assigned.contains(column) {
-            return 30
+            return 15
         }
         return 8
     }

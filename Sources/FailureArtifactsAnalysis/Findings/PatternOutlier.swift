@@ -78,9 +78,7 @@ enum PatternOutlier: FindingRule {
             let (usual, members) = shapes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }
             ),
             members.count >= 3, members.count * 3 >= texts.count * 2,
-            usual.contains(where: { !$0.isLetter }) || Set(members.map(\.count)).count == 1
-                || usual == "a"
-                || usual == "A"
+            usual.contains(where: { !$0.isLetter }) || members.count >= 4
         else { return nil }
         return odd(usual.contains { !$0.isLetter } ? 30 : 20, "has another form", { shape($0) != usual })
     }

@@ -127,8 +127,12 @@ extension LoggedTransactions.Group {
             let table = table.lowercased()
             return table == target || table.hasPrefix(target + "_")
         }
+        // A migration fills a new table and then gives it another's name.
+        let created = Set(definitions.filter { outlines[$0].creates }.compactMap { outlines[$0].table })
         let touched = targets.map { target in
-            target.map { target in changes.tables.contains { touches(target, $0.name) } } ?? true
+            target.map { target in
+                created.contains(target) || changes.tables.contains { touches(target, $0.name) }
+            } ?? true
         }
         // A single statement must have changed its table. Of several statements, one may undo another.
         let isUndone = isMeasured && (certain.isEmpty || tables.isEmpty)

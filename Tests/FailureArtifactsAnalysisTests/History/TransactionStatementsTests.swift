@@ -108,6 +108,35 @@ import Testing
         }
     }
 
+    /// A migration copies the rows to a new table, drops the old one, whose foreign key deletes other rows, and renames
+    /// the new one.
+    @Test func aMigrationThatRebuildsATableIsTied() throws {
+        try withTemporaryDirectory { directory in
+            let store = try makeStore(in: directory)
+            let connection = try RecordedConnection(store, number: 1)
+            connection.run("PRAGMA foreign_keys = ON")
+            connection.run(
+                "CREATE TABLE person(id INTEGER PRIMARY KEY, name, nick)")
+            connection.run(
+                "CREATE TABLE phone(id INTEGER PRIMARY KEY, person REFERENCES person(id) ON DELETE CASCADE)"
+            )
+            for number in 1...4 {
+                connection.run("INSERT INTO person VALUES (\(number), 'p', 'n')")
+                connection.run("INSERT INTO phone(person) VALUES (\(number))")
+            }
+            for statement in [
+                "BEGIN", "CREATE TABLE newPerson(id INTEGER PRIMARY KEY, name)",
+                "INSERT INTO newPerson SELECT id, name FROM person", "DROP TABLE person",
+                "ALTER TABLE newPerson RENAME TO person", "COMMIT",
+            ] { connection.run(statement) }
+            connection.finish()
+            let history = try store.history()
+            #expect(history.last?.changes.tables == [.init(name: "phone", deleted: 4)])
+            let result = try check(store, connection.records, history)
+            #expect(result.tied == history.count && result.wrong.isEmpty, "\(result)")
+        }
+    }
+
     /// A workload of some connections, on one thread.
     private struct Workload {
         var random: SplitMix

@@ -3,7 +3,7 @@ internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
 /// Damage that SQLite's own check reports, and rows that violate `NOT NULL` and `CHECK` constraints.
-enum IntegrityFindings: FindingRule {
+enum Integrity: FindingRule {
     static let code = Finding.Code.integrity
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {

@@ -1,0 +1,113 @@
+import FailureArtifactsReading
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct FailureMessageTests {
+    @Test(arguments: [
+        (#"XCTAssertEqual failed: ("44") is not equal to ("49") - "#, ["44"], ["49"]),
+        (
+            #"XCTAssertEqual failed: ("Optional("Anna")") is not equal to ("nil") - the name"#, ["Anna"],
+            ["nil"]
+        ),
+        (#"XCTAssertEqual failed: ("["a", "b, c"]") is not equal to ("[]")"#, ["a", "b, c"], []),
+        (#"XCTAssertGreaterThan failed: ("1.5") is not greater than ("2")"#, ["1.5"], ["2"]),
+        (
+            #"XCTAssertEqual failed: ("say ("x") is odd") is not equal to ("y")"#,
+            ["say (\"x\") is odd"], ["y"]
+        ),
+        (#"Expectation failed: (ledger.balance → 44) == 49"#, ["44"], ["49"]),
+        (#"Expectation failed: (names → ["a", "b"]) == (others → ["a"])"#, ["a", "b"], ["a"]),
+        (#"Expectation failed: (player?.name → "Ann") == "Bo""#, ["Ann"], ["Bo"]),
+    ])
+    func operandsAreParsed(text: String, left: [String], right: [String]) {
+        let message = FailureMessage(text)
+        #expect(message.left.map(\.text) == left)
+        #expect(message.right.map(\.text) == right)
+    }
+
+    @Test func propertiesOfStructuresHaveLabels() {
+        let message = FailureMessage(
+            #"XCTAssertEqual failed: ("Player(id: Optional(3), name: "Al, B.", score: 90)") is not equal to "#
+                + #"("Player(id: Optional(3), name: "Al, B.", score: 100)") - "#)
+        #expect(message.differing.map(\.text) == ["90", "100"])
+        #expect(message.differing.allSatisfy { $0.label == "score" })
+    }
+
+    @Test func messagesWithoutValuesHaveNone() {
+        #expect(FailureMessage("XCTAssertTrue failed - not sorted").values.isEmpty)
+        #expect(FailureMessage("").values.isEmpty)
+        #expect(FailureMessage("(\"").values.isEmpty)
+    }
+
+    @Test func datesMatchTheFormsInWhichTheyAreStored() {
+        let date = FailureMessage.Value(text: "2026-11-22 09:30:00 +0000")
+        let forms: [StoredValue] = [
+            StoredValue(.text(Array("2026-11-22 09:30:00.000".utf8))),
+            StoredValue(.text(Array("2026-11-22T09:30:00Z".utf8))), StoredValue(.integer(1_795_339_800)),
+            StoredValue(.real(1_795_339_800 - 978_307_200)),
+        ]
+        for form in forms { #expect(date.matches(form)) }
+        #expect(!date.matches(StoredValue(.text(Array("2026-11-22 09:31:00.000".utf8)))))
+        #expect(!date.matches(StoredValue(.integer(1_795_339_801))))
+    }
+
+    @Test func numbersMatchIntegersAndReals() {
+        #expect(FailureMessage.Value(text: "49").matches(StoredValue(.integer(49))))
+        #expect(FailureMessage.Value(text: "49.0").matches(StoredValue(.integer(49))))
+        #expect(FailureMessage.Value(text: "0.3").matches(StoredValue(.real(0.1 + 0.2))))
+        #expect(!FailureMessage.Value(text: "49").matches(StoredValue(.text(Array("490".utf8)))))
+    }
+}
+
+@Suite struct FindingPartsTests {
+    @Test func assignedColumnsOfAnUpdateAreFound() {
+        let parts = StatementOutline.Parts(
+            "UPDATE \"t\" SET a = ?, \"B\"=b + 1, c = (SELECT max(x) FROM u WHERE y = 1) WHERE id = ?")
+        #expect(parts.assigned == ["a", "b", "c"])
+        #expect(parts.relative == ["b"])
+        #expect(parts.hasCondition)
+        #expect(!StatementOutline.Parts("DELETE FROM t").hasCondition)
+    }
+
+    @Test func checkConstraintsAreFoundInDefinitions() {
+        #expect(
+            Integrity.checks(
+                in:
+                    "CREATE TABLE t(a CHECK (a > (1)), b TEXT DEFAULT 'CHECK (x)', CONSTRAINT c CHECK(b IN (')', 'x')))"
+            )
+                == ["a > (1)", "b IN (')', 'x')"])
+    }
+
+    @Test func theNearestNameIsFound() {
+        #expect(Spelling.nearest(to: "acount", among: ["entry", "account", "amount"]) == "account")
+        #expect(Spelling.nearest(to: "player", among: ["entry", "account"]) == nil)
+    }
+
+    @Test(arguments: [
+        (["AB-1", "AB-22", "CD-3", "ab4"], ["ab4"]),
+        (["a@b.c", "d@e.f", "g@h.i", "g@h.i "], ["g@h.i "]),
+        (["one", "two", "Three", "four"], []), (["10 m", "20 m", "30 m", "1.2 km"], ["1.2 km"]),
+    ])
+    func textsOfAnotherFormAreFound(texts: [String], odd: [String]) {
+        let found = PatternOutlier.outliers(texts.map { ($0, 1) })
+        #expect(found?.texts.map(\.0) ?? [] == odd)
+    }
+
+    @Test func findingsWithTheSameEvidenceAreOne() {
+        func finding(_ code: Finding.Code, _ confidence: Finding.Confidence, row: Int64) -> Finding {
+            Finding(
+                code: code, title: "", confidence: confidence, store: "s",
+                rows: [
+                    .init(
+                        table: "t", key: [.init(column: "id", value: StoredValue(.integer(row)))],
+                        change: .present)
+                ], explanation: "")
+        }
+        let ordered = Explanation.ordered([
+            finding(.nullOutlier, .possible, row: 1), finding(.orphan, .likely, row: 1),
+            finding(.integrity, .certain, row: 2),
+        ])
+        #expect(ordered.map(\.code) == [.integrity, .orphan])
+    }
+}
