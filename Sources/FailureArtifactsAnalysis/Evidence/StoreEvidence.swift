@@ -68,7 +68,7 @@ final class StoreEvidence {
         let path = try bundle.extract(choice, below: scratch)
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
-        let records = (try? bundle.statements(of: choice.store)) ?? []
+        let records = StatementLines.applied(to: (try? bundle.statements(of: choice.store)) ?? [])
         statements = records.map { Statement(record: $0, outline: StatementOutline($0.sql)) }
         var steps: [Step] = []
         let committed = choice.committed(among: bundle.metadata.storeChoices)

@@ -63,7 +63,11 @@ package enum BundlePacker {
             StatementRecord.lines(
                 of: records.map { record in
                     var record = record
-                    if let stack = record.stack { record.source = sources.source(of: stack) }
+                    if let stack = record.stack {
+                        let lines = sources.lines(of: stack)
+                        record.source = lines.first
+                        record.callers = lines.count > 1 ? Array(lines.dropFirst()) : nil
+                    }
                     record.stack = nil
                     return record
                 })

@@ -49,6 +49,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     package var at: String
     /// The number of rows that the statement put into automatic indexes; absent if unknown.
     package var autoIndexes: Int?
+    /// The lines of the package's own sources that called the function of ``source``, the innermost first; absent if
+    /// there are none.
+    package var callers: [Source]?
     /// The number of rows inserted, updated and deleted; absent if unknown.
     package var changes: Int?
     /// The connection that ran the statement: its number among the process's opens, from 1.
@@ -84,6 +87,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     ///
     /// A connection's own commit adds 1. Seeing for the first time that other connections have committed adds 1, too.
     package var versions: Int?
+
+    /// The maximum number of ``callers``.
+    package static let maximumCallers = 5
 
     package init(
         at: String, changes: Int?, connection: UInt64, cut: Bool? = nil, duration: Double? = nil,
@@ -141,6 +147,14 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         for record in records {
             bytes += Array("{\"at\":\"\(record.at)\"".utf8)
             append("autoIndexes", record.autoIndexes, to: &bytes)
+            if let callers = record.callers {
+                bytes += Array(",\"callers\":[".utf8)
+                for (index, caller) in callers.enumerated() {
+                    if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                    append(caller, to: &bytes)
+                }
+                bytes.append(UInt8(ascii: "]"))
+            }
             if let changes = record.changes { bytes += Array(",\"changes\":\(changes)".utf8) }
             bytes += Array(",\"connection\":\(record.connection)".utf8)
             if record.cut == true { bytes += Array(",\"cut\":true".utf8) }
@@ -156,13 +170,8 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             bytes += Array(",\"phase\":\"\(record.phase.rawValue)\"".utf8)
             append("sorts", record.sorts, to: &bytes)
             if let source = record.source {
-                bytes += Array(",\"source\":{\"file\":".utf8)
-                append(source.file, to: &bytes)
-                if let function = source.function {
-                    bytes += Array(",\"function\":".utf8)
-                    append(function, to: &bytes)
-                }
-                bytes += Array(",\"line\":\(source.line)}".utf8)
+                bytes += Array(",\"source\":".utf8)
+                append(source, to: &bytes)
             }
             bytes += Array(",\"sql\":".utf8)
             append(record.sql, to: &bytes)
@@ -178,6 +187,16 @@ package struct StatementRecord: Codable, Equatable, Sendable {
 
     private static func append(_ name: String, _ number: Int?, to bytes: inout [UInt8]) {
         if let number { bytes += Array(",\"\(name)\":\(number)".utf8) }
+    }
+
+    private static func append(_ source: Source, to bytes: inout [UInt8]) {
+        bytes += Array("{\"file\":".utf8)
+        append(source.file, to: &bytes)
+        if let function = source.function {
+            bytes += Array(",\"function\":".utf8)
+            append(function, to: &bytes)
+        }
+        bytes += Array(",\"line\":\(source.line)}".utf8)
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {

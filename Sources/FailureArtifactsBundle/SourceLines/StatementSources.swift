@@ -25,15 +25,18 @@ struct StatementSources {
             addresses.isEmpty ? [:] : symbolizer.frames(at: addresses, in: images, scratch: directory)
     }
 
-    /// Returns the line that ran a statement; nil if unknown.
-    mutating func source(of stack: [UInt64]) -> StatementRecord.Source? {
+    /// Returns the lines that were running when a statement ran, the innermost first; empty if they are unknown.
+    mutating func lines(of stack: [UInt64]) -> [StatementRecord.Source] {
+        var lines: [StatementRecord.Source] = []
         for address in Self.reliablePart(of: stack, in: images) {
             for frame in frames[address] ?? [] {
                 guard let file = sources?.relativePath(of: frame.file) else { continue }
-                return StatementRecord.Source(file: file, function: frame.function, line: frame.line)
+                let line = StatementRecord.Source(file: file, function: frame.function, line: frame.line)
+                if lines.last != line { lines.append(line) }
+                if lines.count == StatementRecord.maximumCallers + 1 { return lines }
             }
         }
-        return nil
+        return lines
     }
 
     /// Returns the addresses outside of the toolchain up to the first one in another library.

@@ -94,7 +94,7 @@ struct HistoryCommand: Command {
         of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
     ) throws -> [StatementRecord] {
         do {
-            return try bundle.statements(of: store)
+            return StatementLines.applied(to: try bundle.statements(of: store))
         } catch {
             try console.warn("The statements are not shown: \(CommandError(error))")
             return []

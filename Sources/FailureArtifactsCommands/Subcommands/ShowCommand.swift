@@ -82,7 +82,7 @@ struct ShowCommand: Command {
         of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
     ) throws -> [StatementRecord] {
         do {
-            return try bundle.statements(of: store)
+            return StatementLines.applied(to: try bundle.statements(of: store))
         } catch {
             try console.warn(
                 "The statements of store '\(store.name)' are not shown: \(CommandError(error))")

@@ -75,7 +75,7 @@ extension StoreDetail {
             notes.append("The statements in '\(name)' cannot be read.")
             return
         }
-        statements = records
+        statements = StatementLines.applied(to: records)
     }
 
     /// Returns the last lines of a text, so that a long text is not parsed as a whole.

@@ -18,7 +18,7 @@ import Testing
         let scratch = try Scratch()
         var sources = StatementSources(
             of: [stack], in: images, failureFile: failureFile, by: symbolizer, scratch: scratch.path)
-        let source = sources.source(of: stack)
+        let source = sources.lines(of: stack).first
         #expect(try FileSystem.contents(ofDirectory: scratch.path) == [])
         return source
     }
@@ -84,6 +84,22 @@ import Testing
         let source = try source(of: stack)
         #expect(source?.line == (try line(of: comment, in: #filePath)))
         #expect(source?.function == closure + "StatementSourcesTests." + function)
+    }
+
+    @Test func callersFollow() throws {
+        let stack = try stackOfClosure()  // calls the closure's method
+        let scratch = try Scratch()
+        var sources = StatementSources(
+            of: [stack], in: .current, failureFile: nil, by: .shared, scratch: scratch.path)
+        let lines = sources.lines(of: stack)
+        #expect(lines.count <= StatementRecord.maximumCallers + 1)
+        let functions = lines.compactMap(\.function).map {
+            $0.replacing("StatementSourcesTests.", with: "")
+        }
+        #expect(functions[0] == "closure #1 in stackOfClosure()")
+        #expect(functions.contains("call(_:)") && functions.contains("stackOfClosure()"))
+        let caller = lines.first { $0.function?.hasSuffix("callersFollow()") == true }
+        #expect(caller?.line == (try line(of: "calls the closure's method", in: #filePath)))
     }
 
     // MARK: Reliability
@@ -214,16 +230,18 @@ import Testing
         #expect(statements.first == other && statements.count == 2)
         var result = try #require(statements.last)
         #expect(result.stack == nil)
-        let source = result.source
-        (result.source, record.stack) = (nil, nil)
+        let lines = (result.source, result.callers)
+        (result.source, result.callers, record.stack) = (nil, nil, nil)
         #expect(result == record)
-        result.source = source
+        (result.source, result.callers) = lines
         return result
     }
 
     @Test func aBundleHasLinesInsteadOfStacks() throws {
-        let source = try packed(.current).source
+        let record = try packed(.current)
+        let source = record.source
         #expect(source?.file == Self.thisFile && source?.function?.hasSuffix("stackOfMethod()") == true)
+        #expect(record.callers?.isEmpty == false)
     }
 
     @Test func withoutASymbolizerABundleHasNeither() throws {

@@ -1,0 +1,48 @@
+import FailureArtifactsBundle
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+@Suite struct StatementLinesTests {
+    /// Returns a statement that was run by these lines, the innermost first.
+    private func record(_ sql: String, _ lines: String...) -> StatementRecord {
+        var record = StatementRecord(
+            at: "", changes: 1, connection: 1, order: 1, phase: .test, sql: sql, thread: "1")
+        let sources = lines.map {
+            StatementRecord.Source(
+                file: String($0.prefix(1)), function: nil, line: Int($0.dropFirst()) ?? 0)
+        }
+        record.source = sources.first
+        record.callers = sources.count > 1 ? Array(sources.dropFirst()) : nil
+        return record
+    }
+
+    private func lines(_ records: [StatementRecord]) -> [String] {
+        StatementLines.applied(to: records).map { $0.source.map { "\($0.file)\($0.line)" } ?? "" }
+    }
+
+    @Test func aWrapperIsReplacedByItsCaller() {
+        #expect(
+            lines([
+                record("INSERT INTO a VALUES (1)", "W1", "W2", "A1", "T1"),
+                record("UPDATE b SET c = 1", "W1", "W2", "B1", "T2"),
+                record("UPDATE b SET c = 1", "W1", "W2", "B1", "T3"),
+            ]) == ["A1", "B1", "B1"])
+    }
+
+    @Test func aFunctionThatAlwaysRunsTheSameIsNoWrapper() {
+        #expect(
+            lines([
+                record("INSERT INTO a VALUES (1)", "A1", "T1"),
+                record("INSERT INTO a VALUES (2)", "A1", "T2"),
+                // A record is updated or else inserted at the same line.
+                record("UPDATE b SET c = 1", "B1", "T1"), record("INSERT INTO b VALUES (1)", "B1", "T1"),
+                record("UPDATE b SET c = 1", "B1", "T2"),
+            ]) == ["A1", "A1", "B1", "B1", "B1"])
+    }
+
+    @Test func withoutCallersTheLineStays() {
+        #expect(
+            lines([record("BEGIN", "W1"), record("COMMIT", "W1"), record("COMMIT")]) == ["W1", "W1", ""])
+    }
+}
