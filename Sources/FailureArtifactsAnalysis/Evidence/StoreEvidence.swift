@@ -210,18 +210,52 @@ extension StoreEvidence {
             }
             return isOne ? last : nil
         }
+        // A migration rebuilds a table under another name, and foreign keys act when a table is dropped.
+        if kinds.contains(.definition) {
+            let copies = writing.filter { statement in
+                statement.outline.kind == .insert
+                    && StatementOutline.words(of: statement.record.sql, limit: 600).contains(
+                        folded(table))
+            }
+            if copies.count == 1 { return copies[0] }
+            let drops = statements.filter { $0.outline.drops && $0.record.error == nil }
+            if drops.count == 1 { return drops[0] }
+        }
         // A trigger or a foreign key's action made the change.
         let others = writing.filter { $0.writes }
-        if others.count == 1 { return others[0] }
-        // A migration rebuilds a table under another name, and foreign keys act when a table is dropped.
-        guard kinds.contains(.definition) else { return nil }
-        let copies = writing.filter { statement in
-            statement.outline.kind == .insert
-                && StatementOutline.words(of: statement.record.sql, limit: 600).contains(folded(table))
+        return others.count == 1 ? others[0] : nil
+    }
+
+    /// Returns the index of the step that a statement was part of; nil if it is unknown.
+    func step(of statement: Statement) -> Int? {
+        steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
+    }
+
+    /// Returns the number of the first statement of the transaction that a statement was part of.
+    ///
+    /// Without a transaction, it is the statement's own number.
+    func transactionStart(of statement: Statement) -> UInt64 {
+        var start: UInt64?
+        for other in statements where other.record.connection == statement.record.connection {
+            if other.order >= statement.order { break }
+            switch other.outline.kind {
+            case .begin: start = other.order
+            case .savepoint: start = start ?? other.order
+            case .commit, .rollback: start = nil
+            default: break
+            }
         }
-        if copies.count == 1 { return copies[0] }
-        let drops = writing.filter { $0.outline.drops }
-        return drops.count == 1 ? drops[0] : nil
+        return start ?? statement.order
+    }
+
+    /// True if the transaction of a statement ended with a rollback.
+    func isRolledBack(_ statement: Statement) -> Bool {
+        guard transactionStart(of: statement) != statement.order else { return false }
+        let end = statements.first {
+            $0.record.connection == statement.record.connection && $0.order > statement.order
+                && [.commit, .rollback].contains($0.outline.kind)
+        }
+        return end?.outline.kind == .rollback
     }
 
     /// The statements that ran during the test.

@@ -16,9 +16,11 @@ enum BroadWrite: FindingRule {
             else { continue }
             let parts = StatementOutline.Parts(statement.record.sql)
             let isWithout = !parts.hasCondition
-            let step = store.steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
+            let step = store.step(of: statement)
             let rows = try rowsBefore(step, statement, table.name, in: store)
-            guard isWithout || (changes > 2 && Int64(changes) >= rows) else { continue }
+            let equalized = equalized(step, table.name, parts, in: store)
+            let isAll = changes > 2 && Int64(changes) >= rows
+            guard isWithout || isAll || equalized != nil else { continue }
             // Rows that are replaced at once, or deleted before anything else is done with the table.
             if statement.outline.kind == .delete, isWithout {
                 let next = statements[(index + 1)...].first { $0.writes }
@@ -33,19 +35,40 @@ enum BroadWrite: FindingRule {
             findings.append(
                 Finding(
                     code: code,
-                    title: isWithout
-                        ? "A statement without WHERE \(verb) \(Counted.items(Int64(changes), "row")) of \(table.name)"
-                        : "A statement \(verb) all \(changes) rows of \(table.name)",
+                    title: equalized.map {
+                        "A statement gave \(changes) rows of \(table.name) the same \($0)"
+                    }
+                        ?? (isWithout
+                            ? "A statement without WHERE \(verb) \(Counted.items(Int64(changes), "row")) of \(table.name)"
+                            : "A statement \(verb) all \(changes) rows of \(table.name)"),
                     confidence: .possible, store: store.name,
                     rows: changedRows(step, table.name, statement.outline.kind, in: store),
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
                     explanation: "SQLite counted \(changes) changed rows"
                         + (isWithout
-                            ? ", and the statement has no WHERE clause." : "; the table had \(rows)."),
-                    relevance: (isWithout ? 35 : 15) + (parts.relative.isEmpty ? 5 : 0),
+                            ? ", and the statement has no WHERE clause." : "; the table had \(rows).")
+                        + (equalized.map { " Their values of \($0) were different before." } ?? ""),
+                    // A migration converts all rows as a rule.
+                    relevance: isMigration(step, statement, in: store)
+                        ? 5 : isWithout ? 35 : equalized != nil ? 40 : 15,
                     likelyFrom: isWithout ? 75 : 95))
         }
         return Array(findings.suffix(3))
+    }
+
+    /// Returns the column in which an update made many different values one, if there is such a column.
+    private static func equalized(
+        _ step: Int?, _ table: String, _ parts: StatementOutline.Parts, in store: StoreEvidence
+    ) -> String? {
+        guard let step, let changed = store.steps[step].table(table) else { return nil }
+        let updated = changed.rows.filter { $0.kind == .updated }
+        guard updated.count > 2 else { return nil }
+        return changed.table.commonColumns.first { column in
+            guard parts.assigned.contains(folded(column)) else { return false }
+            let cells = updated.compactMap { $0.cell(column) }
+            return cells.count > 2 && Set(cells.compactMap(\.old)).count > 2
+                && Set(cells.compactMap(\.new)).count == 1 && cells[0].new?.isNull == false
+        }
     }
 
     private static func isMigration(

@@ -5,16 +5,14 @@ enum Busy: FindingRule {
     static let code = Finding.Code.busy
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        let logged = store.testStatements.last { [5, 6].contains(($0.record.error?.code ?? 0) & 0xff) }
-        // SQLite doesn't report to its error log that BEGIN found the store locked.
-        guard let failed = logged ?? store.testStatements.last(where: { isLockedOut($0, in: store) })
-        else {
-            return []
-        }
-        let error = failed.record.error
         let text = failure.message.text
         let isNamed = ["database is locked", "database table is locked", "SQLITE_BUSY", "SQLITE_LOCKED"]
             .contains(where: text.contains)
+        let logged = store.testStatements.last { [5, 6].contains(($0.record.error?.code ?? 0) & 0xff) }
+        // SQLite doesn't report to its error log that a statement found the store locked.
+        let found = logged ?? store.testStatements.last { isLockedOut($0, in: store, isNamed: isNamed) }
+        guard let failed = found else { return [] }
+        let error = failed.record.error
         let holder = holder(before: failed, in: store)
         let isStale = error?.code == 517
         let title =
@@ -30,7 +28,7 @@ enum Busy: FindingRule {
             Finding(
                 code: code, title: title,
                 confidence: isNamed ? .certain : error == nil ? .likely : .possible, store: store.name,
-                statement: (holder ?? failed).record,
+                statement: (holder.map { writer(after: $0, in: store) } ?? failed).record,
                 explanation: (error.map {
                     "'\(sql)' failed: \(SafeText.line($0.message)) (SQLite error \($0.code))."
                 }
@@ -43,11 +41,26 @@ enum Busy: FindingRule {
         ]
     }
 
+    /// Returns the first change of the transaction that a `BEGIN` started, whose line is known more often.
+    private static func writer(
+        after holder: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> StoreEvidence.Statement {
+        guard holder.outline.kind == .begin, holder.record.source == nil else { return holder }
+        let next = store.statements.first {
+            $0.record.connection == holder.record.connection && $0.order > holder.order
+                && ($0.writes || [.commit, .rollback].contains($0.outline.kind))
+        }
+        return next.flatMap { $0.writes ? $0 : nil } ?? holder
+    }
+
     /// True if a statement that needs the write lock ended while another connection had it.
     private static func isLockedOut(
-        _ statement: StoreEvidence.Statement, in store: StoreEvidence
+        _ statement: StoreEvidence.Statement, in store: StoreEvidence, isNamed: Bool
     ) -> Bool {
-        guard statement.outline.beginsWriting, statement.record.error == nil,
+        let mayHaveFailed =
+            statement.outline.beginsWriting
+            || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
+        guard mayHaveFailed, statement.record.error == nil,
             let holder = holder(before: statement, in: store)
         else { return false }
         let connection = holder.record.connection
@@ -57,7 +70,7 @@ enum Busy: FindingRule {
         }
         // The statement has ended if its connection runs another one, or if its effects are known.
         let next = later.first { $0.record.connection == statement.record.connection }
-        guard let release else { return next != nil || statement.record.versions != nil }
+        guard let release else { return isNamed || next != nil || statement.record.versions != nil }
         return next.map { $0.order < release.order } ?? false
     }
 

@@ -84,9 +84,12 @@ struct DanglingReference {
 
     /// Returns the statement and the transaction that broke the reference.
     func origin(in store: StoreEvidence) -> StoreEvidence.Origin {
-        isParentRemoved
-            ? store.origin(inStep: step, of: reference.parent, by: [.delete, .update, .insert])
-            : store.origin(inStep: step, of: reference.table, by: [.insert, .update])
+        guard isParentRemoved else {
+            return store.origin(inStep: step, of: reference.table, by: [.insert, .update])
+        }
+        let deletion = store.origin(inStep: step, of: reference.parent, by: [.delete])
+        return deletion.statement != nil
+            ? deletion : store.origin(inStep: step, of: reference.parent, by: [.update, .insert])
     }
 
     var title: String {

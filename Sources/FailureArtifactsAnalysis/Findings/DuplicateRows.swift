@@ -57,7 +57,7 @@ enum DuplicateRows: FindingRule {
                         explanation: "Among \(Counted.items(total, "row")) of \(table.name), "
                             + (groups.count == 1
                                 ? "only these repeat." : "\(groups.count) groups repeat."),
-                        relevance: groups.count == 1 ? 25 : 15, likelyFrom: 90))
+                        relevance: groups.count == 1 ? 20 : 8, likelyFrom: 95))
             }
         }
         return findings

@@ -6,65 +6,113 @@ internal import FailureArtifactsSQLite
 enum Integrity: FindingRule {
     static let code = Finding.Code.integrity
 
+    /// The maximum size of a store whose indexes are checked, in bytes.
+    private static let maximumBytes: Int64 = 16 << 20
+
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        guard let text = store.store.integrity, text != "ok", text != "notChecked" else { return [] }
         var findings: [Finding] = []
-        for line in Set(text.split(separator: "\n").map(String.init)).sorted() {
-            if line.hasPrefix("NULL value in ") {
-                findings += try notNull(String(line.dropFirst("NULL value in ".count)), in: store)
-            } else if line.hasPrefix("CHECK constraint failed in ") {
-                findings += try check(
-                    String(line.dropFirst("CHECK constraint failed in ".count)), in: store)
+        for table in store.tables {
+            for column in table.columns where column.isNotNull && !column.isVirtual {
+                let name = quotedIdentifier(column.name)
+                // SQLite takes `IS NULL` for false in such a column.
+                let finding = try violation(
+                    .notNullViolation, of: table, in: store, columns: [column.name],
+                    where: "typeof(\(name)) = 'null'",
+                    title: {
+                        "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "has" : "have") NULL in \(column.name)"
+                    }, explanation: "The column \(column.name) is declared NOT NULL.")
+                if let finding { findings.append(finding) }
+            }
+            findings += checkViolations(of: table, in: store)
+        }
+        return try findings + damage(in: store)
+    }
+
+    /// Returns the damage that SQLite's check reports.
+    private static func damage(in store: StoreEvidence) throws -> [Finding] {
+        var lines = store.store.integrity?.split(separator: "\n").map(String.init) ?? []
+        let size = try store.count("PRAGMA page_count") * store.count("PRAGMA page_size")
+        if size <= maximumBytes {
+            lines = try store.rows("PRAGMA integrity_check(100)").compactMap { row in
+                guard case .text(let bytes) = row[0].content else { return nil }
+                return String(decoding: bytes, as: UTF8.self)
             }
         }
-        let damage = [
+        let signs = [
             "malformed", "not a database", "*** in database", "missing from index", "wrong # of entries",
             "Tree ", "Page ", "non-unique entry", "out of order", "row not in PRIMARY KEY",
         ]
-        if damage.contains(where: text.contains) {
-            findings.append(
-                Finding(
-                    code: code, title: "Store \(store.name) is damaged", confidence: .certain,
-                    store: store.name,
-                    explanation: "SQLite's check reports: "
-                        + SafeText.line(String(text.prefix(200))) + ".",
-                    relevance: 50))
+        let reports = lines.filter { line in signs.contains(where: line.contains) }
+        guard let first = reports.first else { return [] }
+        return [
+            Finding(
+                code: .integrity, title: title(reports, in: store), confidence: .certain,
+                store: store.name,
+                rows: try missingRows(reports, in: store),
+                explanation: "SQLite's check reports: \(SafeText.line(String(first.prefix(200))))"
+                    + (reports.count > 1
+                        ? " and \(Counted.items(Int64(reports.count - 1), "more problem"))." : "."),
+                relevance: 50)
+        ]
+    }
+
+    /// A row that an index lacks, as in `row 2 missing from index email_address`.
+    private static func missing(_ report: String) -> (rowid: Int64, index: String)? {
+        let words = report.split(separator: " ").map(String.init)
+        guard words.count == 6, words[0] == "row",
+            words[2...4].elementsEqual(["missing", "from", "index"]),
+            let rowid = Int64(words[1])
+        else { return nil }
+        return (rowid, words[5])
+    }
+
+    private static func title(_ reports: [String], in store: StoreEvidence) -> String {
+        let found = reports.compactMap(missing)
+        guard let index = found.first?.index else { return "Store \(store.name) is damaged" }
+        let count = Int64(found.count)
+        return
+            "\(Counted.items(count, "row")) \(count == 1 ? "is" : "are") missing from index \(SafeText.line(index))"
+    }
+
+    private static func missingRows(_ reports: [String], in store: StoreEvidence) throws -> [Finding.Row]
+    {
+        var rows: [Finding.Row] = []
+        for (rowid, index) in reports.compactMap(missing).prefix(20) {
+            let owner = try store.rows(
+                "SELECT tbl_name FROM sqlite_master WHERE type = 'index' AND name = ?", [.text(index)]
+            ).first?[0].content
+            guard case .text(let bytes) = owner,
+                let table = store.schema.tables[folded(String(decoding: bytes, as: UTF8.self))],
+                let name = table.rowidName
+            else { continue }
+            let key = store.keyColumns(of: table.name)
+            let values = try store.rows(
+                "SELECT \(key.map(quotedIdentifier).joined(separator: ", ")) FROM "
+                    + "\(quotedIdentifier(table.name)) NOT INDEXED WHERE \(name) = \(rowid)")
+            for row in values {
+                rows.append(
+                    Finding.Row(
+                        table: table.name, key: zip(key, row).map { .init(column: $0, value: $1) },
+                        change: .present))
+            }
         }
-        return findings
+        return rows
     }
 
-    private static func notNull(_ name: String, in store: StoreEvidence) throws -> [Finding] {
-        let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
-        guard parts.count == 2, let table = store.schema.tables[folded(parts[0])] else { return [] }
-        let column = parts[1]
-        return try [
-            violation(
-                .notNullViolation, of: table, in: store, columns: [column],
-                where: "typeof(\(quotedIdentifier(column))) = 'null'",
-                title: {
-                    "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "has" : "have") NULL in \(column)"
-                },
-                explanation: "The column \(column) is declared NOT NULL.")
-        ].compactMap { $0 }
-    }
-
-    private static func check(_ name: String, in store: StoreEvidence) throws -> [Finding] {
-        guard let table = store.schema.tables[folded(name)],
-            let sql = store.schema.object("table", named: name)?.sql
-        else { return [] }
-        var findings: [Finding] = []
-        for expression in checks(in: sql) {
+    private static func checkViolations(of table: TableShape, in store: StoreEvidence) -> [Finding] {
+        guard let sql = store.schema.object("table", named: table.name)?.sql else { return [] }
+        // SQLite's own check evaluates the constraints only if the file can be written.
+        return checks(in: sql).compactMap { expression in
             let words = Set(StatementOutline.words(of: expression, limit: 200))
             let columns = table.columns.map(\.name).filter { words.contains(folded($0)) }
-            let finding = try? violation(
+            let text = SafeText.line(expression)
+            return try? violation(
                 .checkViolation, of: table, in: store, columns: columns, where: "NOT (\(expression))",
                 title: {
-                    "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "violates" : "violate") CHECK (\(expression))"
+                    "\(Counted.items($0, "row")) of \(table.name) \($0 == 1 ? "violates" : "violate") CHECK (\(text))"
                 },
-                explanation: "The table declares CHECK (\(SafeText.line(expression))).")
-            if let finding { findings.append(finding) }
+                explanation: "The table declares this constraint, but it was off or newer than the row.")
         }
-        return findings
     }
 
     private static func violation(
@@ -79,7 +127,10 @@ enum Integrity: FindingRule {
         let count = try store.count("SELECT count(*) FROM \(name) WHERE \(condition)")
         let firstKey = Array(first.prefix(key.count))
         let last = store.lastStep(
-            where: { _, change in change.key == firstKey && change.kind != .deleted }, of: table.name)
+            where: { _, change in
+                change.key == firstKey && change.kind != .deleted
+                    && columns.contains { change.cell($0) != nil }
+            }, of: table.name)
         let origin = store.origin(inStep: last?.index, of: table.name, by: [.insert, .update])
         return Finding(
             code: code, title: title(count), confidence: .certain, store: store.name,

@@ -11,62 +11,72 @@ enum LostUpdate: FindingRule {
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         let statements = store.testStatements.filter { $0.record.error == nil }
         var findings: [Finding] = []
-        for (index, second) in statements.enumerated() where isAbsoluteUpdate(second) {
+        for (index, second) in statements.enumerated()
+        where isAbsoluteUpdate(second) && !store.isRolledBack(second) {
             guard let table = second.outline.table.flatMap({ store.schema.tables[$0]?.name }) else {
                 continue
             }
             let columns = Set(StatementOutline.Parts(second.record.sql).assigned)
-            // The previous write of the same columns, with no read by the second writer in between.
-            let earlier = statements[..<index]
-            guard let read = earlier.lastIndex(where: { reads($0, table, by: second) }) else { continue }
-            let between = earlier[(read + 1)...]
             guard
-                let first = between.first(where: { write in
+                let firstIndex = statements[..<index].lastIndex(where: { write in
                     isAbsoluteUpdate(write) && write.outline.table == second.outline.table
+                        && write.record.changes != 0 && !store.isRolledBack(write)
                         && !columns.isDisjoint(with: StatementOutline.Parts(write.record.sql).assigned)
-                        && write.record.changes != 0
                 })
             else { continue }
-            // The first writer read the row, too, before it wrote.
-            guard
-                let otherRead = earlier.firstIndex(where: {
-                    reads($0, table, by: first) && $0.order < first.order
-                })
-            else { continue }
+            let first = statements[firstIndex]
+            // Statements of one transaction see each other's changes.
+            guard store.transactionStart(of: first) != store.transactionStart(of: second) else {
+                continue
+            }
             let isOther =
                 first.record.connection != second.record.connection
                 || first.record.thread != second.record.thread
-            let isTwoReads =
-                earlier[...read].count { reads($0, table, by: nil) } >= 2 && otherRead != read
-            guard isOther || isTwoReads else { continue }
-            let firstStep = step(of: first, in: store)
-            let secondStep = step(of: second, in: store)
-            let rows = overwritten(firstStep, secondStep, table, columns, in: store)
-            if let firstStep, let secondStep, firstStep != secondStep, rows.isEmpty,
-                store.steps[secondStep].counts(of: table) != nil
-            {
+            guard isOther, areComputedFromOneState(statements, firstIndex, index, table) else {
                 continue
             }
+            let (firstStep, secondStep) = (store.step(of: first), store.step(of: second))
+            let rows = overwritten(firstStep, secondStep, table, columns, in: store)
+            // The writes of different rows don't collide.
+            if rows.isEmpty, firstStep != nil || first.record.sql != second.record.sql { continue }
+            let number = firstStep.flatMap { store.steps[$0].number }
+            let place = first.record.source.map { " (\($0.place))" } ?? ""
             findings.append(
                 Finding(
                     code: code,
                     title:
-                        "Two writes of \(table).\(columns.sorted().joined(separator: ", ")) were computed from the same "
-                        + "earlier value",
+                        "Two writes of \(table).\(name(columns, rows)) were computed from the same earlier value",
                     confidence: .possible, store: store.name, rows: rows,
                     transaction: secondStep.flatMap { store.steps[$0].number }, statement: second.record,
-                    explanation:
-                        "The second writer read \(table) before the first one wrote, and not again. "
-                        + (firstStep.flatMap { store.steps[$0].number }.map {
-                            "Transaction \($0) made the first write"
-                        }
-                            ?? "The first write")
-                        + (first.record.source.map { " (\($0.place))" } ?? "")
-                        + ((firstStep.flatMap { store.steps[$0].number }) == nil
-                            ? " is overwritten." : "; it is overwritten."),
-                    relevance: (isOther ? 45 : 30) + (rows.isEmpty ? 0 : 15), likelyFrom: 75))
+                    explanation: (number.map { "Transaction \($0) made the first write" }
+                        ?? "The first write")
+                        + place
+                        + (number == nil ? " was lost:" : ". It was lost:")
+                        + " the second writer had read \(table) before, and not again.",
+                    relevance: 45 + (rows.isEmpty ? 0 : 15), likelyFrom: 75))
         }
         return Array(findings.suffix(2))
+    }
+
+    /// The changed columns of the overwritten row, or the assigned ones.
+    private static func name(_ columns: Set<String>, _ rows: [Finding.Row]) -> String {
+        let changed = rows.first?.columns.map(\.column) ?? []
+        return (changed.isEmpty ? columns.sorted() : changed).prefix(3).joined(separator: ", ")
+    }
+
+    /// True if both writes of a table can only have been computed from reads before the first one.
+    private static func areComputedFromOneState(
+        _ statements: [StoreEvidence.Statement], _ first: Int, _ second: Int, _ table: String
+    ) -> Bool {
+        let previous =
+            statements[..<first].lastIndex { $0.writes && $0.outline.table == folded(table) } ?? -1
+        let before = statements[(previous + 1)..<first].filter { reads($0, table, by: nil) }
+        let between = statements[(first + 1)..<second].filter { reads($0, table, by: nil) }
+        if between.isEmpty, before.count >= 2 { return true }
+        // Others may read in between, but not the second writer.
+        let writer = statements[second]
+        return !between.contains { reads($0, table, by: writer) }
+            && before.contains { reads($0, table, by: writer) } && before.count >= 2
     }
 
     private static func isAbsoluteUpdate(_ statement: StoreEvidence.Statement) -> Bool {
@@ -85,10 +95,6 @@ enum LostUpdate: FindingRule {
         guard let writer else { return true }
         return statement.record.thread == writer.record.thread
             || statement.record.connection == writer.record.connection
-    }
-
-    private static func step(of statement: StoreEvidence.Statement, in store: StoreEvidence) -> Int? {
-        store.steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
     }
 
     /// Returns the rows that both steps updated.

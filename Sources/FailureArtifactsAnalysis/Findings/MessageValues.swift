@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
@@ -34,7 +35,54 @@ enum MessageValues: FindingRule {
             }
             if findings.count > 50 { break }
         }
+        if store.steps.isEmpty { findings = try presentValues(values, in: store) }
         return Array(findings.sorted { $0.relevance > $1.relevance }.prefix(3))
+    }
+
+    /// Returns the rows of a store without a history that have a significant value now.
+    private static func presentValues(
+        _ values: [FailureMessage.Value], in store: StoreEvidence
+    ) throws -> [Finding] {
+        let written = Set(store.testStatements.filter(\.writes).compactMap(\.outline.table))
+        var findings: [Finding] = []
+        for table in store.tables where written.contains(folded(table.name)) {
+            let key = store.keyColumns(of: table.name)
+            for column in Outliers.columns(of: table) where !Relevance.isReference(column.name) {
+                for value in values where !value.isCommon {
+                    let name = quotedIdentifier(column.name)
+                    let selected = (key + [column.name]).map(quotedIdentifier).joined(separator: ", ")
+                    let rows = try store.rows(
+                        "SELECT \(selected) FROM \(quotedIdentifier(table.name)) WHERE \(name) = ?1 OR "
+                            + "(typeof(\(name)) <> 'text' AND CAST(\(name) AS TEXT) = ?1)",
+                        [.text(value.text)], limit: 3)
+                    guard rows.count == 1, value.matches(rows[0][key.count]) else { continue }
+                    let writers = store.testStatements.filter {
+                        $0.outline.table == folded(table.name) && $0.writes && $0.record.changes != 0
+                            && $0.record.sql.lowercased().contains(folded(column.name))
+                    }
+                    let isOne = Set(writers.map { $0.record.source?.place ?? "" }).count == 1
+                    let text = StoredText.text(of: rows[0][key.count], width: 40)
+                    findings.append(
+                        Finding(
+                            code: code, title: "\(table.name).\(column.name) is \(text)",
+                            confidence: .possible, store: store.name,
+                            rows: [
+                                Finding.Row(
+                                    table: table.name,
+                                    key: zip(key, rows[0]).map { .init(column: $0, value: $1) },
+                                    change: .present,
+                                    columns: [
+                                        .init(column: column.name, old: nil, new: rows[0][key.count])
+                                    ])
+                            ], statement: isOne ? writers.last?.record : nil,
+                            explanation:
+                                "The message names this value. The store has no history, so its transaction "
+                                + "isn't known.",
+                            relevance: 12))
+                }
+            }
+        }
+        return findings
     }
 
     private static func title(_ cell: RowChange.Cell, _ kind: RowChange.Kind) -> String {

@@ -14,7 +14,7 @@ enum NoEffect: FindingRule {
                 let table = statement.outline.table.flatMap({ store.schema.tables[$0]?.name })
             else { continue }
             let parts = StatementOutline.Parts(statement.record.sql)
-            let step = store.steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
+            let step = store.step(of: statement)
             let explanation: String
             if statement.record.changes == 0 {
                 // Without a condition, the table was empty.
@@ -32,6 +32,10 @@ enum NoEffect: FindingRule {
                 continue
             }
             let verb = statement.outline.kind == .update ? "UPDATE" : "DELETE"
+            // The row that the assertion looked at may be the one that should have been updated.
+            let isMissed =
+                failure.message.mentionsNil && !parts.assigned.isEmpty
+                && (try? hasNull(parts.assigned, of: table, in: store)) == true
             // Others of the same text had an effect, so this one may be routine.
             let isRoutine = statements.contains {
                 $0.record.sql == statement.record.sql && ($0.record.changes ?? 0) > 0
@@ -45,10 +49,23 @@ enum NoEffect: FindingRule {
                     confidence: .possible, store: store.name,
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
                     explanation: explanation,
-                    relevance: 25 + (isRoutine ? 0 : 8) + max(0, 10 - after), likelyFrom: 90))
+                    relevance: 25 + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + max(0, 10 - after),
+                    likelyFrom: 90))
         }
         var seen: Set<String> = []
         return findings.reversed().filter { seen.insert($0.statement?.sql ?? "").inserted }
+    }
+
+    private static func hasNull(
+        _ columns: [String], of table: String, in store: StoreEvidence
+    ) throws -> Bool {
+        let known = columns.filter { column in
+            store.schema.tables[folded(table)]?.columns.contains { folded($0.name) == column } ?? false
+        }
+        guard !known.isEmpty else { return false }
+        let condition = known.map { "\(quotedIdentifier($0)) IS NULL" }.joined(separator: " OR ")
+        return try store.count(
+            "SELECT EXISTS (SELECT 1 FROM \(quotedIdentifier(table)) WHERE \(condition))") != 0
     }
 
     /// True if an `INSERT` into the same table follows at once, as when a row is updated or else inserted.

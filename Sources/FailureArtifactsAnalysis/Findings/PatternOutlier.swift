@@ -65,14 +65,14 @@ enum PatternOutlier: FindingRule {
             return Odd(texts: found.map { ($0, reason) }, usual: usual, strength: strength)
         }
         if let result = odd(
-            40, "starts or ends with white space",
+            30, "starts or ends with white space",
             { text in
                 text.first?.isWhitespace == true || text.last?.isWhitespace == true
             })
         {
             return result
         }
-        if let result = odd(25, "is empty", { $0.isEmpty }) { return result }
+        if let result = odd(12, "is empty", { $0.isEmpty }) { return result }
         let shapes = Dictionary(grouping: texts, by: shape)
         guard
             let (usual, members) = shapes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }
@@ -80,7 +80,7 @@ enum PatternOutlier: FindingRule {
             members.count >= 3, members.count * 3 >= texts.count * 2,
             usual.contains(where: { !$0.isLetter }) || members.count >= 4
         else { return nil }
-        return odd(usual.contains { !$0.isLetter } ? 30 : 20, "has another form", { shape($0) != usual })
+        return odd(usual.contains { !$0.isLetter } ? 14 : 8, "has another form", { shape($0) != usual })
     }
 
     /// Returns a text with runs of lower-case letters, upper-case letters and digits replaced by one character each.

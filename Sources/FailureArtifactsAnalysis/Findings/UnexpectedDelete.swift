@@ -36,7 +36,83 @@ enum UnexpectedDelete: FindingRule {
                         relevance: isReplace ? 50 : 30, likelyFrom: 80))
             }
         }
-        return Array(findings.suffix(4))
+        return try Array(findings.suffix(4)) + replacements(in: store) + vanished(in: store)
+    }
+
+    /// Returns the `REPLACE` statements on tables whose rows other tables' foreign keys follow, in a store without a
+    /// history.
+    private static func replacements(in store: StoreEvidence) throws -> [Finding] {
+        guard store.steps.isEmpty else { return [] }
+        var findings: [Finding] = []
+        var seen: Set<String> = []
+        for statement in store.testStatements.reversed() {
+            guard statement.outline.kind == .insert, deletes(statement),
+                let table = statement.outline.table,
+                statement.record.error == nil, seen.insert(statement.record.sql).inserted
+            else { continue }
+            for child in store.tables {
+                let keys = try store.count(
+                    "SELECT count(*) FROM pragma_foreign_key_list(\(quotedLiteral(child.name))) WHERE "
+                        + "lower(\"table\") = \(quotedLiteral(table)) AND on_delete = 'CASCADE'")
+                guard keys > 0 else { continue }
+                findings.append(
+                    Finding(
+                        code: code,
+                        title:
+                            "REPLACE in \(table) deletes the rows of \(child.name) that refer to a replaced row",
+                        confidence: .possible, store: store.name, statement: statement.record,
+                        explanation:
+                            "REPLACE deletes the old row first, and \(child.name) has a foreign key with "
+                            + "ON DELETE CASCADE. The store has no history, so the rows aren't known.",
+                        relevance: 30))
+            }
+        }
+        return findings
+    }
+
+    private static func quotedLiteral(_ text: String) -> String {
+        "'" + text.replacing("'", with: "''") + "'"
+    }
+
+    /// Returns the `INSERT` statements whose rows a trigger deleted in the same transaction.
+    private static func vanished(in store: StoreEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        for statement in store.testStatements
+        where statement.outline.kind == .insert && (statement.record.changes ?? 0) > 0
+            && !deletes(statement)
+        {
+            guard let table = statement.outline.table.flatMap({ store.schema.tables[$0] }),
+                let step = store.step(of: statement)
+            else { continue }
+            let own = store.steps[step].statements.filter {
+                $0.writes && $0.outline.table == statement.outline.table
+            }
+            let counts = store.steps[step].counts(of: table.name)
+            let trigger = store.schema.objects.first {
+                $0.type == "trigger" && folded($0.table) == folded(table.name)
+                    && $0.sql.uppercased().contains("DELETE")
+            }
+            guard own.count == 1, counts == nil || counts?.inserted == 0 || (counts?.deleted ?? 0) > 0,
+                let trigger
+            else { continue }
+            findings.append(
+                Finding(
+                    code: code,
+                    title:
+                        "The trigger \(SafeText.line(trigger.name)) deleted rows of \(table.name) after an INSERT",
+                    confidence: .possible, store: store.name,
+                    rows: (store.steps[step].table(table.name)?.rows ?? []).filter {
+                        $0.kind == .deleted
+                    }
+                    .prefix(20).compactMap { row in
+                        store.steps[step].table(table.name).map { StoreEvidence.row(row, in: $0) }
+                    },
+                    transaction: store.steps[step].number, statement: statement.record,
+                    explanation:
+                        "No statement deleted them: the transaction only inserted into \(table.name).",
+                    relevance: 40, likelyFrom: 70))
+        }
+        return Array(findings.suffix(2))
     }
 
     private static func deletes(_ statement: StoreEvidence.Statement) -> Bool {
