@@ -153,7 +153,7 @@ class LastStatements(RecorderCase):
         self.assertEqual(self.died(place, "testScansAndDies"), -signal.SIGKILL)
         (bundle,) = self.swept(place)
         scan = self.records(bundle, bundle.described("scan"))[-2]
-        self.assertEqual((scan["sql"], scan["queryPlan"]), ("SELECT max(name || 's') FROM fruit", ["SCAN fruit"]))
+        self.assertEqual((scan["sql"], scan["queryPlan"]), ("SELECT count(name || 's') FROM fruit", ["SCAN fruit"]))
 
     def test_store_in_memory_that_is_older(self):
         place = self.place()

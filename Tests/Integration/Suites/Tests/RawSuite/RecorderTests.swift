@@ -56,7 +56,7 @@ final class RecorderTests: XCTestCase {
         try database.execute(
             "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) "
                 + "INSERT INTO fruit SELECT n FROM c")
-        try database.execute("SELECT max(name || 's') FROM fruit")
+        try database.execute("SELECT count(name || 's') FROM fruit")
         try database.execute("SELECT 1")
         try die()
     }
