@@ -39,7 +39,7 @@ extension UnsafeRawBufferPointer {
     /// True if these bytes have `needle` in one piece somewhere.
     package func holds(_ needle: UnsafeRawBufferPointer) -> Bool { end(ofFirst: needle) != nil }
 
-    /// Returns the offset after the first place where these bytes have `needle`; nil if there is none.
+    /// Returns the offset after the first place where these bytes have `needle`; nil if it is missing.
     private func end(ofFirst needle: UnsafeRawBufferPointer) -> Int? {
         guard let start = needle.baseAddress, needle.count > 0 else { return 0 }
         guard let baseAddress, let place = memmem(baseAddress, count, start, needle.count) else {
@@ -48,7 +48,7 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(place) - baseAddress + needle.count
     }
 
-    /// Returns the bytes after the first place where these bytes have the UTF-8 of `text`; nil if there is none.
+    /// Returns the bytes after the first place where these bytes have the UTF-8 of `text`; nil if it is missing.
     package func rest(afterFirst text: String) -> UnsafeRawBufferPointer? {
         var text = text
         guard let end = text.withUTF8({ end(ofFirst: UnsafeRawBufferPointer($0)) }) else { return nil }
