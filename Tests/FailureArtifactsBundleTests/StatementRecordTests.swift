@@ -30,6 +30,7 @@ import Testing
                 $0.autoIndexes = 1
                 $0.fullScanSteps = 2000
                 $0.pages = 4
+                $0.queryPlan = ["SCAN \"ä\"", "  \u{1B}"]
                 $0.sorts = 0
                 $0.source = .init(file: "Sources/\"ä\".swift", function: "Ledger.split(_:)", line: 42)
                 $0.stack = [1, 1 << 47]
@@ -54,6 +55,7 @@ import Testing
                 $0.autoIndexes = 1
                 $0.fullScanSteps = 2
                 $0.pages = 3
+                $0.queryPlan = [Self.odd, Self.odd]
                 $0.sorts = 4
                 $0.source = .init(file: Self.odd, function: Self.odd, line: 5)
                 $0.stack = [6, 7]

@@ -1,4 +1,5 @@
 package import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 
 extension StatementRecord {
     /// The number of rows that the statement inserted, updated or deleted; nil if unknown.
@@ -24,6 +25,9 @@ extension StatementRecord {
         }
         return facts
     }
+
+    /// The lines of the query plan, as many as the packer writes.
+    package var shownPlan: ArraySlice<String> { (queryPlan ?? []).prefix(QueryPlan.maximumLines) }
 
     private static func rows(_ count: Int) -> String {
         Counted.number(Int64(count)) + (count == 1 ? " row" : " rows")

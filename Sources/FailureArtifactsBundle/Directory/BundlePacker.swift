@@ -16,7 +16,7 @@ package enum BundlePacker {
         _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now,
         symbolizer: Symbolizer = .shared
     ) throws(ZipError) -> String {
-        let statements = statementsWithSources(of: metadata, in: staging, by: symbolizer)
+        let statements = completedStatements(of: metadata, in: staging, by: symbolizer)
         let path = staging.file(ofEntry: "bundle.zip.partial")
         // Another process may have died while it wrote this file.
         try? FileSystem.remove(path)
@@ -41,25 +41,28 @@ package enum BundlePacker {
         return path
     }
 
-    /// Returns the content of the entries whose statements have stacks, with source lines in their place.
-    private static func statementsWithSources(
+    /// Returns the content of the logs in which source lines replace stacks, or that get query plans.
+    private static func completedStatements(
         of metadata: BundleMetadata, in staging: StagingDirectory, by symbolizer: Symbolizer
     ) -> [String: [UInt8]] {
-        var entries: [String: [StatementRecord]] = [:]
-        for entry in metadata.stores.compactMap(\.statements?.entry) {
+        var logs: [String: [StatementRecord]] = [:]
+        for store in metadata.stores {
             // A file that can't be read fails when it is added.
-            let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max)
-            guard let records = bytes.flatMap(StatementRecord.records(in:)),
-                records.contains(where: { $0.stack != nil })
+            guard let entry = store.statements?.entry,
+                let bytes = try? FileSystem.contents(ofFile: staging.file(ofEntry: entry), limit: .max),
+                StatementRecord.isIncomplete(bytes), var records = StatementRecord.records(in: bytes)
             else { continue }
-            entries[entry] = records
+            if let copy = store.entry {
+                StatementRecord.addPlans(to: &records, fromCopyAt: staging.file(ofEntry: copy))
+            }
+            logs[entry] = records
         }
-        guard !entries.isEmpty else { return [:] }
+        let stacks = logs.values.flatMap { $0.compactMap(\.stack) }
+        guard !stacks.isEmpty else { return logs.mapValues(StatementRecord.lines(of:)) }
         var sources = StatementSources(
-            of: entries.values.flatMap { $0.compactMap(\.stack) },
-            in: staging.images ?? LoadedImages(images: [], workingDirectory: ""),
+            of: stacks, in: staging.images ?? LoadedImages(images: [], workingDirectory: ""),
             failureFile: metadata.failures.first?.file, by: symbolizer, scratch: staging.path)
-        return entries.mapValues { records in
+        return logs.mapValues { records in
             StatementRecord.lines(
                 of: records.map { record in
                     var record = record

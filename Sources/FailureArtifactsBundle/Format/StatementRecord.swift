@@ -71,6 +71,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// A statement that commits writes the pages of its transaction, those that SQLite wrote earlier included.
     package var pages: Int?
     package var phase: Phase
+    /// SQLite's plan for the statement on the bundle's copy, a line per step, indented by two spaces per level; absent if
+    /// the statement scanned no more than ``planThreshold`` rows, or if unknown.
+    package var queryPlan: [String]?
     /// The number of sorts; absent if unknown.
     package var sorts: Int?
     /// The line of the package's own sources that ran the statement; absent if unknown.
@@ -108,8 +111,11 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     }
 
     /// Removes the values from the statement, and replaces SQLite's error message with the text of its code.
+    ///
+    /// The plan is removed, because it may repeat parts of the statement.
     mutating func redact(by redaction: StatementRedaction) {
         sql = redaction.redacted(sql)
+        queryPlan = nil
         if let error {
             self.error = Failure(code: error.code, message: SQLiteError.message(of: error.code))
         }
@@ -131,7 +137,10 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         return records.map { record in
             var record = record
             if rules.concernStores { record.redact(by: redaction) }
-            if rules.shortensHomePaths { record.sql = homePaths.shortened(record.sql) }
+            if rules.shortensHomePaths {
+                record.sql = homePaths.shortened(record.sql)
+                record.queryPlan = record.queryPlan?.map(homePaths.shortened)
+            }
             return record
         }
     }
@@ -168,6 +177,14 @@ package struct StatementRecord: Codable, Equatable, Sendable {
             bytes += Array(",\"order\":\(record.order)".utf8)
             append("pages", record.pages, to: &bytes)
             bytes += Array(",\"phase\":\"\(record.phase.rawValue)\"".utf8)
+            if let plan = record.queryPlan {
+                bytes += Array(",\"queryPlan\":[".utf8)
+                for (index, line) in plan.enumerated() {
+                    if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                    append(line, to: &bytes)
+                }
+                bytes.append(UInt8(ascii: "]"))
+            }
             append("sorts", record.sorts, to: &bytes)
             if let source = record.source {
                 bytes += Array(",\"source\":".utf8)

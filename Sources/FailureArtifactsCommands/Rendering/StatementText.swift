@@ -17,7 +17,8 @@ struct StatementText {
 
     /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
     ///
-    /// A long statement is truncated. Notes and the place get lines of their own if they don't fit beside it.
+    /// A long statement is truncated. Notes and the place get lines of their own if they don't fit beside it. The query
+    /// plan follows.
     ///
     /// - Parameters:
     ///   - record: The statement.
@@ -54,6 +55,11 @@ struct StatementText {
             lines.append(
                 String(repeating: " ", count: indent)
                     + place.text(for: output, columns: output.terminal.map { _ in width - indent }))
+        }
+        let margin = String(repeating: " ", count: indent)
+        for line in record.shownPlan {
+            let line = TextWidth.shortened(margin + SafeText.line(line), to: width)
+            lines.append(output.styled(line, .dim))
         }
         return lines
     }

@@ -1,7 +1,7 @@
 /// The style of the page.
 enum ReportStyle {
     /// SHA-256 of ``text``, in Base64; a test computes it.
-    static let hash = "SBkTRoEFpzKkpMo3FNqWCrFtrXsDCOgmfLSNmYby9vU="
+    static let hash = "dN7WHZ7JQyOU0VYkQj1bYj9INrAuzcPDQSc2QowEguk="
 
     static let text = #"""
         :root { color-scheme: light dark;
@@ -84,6 +84,7 @@ enum ReportStyle {
         .statements thead th { position: sticky; top: 0; background: var(--card); }
         .statements td:first-child { white-space: nowrap; }
         .notes { font-size: .92em; color: var(--dim); } .scroll > .notes { padding-left: 1.2rem; }
+        .plan { margin: 0; white-space: pre-wrap; }
         .grid .null, .grid .blob, .grid .more { color: var(--dim); font-style: italic; } .grid .escape { color: var(--bad); }
         .erd { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: 13px; display: block; }
         .erd text { fill: var(--text); } .erd .box { fill: var(--card); stroke: var(--dim); } .erd .head { fill: var(--head); }

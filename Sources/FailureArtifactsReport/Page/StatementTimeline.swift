@@ -86,7 +86,7 @@ struct StatementTimeline {
         return text + notes(on: statement) + "</td>"
     }
 
-    /// Returns the place of a statement and what SQLite counted; empty if nothing is known.
+    /// Returns the place of a statement, what SQLite counted and the query plan; empty if nothing is known.
     private func notes(on statement: StatementRecord) -> String {
         var notes: [String] = []
         if let source = statement.source {
@@ -97,7 +97,12 @@ struct StatementTimeline {
         }
         let facts = statement.queryFacts
         if !facts.isEmpty { notes.append(facts.joined(separator: ", ")) }
-        return notes.isEmpty ? "" : "<div class=\"notes\">\(notes.joined(separator: " · "))</div>"
+        var text = notes.isEmpty ? "" : "<div class=\"notes\">\(notes.joined(separator: " · "))</div>"
+        let plan = statement.shownPlan
+        if !plan.isEmpty {
+            text += "<pre class=\"notes plan\">\(plan.map(HTMLText.line).joined(separator: "\n"))</pre>"
+        }
+        return text
     }
 
     private static func number(_ text: String?) -> String { "<td class=\"num\">\(text ?? "")</td>" }

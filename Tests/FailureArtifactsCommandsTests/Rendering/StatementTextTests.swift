@@ -109,6 +109,22 @@ struct StatementTextTests {
         #expect(line("SELECT 1") { $0.duration = -1e308 } == "  SELECT 1")
     }
 
+    @Test func `The query plan is below the statement`() {
+        let record = Self.record("SELECT 1") {
+            ($0.fullScanSteps, $0.source) = (20_000, nil)
+            $0.queryPlan = [
+                "CO-ROUTINE a", "  SCAN \u{1B}[31m" + String(repeating: "b", count: 99), "SCAN a",
+            ]
+        }
+        #expect(
+            Self.lines(record, width: 40) == [
+                "  SELECT 1  (scanned 20,000 rows)", "    CO-ROUTINE a",
+                "      SCAN \\u{1b}[31m" + String(repeating: "b", count: 18) + "…", "    SCAN a",
+            ])
+        let large = Self.record("SELECT 1") { $0.queryPlan = Array(repeating: "SCAN a", count: 100_000) }
+        #expect(Self.lines(large).count == 21)
+    }
+
     @Test func `Times have the precision with which they were recorded`() {
         #expect(StatementText.time(Self.record("")) == "07:08:09.123456")
         #expect(
@@ -201,12 +217,15 @@ struct StatementTextTests {
             "source":{"file":"Sources/Ledger/Ledger.swift","function":"Ledger.split(_:)","line":42}
             """
         let path = try fixture.walBundle(
-            log: StoryTests.log, facts: [15: source, 18: "\"fullScanSteps\":2,\"sorts\":0"])
+            log: StoryTests.log,
+            facts: [15: source, 18: "\"fullScanSteps\":2,\"queryPlan\":[\"SCAN account\"],\"sorts\":0"])
         let statement = "DELETE FROM account WHERE id > 1  (2 rows)"
         let line = statement + "  Ledger.split(_:) Sources/Ledger/Ledger.swift:42\n"
         let shown = run("show", path).output
         #expect(shown.contains("\n  " + line))
-        #expect(shown.contains("\n  07:08:09.118  SELECT count(*) FROM account  (scanned 2 rows)\n"))
+        #expect(
+            shown.contains(
+                "\n  07:08:09.118  SELECT count(*) FROM account  (scanned 2 rows)\n    SCAN account\n"))
         #expect(run("history", path).output.contains("\n     " + line))
         let place =
             "\u{1B}[2mLedger.split(_:)\u{1B}[0m \u{1B}[2mSources/Ledger/Ledger.swift:42\u{1B}[0m\n"
@@ -219,11 +238,11 @@ struct StatementTextTests {
             d = json.load(open(sys.argv[1]))
             s = d["statements"]["ledger"]
             print([i for i, x in enumerate(s) if "source" in x], sorted(s[15]["source"].items()),
-                s[18]["fullScanSteps"], s[18]["sorts"], d["lastTransaction"]["ledger"]["statements"] == s[15:17])
+                s[18]["fullScanSteps"], s[18]["sorts"], s[18]["queryPlan"], d["lastTransaction"]["ledger"]["statements"] == s[15:17])
             """, run("show", path, "--json").output)
         #expect(
             facts
-                == "[15] [('file', 'Sources/Ledger/Ledger.swift'), ('function', 'Ledger.split(_:)'), ('line', 42)] 2 0 True\n"
+                == "[15] [('file', 'Sources/Ledger/Ledger.swift'), ('function', 'Ledger.split(_:)'), ('line', 42)] 2 0 ['SCAN account'] True\n"
         )
         let transactions = run("history", path, "--json").output
         #expect(transactions.contains("\"function\" : \"Ledger.split(_:)\""))

@@ -32,7 +32,7 @@ import Testing
         let sql = "CREATE TABLE users(id, token); INSERT INTO users VALUES (1, '\(Self.secret)')"
         let statement = """
             {"at":"2026-11-21T07:08:10.000Z","connection":1,"error":{"code":1,"message":"\(Self.secret)"},\
-            "fullScanSteps":2,"order":1,"phase":"test","sorts":3,\
+            "fullScanSteps":2,"order":1,"phase":"test","queryPlan":["SCAN \(Self.secret)"],"sorts":3,\
             "source":{"file":"Sources/A.swift","function":"A.insert(_:)","line":4},"sql":"INSERT INTO users VALUES (1, '\(Self.secret)')","thread":"1"}
 
             """
@@ -76,7 +76,7 @@ import Testing
         let record = try #require(StatementRecord.records(in: lines)?.first)
         #expect(record.sql == "INSERT INTO users VALUES (?, ?)")
         #expect(record.source == .init(file: "Sources/A.swift", function: "A.insert(_:)", line: 4))
-        #expect(record.fullScanSteps == 2 && record.sorts == 3)
+        #expect(record.fullScanSteps == 2 && record.sorts == 3 && record.queryPlan == nil)
         let row = try Program.run(
             "/usr/bin/env",
             ["sqlite3", out + "stores/ledger.sqlite", "SELECT id, length(token) FROM users"])

@@ -208,6 +208,17 @@ struct ReportPartsTests {
         #expect(timeline.list(of: [record]).contains("<div><code>SELECT a</code></div>\n" + notes))
     }
 
+    @Test func `A statement has its query plan`() throws {
+        let record = Self.record("SELECT a") {
+            $0.queryPlan = ["CO-ROUTINE a", "  SCAN </pre><script>\u{1B}"]
+        }
+        let plan =
+            "<pre class=\"notes plan\">CO-ROUTINE a\n  SCAN &lt;/pre&gt;&lt;script&gt;\\u{1b}</pre>"
+        let timeline = try Self.timeline([record])
+        #expect(timeline.html.contains("<code>SELECT a</code>" + plan))
+        #expect(timeline.list(of: [record]).contains("<div><code>SELECT a</code></div>\n" + plan))
+    }
+
     @Test func `A column that would be empty is left out`() throws {
         func columns(_ statements: StatementRecord...) throws -> [String] {
             let html = try Self.timeline(statements).html

@@ -148,6 +148,13 @@ class LastStatements(RecorderCase):
         (bundle,) = place.bundles()
         self.assertHasLastStatements(bundle, "timedOut")
 
+    def test_query_plan(self):
+        place = self.place(SUITE_DEATH="SIGKILL")
+        self.assertEqual(self.died(place, "testScansAndDies"), -signal.SIGKILL)
+        (bundle,) = self.swept(place)
+        scan = self.records(bundle, bundle.described("scan"))[-2]
+        self.assertEqual((scan["sql"], scan["queryPlan"]), ("SELECT count(name || 's') FROM fruit", ["SCAN fruit"]))
+
     def test_store_in_memory_that_is_older(self):
         place = self.place()
         result = subprocess.run(

@@ -66,6 +66,18 @@ class Statements(SuiteCase):
         failed = {"code": 2067, "message": "UNIQUE constraint failed: fruit.name"}
         self.assertEqual([r.get("error") for r in records[-4:]], [None, failed, None, failed])
 
+    def test_a_scan(self):
+        bundle = self.leaves("RawSuite.StatementTests/testAScan")
+        records = [json.loads(line) for line in
+                   bundle.contents[bundle.described("scanned")["statements"]["entry"]].decode().splitlines()]
+        for record in records:
+            validator("statement").validate(record)
+        self.assertGreater(records[-1]["fullScanSteps"], 1000)
+        plan = records[-1]["queryPlan"]
+        self.assertEqual(plan[0], "SCAN fruit")
+        self.assertIn("\n    " + "\n    ".join(plan) + "\n", self.tool(bundle, "show"))
+        self.assertIn(">" + "\n".join(plan) + "</pre>", self.tool(bundle, "report", "-o", "-"))
+
     def test_a_pool(self):
         bundle = self.leaves(POOL)
         self.assertStores(bundle, statements=["apple", "pear", "plum"])

@@ -499,6 +499,9 @@ def logs():
         for n, file in enumerate((
             "/etc/passwd", "../../../../etc/passwd", "a/../../b.swift", "//evil.example/a.swift", "javascript:alert(1)",
             "file:///etc/passwd", "\x1b]8;;https://evil.example\x07\u202e\u2066\x9b31m\0\n.swift", "x" * 1_000_000, "/" * 100_000)))
+    yield "large plans", b"".join(
+        json.dumps({**line, "order": n, "queryPlan": plan}).encode() + b"\n" for n, plan in enumerate((
+            [], [""], ["\x1b[31m\u202e\x9b\0\n</pre><script>alert(1)</script>"] * 30, ["SCAN a"] * 100_000, [" " * 1_000_000])))
     yield "50,000 statements", b"".join(
         json.dumps({**line, "order": n, "connection": n % 999, "sql": ("BEGIN", "INSERT INTO account VALUES (1)", "COMMIT")[n % 3]}
                    ).encode() + b"\n" for n in range(50_000))

@@ -47,4 +47,15 @@ final class StatementTests: XCTestCase {
         XCTFail("repeated")
         try database.close()
     }
+
+    /// `scanned`: 2,000 rows.
+    func testAScan() throws {
+        let database = try Database(try freshPath("scanned.sqlite"), journal: "wal")
+        try database.execute(
+            "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000) "
+                + "INSERT INTO fruit SELECT n FROM c")
+        try database.execute("SELECT * FROM fruit WHERE name = 'plum' ORDER BY name DESC")
+        XCTFail("scanned")
+        try database.close()
+    }
 }

@@ -1,0 +1,120 @@
+import FailureArtifactsSQLite
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Testing
+
+/// Plans of statements on a copy.
+@Suite struct QueryPlanTests {
+    private func plans(
+        _ statements: String..., schema: String = "", timeLimit: Double = 60
+    ) throws -> [String: [String]] {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.sqlite"
+            try Connection(path: path, mode: .create).execute(
+                "CREATE TABLE posting (id INTEGER PRIMARY KEY, cents); " + schema)
+            let before = try FileSystem.contents(ofFile: path)
+            let plans = QueryPlan.plans(of: statements, onCopyAt: path, timeLimit: timeLimit)
+            #expect(try FileSystem.contents(ofFile: path) == before)
+            #expect(try FileSystem.contents(ofDirectory: directory) == ["a.sqlite"])
+            return plans
+        }
+    }
+
+    private func plan(_ sql: String, schema: String = "") throws -> [String]? {
+        try plans(sql, schema: schema)[sql]
+    }
+
+    @Test func linesAreIndentedByLevel() throws {
+        #expect(
+            try plan("SELECT * FROM posting ORDER BY cents")
+                == ["SCAN posting", "USE TEMP B-TREE FOR ORDER BY"])
+        #expect(
+            try plan("SELECT cents FROM posting UNION ALL SELECT 1") == [
+                "COMPOUND QUERY", "  LEFT-MOST SUBQUERY", "    SCAN posting", "  UNION ALL",
+                "    SCAN CONSTANT ROW",
+            ])
+    }
+
+    @Test(arguments: [
+        "UPDATE posting SET cents = ? WHERE cents = :a", "DELETE FROM posting WHERE cents > 1",
+        "REPLACE INTO posting SELECT * FROM posting", "INSERT INTO posting SELECT * FROM posting; -- x",
+        "/* a */ WITH p AS MATERIALIZED (SELECT * FROM posting) SELECT * FROM p",
+    ])
+    func changesOfRowsHavePlans(_ sql: String) throws {
+        #expect(try plan(sql)?.contains { $0.contains("SCAN posting") } == true)
+    }
+
+    @Test(arguments: [
+        "SELECT * FROM posting; SELECT * FROM posting", "SELECT * FROM posting; PRAGMA user_version = 1",
+        "EXPLAIN SELECT * FROM posting", "EXPLAIN QUERY PLAN SELECT * FROM posting",
+        "QUERY PLAN SELECT * FROM posting", "PRAGMA table_info(posting)", "PRAGMA user_version = 1",
+        "ATTACH 'b.sqlite' AS b", "VACUUM", "VACUUM INTO 'b.sqlite'", "BEGIN", "ANALYZE", "REINDEX",
+        "CREATE TABLE copy AS SELECT * FROM posting", "CREATE INDEX i ON posting (cents)", "",
+        "SELECT mine(cents) FROM posting", "SELECT * FROM posting ORDER BY cents COLLATE mine",
+        "SELECT * FROM other.posting", "SELECT * FROM missing", "SELECT * FROM posting WHERE (",
+    ])
+    func otherStatementsHaveNone(_ sql: String) throws {
+        #expect(try plan(sql) == nil)
+    }
+
+    @Test func aMissingModuleGivesNoPlan() throws {
+        let schema =
+            "PRAGMA writable_schema = 1; INSERT INTO sqlite_master VALUES "
+            + "('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING mine(a)')"
+        #expect(try plan("SELECT * FROM v", schema: schema) == nil)
+    }
+
+    @Test func plansAreBounded() throws {
+        let union = Array(repeating: "SELECT cents FROM posting", count: 30).joined(
+            separator: " UNION ALL ")
+        let many = try #require(try plan(union))
+        #expect(many.count == 20 && many.first == "COMPOUND QUERY" && many.last == "…")
+        let name = String(repeating: "ä", count: 300)
+        let long = try #require(try plan("SELECT * FROM posting AS \(name)")?.first)
+        #expect(long.utf8.count <= 200 && long.utf8.count > 190)
+        #expect(long.hasPrefix("SCAN ää") && long.hasSuffix("ä…"))
+    }
+
+    @Test func withoutTimeThereAreNone() throws {
+        #expect(try plans("SELECT * FROM posting", timeLimit: 0) == [:])
+    }
+
+    @Test func missingAndDamagedCopiesGiveNone() throws {
+        try withTemporaryDirectory { directory in
+            let path = directory + "/a.sqlite"
+            for _ in 1...2 {
+                #expect(
+                    QueryPlan.plans(of: ["SELECT * FROM sqlite_master"], onCopyAt: path, timeLimit: 60)
+                        == [:])
+                try? FileSystem.write(Array(repeating: 7, count: 4096), toNewFile: path)
+            }
+        }
+    }
+
+    // MARK: Untrusted schemas
+
+    @Test func aViewThatReadsItselfGivesNoPlan() throws {
+        let schema = "CREATE VIEW a AS SELECT * FROM b; CREATE VIEW b AS SELECT * FROM a"
+        #expect(try plan("SELECT * FROM a", schema: schema) == nil)
+    }
+
+    @Test func anEndlessViewIsNotRun() throws {
+        let schema =
+            "CREATE VIEW a AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+        #expect(try plan("SELECT count(*) FROM a", schema: schema)?.isEmpty == false)
+    }
+
+    /// Without the limit, each statement takes some 20 seconds.
+    @Test func compilingEndsAtTheTimeLimit() throws {
+        let views = (1...15).map {
+            "CREATE VIEW v\($0) AS SELECT a.cents FROM v\($0 - 1) a, v\($0 - 1) b"
+        }
+        let start = Instant.now
+        let plans = try plans(
+            "SELECT * FROM v15", "SELECT 1 FROM v15", "SELECT * FROM posting",
+            schema: "CREATE VIEW v0 AS SELECT cents FROM posting; " + views.joined(separator: ";"),
+            timeLimit: 0.2)
+        #expect(plans == [:])
+        #expect(start.elapsed < 10)
+    }
+}
