@@ -1,0 +1,2 @@
+import FailureArtifactsTesting
+import Testing
