@@ -126,6 +126,10 @@ final class Messenger: Sendable {
     }
 }
 
+enum UploadError: Error, Equatable {
+    case refused(status: Int)
+}
+
 /// The network interface.
 protocol Server: Sendable {
     func like(_ externalID: String?) async throws -> Bool
@@ -159,6 +163,37 @@ extension Messenger {
 
     func conversation(_ id: Int64) throws -> Conversation {
         try pool.read { try Conversation.find($0, id: id) }
+    }
+
+    func participants(of conversation: Int64) throws -> [Person] {
+        try pool.read { db in
+            try Person.fetchAll(
+                db,
+                sql: """
+                    SELECT person.* FROM participant JOIN person ON person.id = participant.personID
+                    WHERE participant.conversationID = ? ORDER BY person.id
+                    """, arguments: [conversation])
+        }
+    }
+
+    /// Returns the number of messages that a cleanup would delete, without deleting them.
+    func sizeOfCleanup(before date: Date) throws -> Int {
+        var count = 0
+        try pool.writeInTransaction { db in
+            try db.execute(sql: "DELETE FROM message WHERE sentAt < ?", arguments: [date])
+            count = db.changesCount
+            return .rollback
+        }
+        return count
+    }
+
+    /// Uploads the queued messages, oldest first.
+    func flush(through server: any Server) async throws {
+        for message in try unsentMessages() {
+            guard let id = message.id else { continue }
+            let externalID = try await server.upload(message.body)
+            try markSent(id, externalID: externalID)
+        }
     }
 
     func devices(of person: Int64) throws -> [Device] {

@@ -1,2 +1,0 @@
-import FailureArtifactsTesting
-import Testing
