@@ -60,7 +60,7 @@ final class Messenger: Sendable {
 
     func registerDevice(_ name: String, of person: Int64, pushToken: String? = nil) throws {
         let device = Device(personID: person, name: name, pushToken: pushToken)
-        try pool.write { try device.insert($0) }
+        try pool.write { try device.insert($0) }  // Culprit: testDevicesWithToken
     }
 
     func saveDraft(_ body: String, by person: Int64, in conversation: Int64) throws {

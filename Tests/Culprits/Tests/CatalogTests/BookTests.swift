@@ -7,7 +7,7 @@ import Testing
 @Suite(.failureArtifacts) struct BookTests {
     // Expected: pattern-outlier; book id=7
     @Test func findsBooksByNumber() throws {
-        let catalog = try Town().catalog
+        let catalog = try Town(inMemory: true).catalog
         try catalog.addBook("978-1-85723-138-0", "Consider Phlebas", by: "Iain M. Banks", year: 1987)
         try catalog.addDonation(
             "978-0-441-47812-5", "The Left Hand of Darkness", by: "Ursula K. Le Guin", year: 1969)
@@ -75,7 +75,7 @@ import Testing
 
     // Expected: nothing
     @Test func labelsOfCopies() throws {
-        let catalog = try Town().catalog
+        let catalog = try Town(inMemory: true).catalog
         try catalog.addBook("978-3-257-06333-2", "Die Physiker", by: "Friedrich Dürrenmatt", year: 1962)
         try catalog.addBook("978-3-518-45920-2", "Die Vermessung", by: "Hans Groß", year: 2005)
         try catalog.addCopy(of: 7, shelf: "G1")

@@ -7,11 +7,8 @@ struct Town {
     let path: String
     let catalog: Catalog
 
-    init(journalMode: String = "wal") throws {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("catalog-\(UUID().uuidString)", isDirectory: true)
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        path = directory.appendingPathComponent("catalog.sqlite").path
+    init(journalMode: String = "wal", inMemory: Bool = false) throws {
+        path = inMemory ? ":memory:" : try Self.freshPath()
         catalog = try Catalog(path: path, journalMode: journalMode)
         try catalog.addBook("978-0-14-143951-8", "Pride and Prejudice", by: "Jane Austen", year: 1813)
         try catalog.addBook("978-0-14-143958-7", "Emma", by: "Jane Austen", year: 1815)
@@ -27,5 +24,12 @@ struct Town {
         try catalog.addMember("Chidi", cardID: "TL-0230")
         try catalog.lend(1, to: 3, on: "2026-02-20")
         try catalog.lend(4, to: 2, on: "2026-03-02")
+    }
+
+    private static func freshPath() throws -> String {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("catalog-\(UUID().uuidString)", isDirectory: true)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        return directory.appendingPathComponent("catalog.sqlite").path
     }
 }

@@ -43,7 +43,7 @@ final class InboxTests: MessengerTestCase {
         XCTAssertEqual(try messenger.preview(of: climbing), "Then I bring breakfast")
     }
 
-    // Expected: broad-write; message id=11; message id=12; message id=13
+    // Expected: broad-write; message id=4; message id=11; message id=12; message id=13
     func testUnsentMessagesStayQueued() throws {
         let messenger = try populated()
         try messenger.markDelivered(in: try messenger.startConversation("Empty", with: [ben]))
