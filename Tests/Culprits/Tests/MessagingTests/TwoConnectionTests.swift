@@ -29,8 +29,10 @@ final class TwoConnectionTests: MessengerTestCase {
 
     // Expected: lost-update; message id=5
     func testLikesOfTwoDevices() async throws {
-        let phone = try populated()
-        let tablet = try open()
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let phone = try populated(configuration)
+        let tablet = try open(configuration)
         let server = RendezvousServer(parties: 1)
         try await phone.like(3, through: server)
         try await tablet.like(5, through: server)
