@@ -71,6 +71,50 @@ final class Catalog {
             ])
     }
 
+    /// Adds the volumes of a work, whose numbers are consecutive.
+    func addVolumes(_ titles: [String], by author: String, firstNumber isbn: String) throws {
+        let digits = isbn.filter(\.isNumber)
+        guard let last = digits.last?.wholeNumberValue else { return }
+        for (index, title) in titles.enumerated() {
+            let number = String(digits.dropLast()) + String((last + index) % 10)
+            try connection.run(  // Culprit: volumesAreAdded
+                "INSERT INTO book (isbn, title, author) VALUES (:isbn, :title, :author)",
+                [":isbn": .text(number), ":title": .text(title), ":author": .text(author)])
+        }
+    }
+
+    /// Sets the year of publication as it was typed.
+    func setYear(_ year: String, of book: Int) throws {
+        try connection.run(  // Culprit: oldBooksAreListed
+            "UPDATE book SET year = :year WHERE id = :id",
+            [":year": .text(year), ":id": .integer(book)])
+    }
+
+    func titles(before year: Int) throws -> [String] {
+        try connection.run(
+            "SELECT title FROM book WHERE year < :year ORDER BY year", [":year": .integer(year)]
+        ).compactMap { $0[0].text }
+    }
+
+    /// Moves the copies of a shelf to another one.
+    ///
+    /// - Returns: The number of copies.
+    @discardableResult
+    func relocate(_ shelf: String, to other: String) throws -> Int {
+        try connection.execute("BEGIN")  // Culprit: desksAgreeOnShelves
+        let copies = try connection.run(  // Culprit: desksAgreeOnShelves
+            "UPDATE copy SET shelf = :other WHERE shelf = :shelf RETURNING bookID",
+            [":other": .text(other), ":shelf": .text(shelf)])
+        guard copies.count > 1 else { return copies.count }
+        for copy in copies {
+            try connection.run(
+                "INSERT INTO searchCache VALUES (:shelf, :book)",
+                [":shelf": .text(other), ":book": copy[0]])
+        }
+        try connection.execute("COMMIT")
+        return copies.count
+    }
+
     func withdrawBook(_ id: Int, on day: String) throws {
         try connection.run(
             "UPDATE book SET withdrawnOn = :day WHERE id = :id AND withdrawnOn IS NULL",

@@ -104,6 +104,21 @@ final class Messenger: Sendable {
         }
     }
 
+    /// Sets the avatar of a person whom a message mentions.
+    func setAvatar(_ url: String, of mention: String) throws {
+        try pool.write { db in
+            let person = Person.filter(Column("handle") == mention)
+            try person.updateAll(db, Column("avatarURL").set(to: url))  // Culprit: testAvatarIsReplaced
+        }
+    }
+
+    func leave(_ conversation: Int64, _ person: Int64) throws {
+        try pool.write { db in
+            let key = ["conversationID": conversation, "personID": person]
+            try Participant.deleteOne(db, key: key)  // Culprit: testDraftsSurviveLeavingAConversation
+        }
+    }
+
     /// Deletes a message for everyone.
     func deleteMessage(_ id: Int64) throws {
         try pool.write { db in
@@ -159,6 +174,15 @@ extension Messenger {
             try Message.filter(Column("conversationID") == conversation)
                 .order(Column("sentAt"), Column("id")).fetchAll(db)
         }
+    }
+
+    func person(_ id: Int64) throws -> Person {
+        try pool.read { try Person.find($0, id: id) }
+    }
+
+    func drafts(of person: Int64) throws -> [String] {
+        let drafts = Draft.filter(Column("personID") == person).order(Column("conversationID"))
+        return try pool.read { try drafts.fetchAll($0).map(\.body) }
     }
 
     func conversation(_ id: Int64) throws -> Conversation {

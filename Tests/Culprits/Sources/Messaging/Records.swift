@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-struct Person: Codable, FetchableRecord, MutablePersistableRecord, Sendable {
+struct Person: Codable, FetchableRecord, MutablePersistableRecord, Identifiable, Sendable {
     var id: Int64?
     var handle: String
     var name: String

@@ -69,6 +69,14 @@ extension Messenger {
                 table.column("since", .datetime).notNull()
             }
         }
+        migrator.registerMigration("drafts of former participants") { db in
+            try db.execute(  // Culprit: testDraftsSurviveLeavingAConversation
+                sql: """
+                    CREATE TRIGGER participantLeaves AFTER DELETE ON participant BEGIN
+                        DELETE FROM draft WHERE personID = OLD.personID;
+                    END
+                    """)
+        }
         return migrator
     }
 }

@@ -73,6 +73,51 @@ import Testing
         #expect(pairs.count == 331)
     }
 
+    // Expected: constraint-failed; book id=9
+    @Test func volumesAreAdded() throws {
+        let catalog = try Town().catalog
+        try catalog.addCopy(of: 5, shelf: "A9")
+        try catalog.withdrawBook(4, on: "2026-03-14")
+        try catalog.addVolumes(
+            ["Swann's Way", "In the Shade", "The Guermantes Way"], by: "Marcel Proust",
+            firstNumber: "978-0-14-243796-4")
+        try catalog.lend(6, to: 3, on: "2026-03-15")
+        let months = ["January", "February", "March", "April", "May", "June", "July", "August"]
+        try catalog.addVolumes(
+            months + ["September", "October", "November"], by: "Almanac",
+            firstNumber: "979-0-00-000100-4")
+        #expect(try catalog.titles(by: "Almanac").count == 11)
+    }
+
+    // Expected: type-mismatch, pattern-outlier; book id=7
+    @Test func oldBooksAreListed() throws {
+        let catalog = try Town().catalog
+        for (index, title) in ["Persuasion", "Beowulf", "Middlemarch", "Villette"].enumerated() {
+            try catalog.addBook("97801414395\(20 + index)", title, by: "Various", year: 1_800)
+            try catalog.addCopy(of: 6 + index, shelf: "V\(index)")
+        }
+        try catalog.setYear("1817", of: 6)
+        try catalog.setYear("c. 1000", of: 7)
+        try catalog.setYear("1871", of: 8)
+        try catalog.setYear("1853", of: 9)
+        try catalog.addMember("Dora")
+        #expect(try catalog.titles(before: 1_850).first == "Beowulf")
+    }
+
+    // Expected: open-transaction; copy id=4
+    @Test func desksAgreeOnShelves() throws {
+        let town = try Town()
+        let entrance = try Catalog(path: town.path)
+        try town.catalog.relocate("Annex", to: "Cellar")
+        try entrance.addMember("Emil", email: "emil@example.com")
+        try town.catalog.lend(5, to: 1, on: "2026-03-16")
+        try entrance.addCopy(of: 5, shelf: "Annex")
+        try town.catalog.relocate("A3", to: "Cellar")
+        let seen = try entrance.shelves(ofCopiesOf: 3)
+        #expect(try town.catalog.shelves(ofCopiesOf: 3) == ["Cellar"])
+        #expect(seen == ["Cellar"])
+    }
+
     // Expected: nothing
     @Test func labelsOfCopies() throws {
         let catalog = try Town(inMemory: true).catalog

@@ -60,6 +60,38 @@ final class InboxTests: MessengerTestCase {
         XCTAssertEqual(try messenger.unsentMessages().count, 3)
     }
 
+    // Expected: unexpected-delete; draft conversationID=1 personID=2; draft conversationID=3 personID=2
+    func testDraftsSurviveLeavingAConversation() throws {
+        let messenger = try populated()
+        let party = try messenger.startConversation("Party", with: [ben, chidi])
+        try messenger.saveDraft("Can we move it to", by: ben, in: climbing)
+        try messenger.saveDraft("I'll pay on", by: ben, in: rent)
+        try messenger.saveDraft("Who brings", by: ben, in: party)
+        try messenger.leave(climbing, chidi)
+        try messenger.post("Where is Chidi?", by: aiko, in: climbing, at: minute(99))
+
+        try messenger.leave(rent, ben)
+        try messenger.post("Ben?", by: aiko, in: rent, at: minute(102))
+        try messenger.markRead(party, by: chidi, upTo: 3)
+        try messenger.registerDevice("Chidi's phone", of: chidi)
+
+        XCTAssertEqual(try messenger.drafts(of: ben), ["Can we move it to", "Who brings"])
+    }
+
+    // Expected: no-effect; person id=3
+    func testAvatarIsReplaced() throws {
+        let messenger = try populated()
+        try messenger.setAvatar("https://example.com/a/5.png", of: "ben")
+        try messenger.post("New pictures, @chidi!", by: ben, in: climbing, at: minute(104))
+        try messenger.setAvatar("https://example.com/a/6.png", of: "@chidi")
+        try messenger.post("Nice", by: aiko, in: climbing, at: minute(105))
+        try messenger.saveDraft("Thank", by: chidi, in: climbing)
+        try messenger.discardDraft(by: chidi, in: climbing)
+
+        XCTAssertEqual(try messenger.person(ben).avatarURL, "https://example.com/a/5.png")
+        XCTAssertNotNil(try messenger.person(chidi).avatarURL)
+    }
+
     private func remote(_ externalID: String, _ body: String, after minutes: Int) -> RemoteMessage {
         RemoteMessage(
             externalID: externalID, conversationID: climbing, senderID: chidi, body: body,
