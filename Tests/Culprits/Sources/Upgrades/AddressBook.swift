@@ -58,20 +58,20 @@ final class AddressBook {
 
     /// Makes the city mandatory.
     private func version4() throws {
-        try editSchema(  // Culprit: testCitiesAfterTheUpgrade
+        try editSchema(  // Culprit: testCitiesAreRead
             of: "person", replacing: "city TEXT", by: "city TEXT NOT NULL DEFAULT ''")
     }
 
     /// Limits ratings.
     private func version5() throws {
-        try editSchema(  // Culprit: testRenamingAPersonWithoutRating
+        try editSchema(  // Culprit: testUnratedPerson
             of: "person", replacing: "rating INTEGER",
             by: "rating INTEGER CHECK (rating BETWEEN 1 AND 5)")
     }
 
     /// Makes the search for addresses independent of case.
     private func version6() throws {
-        try editSchema(  // Culprit: testFindingAnAddressInOtherCase
+        try editSchema(  // Culprit: testAddressCase
             of: "email", replacing: "address TEXT NOT NULL", by: "address TEXT NOT NULL COLLATE NOCASE")
     }
 
@@ -79,7 +79,7 @@ final class AddressBook {
     private func editSchema(of table: String, replacing old: String, by new: String) throws {
         let version = try store.integer("PRAGMA schema_version")
         try store.execute("PRAGMA writable_schema = ON")
-        try store.run(
+        try store.run(  // Culprit: testCitiesAreRead, testUnratedPerson, testAddressCase
             "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE type = 'table' AND name = ?",
             .text(old), .text(new), .text(table))
         try store.execute("PRAGMA schema_version = \(version + 1)")
@@ -129,7 +129,7 @@ extension AddressBook {
         var person = Person(name: name, city: city)
         change(&person)
         let rating = row[2].flatMap { Int($0) }
-        try store.run(  // Culprit: testRenamingAPersonWithoutRating
+        try store.run(  // Culprit: testUnratedPerson
             "UPDATE person SET name = ?, city = ?, rating = ? WHERE id = ?", .text(person.name),
             .text(person.city), rating.map { .integer($0) } ?? .null, .integer(id))
     }

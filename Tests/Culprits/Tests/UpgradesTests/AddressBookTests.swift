@@ -25,7 +25,7 @@ final class AddressBookTests: UpgradeTestCase {
     }
 
     // Expected: not-null-violation, integrity; person id=9
-    func testCitiesAfterTheUpgrade() throws {
+    func testCitiesAreRead() throws {
         let book = try book(version: 3)
         try addPeople(to: book)
         try book.addPhone("030 1234", "home", of: 1)
@@ -40,7 +40,7 @@ final class AddressBookTests: UpgradeTestCase {
     }
 
     // Expected: check-violation, constraint-failed; person id=9
-    func testRenamingAPersonWithoutRating() throws {
+    func testUnratedPerson() throws {
         let book = try book(version: 4, journalMode: "delete")
         try addPeople(to: book)
         try book.add("Ida Ito", city: "Oslo", rating: 0)
@@ -55,7 +55,7 @@ final class AddressBookTests: UpgradeTestCase {
     }
 
     // Expected: integrity; email id=2; email id=4; email id=6
-    func testFindingAnAddressInOtherCase() throws {
+    func testAddressCase() throws {
         let book = try book(version: 5)
         try addPeople(to: book)
         let addresses = [
