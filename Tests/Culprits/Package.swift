@@ -20,13 +20,14 @@ let package = Package(
             name: "CCulpritsSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
         .target(
-            name: "Messaging", dependencies: [.product(name: "GRDB", package: "GRDB.swift")], swiftSettings: settings),
+            name: "Messaging",
+            dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .target(
             name: "Upgrades",
             dependencies: ["CCulpritsSQLite", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
-        .target(
-            name: "Catalog", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
+        .target(name: "Catalog", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
         .testTarget(
             name: "MessagingTests",
             dependencies: [
@@ -38,7 +39,7 @@ let package = Package(
         .testTarget(
             name: "UpgradesTests",
             dependencies: [
-                "Upgrades", "CCulpritsSQLite",
+                "Upgrades",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],
@@ -46,8 +47,7 @@ let package = Package(
         .testTarget(
             name: "CatalogTests",
             dependencies: [
-                "Catalog", "Messaging",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "Catalog",
                 .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
