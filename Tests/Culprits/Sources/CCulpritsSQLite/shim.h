@@ -1,0 +1,6 @@
+#ifndef CCULPRITSSQLITE_SHIM_H
+#define CCULPRITSSQLITE_SHIM_H
+
+#include <sqlite3.h>
+
+#endif

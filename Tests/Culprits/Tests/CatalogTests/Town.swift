@@ -1,0 +1,35 @@
+import Foundation
+
+@testable import Catalog
+
+/// The catalog of a small town with a dozen books.
+struct Town {
+    let path: String
+    let catalog: Catalog
+
+    init(journalMode: String = "wal", inMemory: Bool = false) throws {
+        path = inMemory ? ":memory:" : try Self.freshPath()
+        catalog = try Catalog(path: path, journalMode: journalMode)
+        try catalog.addBook("978-0-14-143951-8", "Pride and Prejudice", by: "Jane Austen", year: 1813)
+        try catalog.addBook("978-0-14-143958-7", "Emma", by: "Jane Austen", year: 1815)
+        try catalog.addBook("978-0-14-144116-0", "Frankenstein", by: "Mary Shelley", year: 1818)
+        try catalog.addBook("978-0-06-112008-4", "To Kill a Mockingbird", by: "Harper Lee", year: 1960)
+        try catalog.addBook("978-0-441-17271-9", "Dune", by: "Frank Herbert")
+        for book in 1...5 {
+            try catalog.addCopy(of: book, shelf: "A\(book)")
+            if book.isMultiple(of: 2) { try catalog.addCopy(of: book, shelf: "Annex") }
+        }
+        try catalog.addMember("Aiko", email: "aiko@example.com", cardID: "TL-0091")
+        try catalog.addMember("Ben", email: "ben@example.com", cardID: "TL-0107")
+        try catalog.addMember("Chidi", cardID: "TL-0230")
+        try catalog.lend(1, to: 3, on: "2026-02-20")
+        try catalog.lend(4, to: 2, on: "2026-03-02")
+    }
+
+    private static func freshPath() throws -> String {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("catalog-\(UUID().uuidString)", isDirectory: true)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        return directory.appendingPathComponent("catalog.sqlite").path
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import GRDB
+import XCTest
+
+@testable import Upgrades
+
+/// Upgrades of a training log and of a garden planner.
+final class TrainingLogTests: UpgradeTestCase {
+    // Expected: type-mismatch, pattern-outlier; workout id=8; workout id=13
+    func testDistanceOfTheYear() throws {
+        let log = try log(upTo: "1.1")
+        for shoe in ["Pegasus", "Speedgoat"] { try log.addShoe(shoe) }
+        let distances = [
+            "5000 m", "8200 m", "400 m", "10000 m", "7350 m", "6100 m", "3000 m", "12 500 m", "5000 m",
+            "9000 m", "4800 m", "7100 m", "21.1 km", "6000 m",
+        ]
+        for (index, distance) in distances.enumerated() {
+            try log.addWorkout(
+                "running", on: "2026-01-\(10 + index)", distance: distance,
+                comment: index == 4 ? "windy" : nil)
+        }
+        try log.retireShoe(1, on: "2026-01-20")
+
+        try TrainingLog.migrator.migrate(log.database, upTo: "2.0")
+        try log.addShoe("Ghost")
+
+        XCTAssertEqual(try log.meters(in: 2026), 105_550)
+    }
+
+    // Expected: nothing
+    func testPaceOfTheLastWorkout() throws {
+        let log = try log(upTo: "1.1")
+        try log.addShoe("Pegasus")
+        for day in 1...9 {
+            try log.addWorkout(
+                "running", on: "2026-03-0\(day)", distance: "\(4_000 + day * 150) m",
+                comment: day == 3 ? "with Ben" : nil)
+        }
+        try TrainingLog.migrator.migrate(log.database, upTo: "2.0")
+        try log.retireShoe(1, on: "2026-03-09")
+        try log.retireShoe(1, on: "2026-03-10")
+        let meters = try log.database.read { db in
+            try Int.fetchOne(db, sql: "SELECT meters FROM workout ORDER BY day DESC") ?? 0
+        }
+        XCTAssertEqual(meters, 5_350)
+
+        XCTAssertEqual(TrainingLog.pace(seconds: 1_924, meters: meters), "6:00")
+    }
+
+    // Expected: nothing
+    func testGardenIsUpToDate() throws {
+        let pool = try DatabasePool(path: try path("garden.sqlite"))
+        let garden = Garden(database: pool)
+        try Garden.migrator.migrate(pool, upTo: "v5")
+        for bed in ["South", "Pond", "Greenhouse"] { try garden.addBed(bed) }
+        try garden.plant("Bean", in: 1, sownOn: "2026-04-01")
+        try garden.plant("Chard", in: 2, sownOn: "")
+        try garden.plant("Leek", in: nil, sownOn: "2026-04-03")
+        try garden.plant("Bean", in: 1, sownOn: "2026-04-01")
+        try pool.write { try $0.execute(sql: "INSERT INTO weather VALUES ('2026-04-01', 2.5)") }
+        try Garden.migrator.migrate(pool)
+        try garden.plant("Kale", in: 2, sownOn: "2026-05-02")
+
+        XCTAssertEqual(try garden.schemaVersion(), "v11")
+    }
+
+    private func log(upTo version: String) throws -> TrainingLog {
+        let queue = try DatabaseQueue(path: try path("training.sqlite"))
+        try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = wal") }
+        try TrainingLog.migrator.migrate(queue, upTo: version)
+        return TrainingLog(database: queue)
+    }
+}
