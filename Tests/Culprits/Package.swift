@@ -1,0 +1,38 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
+
+// Small libraries with one wrong function here and there, and the tests that fail because of it. A comment marks each
+// culprit, and another one above each test states the finding that names it. `./score` runs the tests and compares
+// what `failure-artifacts explain` finds.
+let package = Package(
+    name: "culprits",
+    platforms: [.macOS(.v13)],
+    dependencies: [
+        // The name is explicit because the checkout's folder can have any name.
+        .package(name: "failure-artifacts", path: "../.."),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CLedgerSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        .target(name: "Ledger", dependencies: ["CLedgerSQLite"], swiftSettings: settings),
+        .target(
+            name: "Shop", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "LedgerTests",
+            dependencies: ["Ledger", .product(name: "FailureArtifacts", package: "failure-artifacts")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ShopTests",
+            dependencies: [
+                "Shop", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+    ]
+)
