@@ -101,6 +101,15 @@ package final class Connection {
         }
     }
 
+    /// Returns a cursor, which reads the rows of a query one by one.
+    package func cursor(_ sql: String) throws -> Cursor {
+        var statement: OpaquePointer?
+        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK, let statement else {
+            throw error(sql)
+        }
+        return Cursor(statement, of: self)
+    }
+
     private func rows(of sql: String, _ values: [Value]) throws -> [[Value]] {
         var statement: OpaquePointer?
         guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { throw error(sql) }
@@ -127,7 +136,7 @@ package final class Connection {
         }
     }
 
-    private func column(_ index: Int32, of statement: OpaquePointer?) -> Value {
+    fileprivate func column(_ index: Int32, of statement: OpaquePointer?) -> Value {
         switch sqlite3_column_type(statement, index) {
         case SQLITE_INTEGER: .integer(Int(sqlite3_column_int64(statement, index)))
         case SQLITE_FLOAT: .real(sqlite3_column_double(statement, index))
@@ -140,5 +149,26 @@ package final class Connection {
         SQLError(
             code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
             sql: sql)
+    }
+}
+
+/// The rows of a query that is still running.
+package final class Cursor {
+    private let statement: OpaquePointer
+    private let connection: Connection
+
+    fileprivate init(_ statement: OpaquePointer, of connection: Connection) {
+        self.statement = statement
+        self.connection = connection
+    }
+
+    deinit {
+        sqlite3_finalize(statement)
+    }
+
+    /// Returns the next row; nil at the end.
+    package func next() -> [Value]? {
+        guard sqlite3_step(statement) == SQLITE_ROW else { return nil }
+        return (0..<sqlite3_column_count(statement)).map { connection.column($0, of: statement) }
     }
 }

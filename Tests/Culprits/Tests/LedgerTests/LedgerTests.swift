@@ -47,3 +47,75 @@ final class LedgerTests: LedgerTestCase {
         XCTAssertEqual(try ledger.balance(of: home.rent), 475_000)
     }
 }
+
+final class UpkeepTests: LedgerTestCase {
+    // Expected: no-effect; budget accountID=6 month=2025-06
+    func testRemaining() throws {
+        let ledger = try Ledger(connect())
+        let home = try Household(ledger)
+        for month in 1...6 {
+            try ledger.addBudget(30_000, for: home.food, month: "2025-0\(month)")
+            try ledger.addBudget(100_000, for: home.rent, month: "2025-0\(month)")
+        }
+        try ledger.setBudget(36_000, for: home.food, month: "2025-06")
+        try ledger.move(4_100, from: home.cash, to: home.food, on: "2025-06-04", memo: "Market")
+        try ledger.move(7_300, from: home.cash, to: home.food, on: "2025-06-11", memo: "Market")
+        XCTAssertEqual(try ledger.remainingBudget(of: home.food, month: "2025-06"), 24_600)
+    }
+
+    // Expected: check-violation; budget accountID=7 month=2025-08
+    func testYearlyBudget() throws {
+        let ledger = try Ledger(connect())
+        let home = try Household(ledger)
+        try ledger.addBudget(30_000, for: home.food, month: "2025-01")
+        var budgets: [(account: Int, month: String, amount: Int)] = []
+        for month in 1...9 {
+            budgets.append((home.food, "2025-0\(month)", 30_000))
+            budgets.append((home.travel, "2025-0\(month)", month == 8 ? -12_000 : 12_000))
+        }
+        try ledger.loadBudgets(budgets)
+        try ledger.log("budget", "2025")
+        XCTAssertEqual(try ledger.totalBudget(), 378_000)
+    }
+
+    // Expected: foreign-key-violation; posting id=42; posting id=44; posting id=46; posting id=48
+    func testMerge() throws {
+        let ledger = try Ledger(connect())
+        let home = try Household(ledger)
+        let wallet = try ledger.openAccount("Wallet", kind: "asset")
+        for (day, account) in zip(1...4, [wallet, home.savings, home.savings, wallet]) {
+            try ledger.move(1_000 * day, from: home.checking, to: account, on: "2025-06-0\(day)")
+        }
+        try ledger.merge(wallet, into: home.savings)
+        try ledger.move(700, from: home.checking, to: home.food, on: "2025-06-08")
+        XCTAssertEqual(try ledger.openAccountCount(), 7)
+        XCTAssertEqual(try ledger.balance(of: home.savings), 10_000)
+    }
+
+    // Expected: open-transaction; transfer id=23; transfer id=24; posting id=45; posting id=46; posting id=47; posting id=48
+    func testFees() throws {
+        let ledger = try Ledger(connect())
+        let home = try Household(ledger)
+        let bank = try ledger.openAccount("Bank fees", kind: "expense")
+        try ledger.chargeFees(
+            350, to: [home.checking, home.cash, home.savings], payee: bank, on: "2025-06-01")
+        try ledger.chargeFees(350, to: [home.checking, home.cash], payee: bank, on: "2025-07-01")
+
+        let report = try Ledger(connect())
+        XCTAssertEqual(try report.openAccountCount(), 8)
+        XCTAssertEqual(try report.balance(of: bank), 1_400)
+    }
+
+    // Expected: message-values; account id=2
+    func testInterest() throws {
+        let ledger = try Ledger(connect())
+        let home = try Household(ledger)
+        for month in 1...6 {
+            try ledger.move(20_000, from: home.checking, to: home.savings, on: "2025-0\(month)-28")
+        }
+        try ledger.refreshCachedBalances()
+        try ledger.accrueInterest(basisPoints: 250, account: home.savings)
+        try ledger.move(1_900, from: home.cash, to: home.food, on: "2025-07-02")
+        XCTAssertEqual(try ledger.cachedBalance(of: home.savings), 123_035)
+    }
+}
