@@ -96,7 +96,8 @@ package final class Ledger {
     package func remove(_ id: Int) throws {
         try db.transaction {
             try db.execute("DELETE FROM posting WHERE transferID = ?", Value(id))
-            try db.execute("DELETE FROM transfer WHERE id = ?", Value(id))  // Culprit: testStorage
+            let sql = "DELETE FROM transfer WHERE id = ?"
+            try db.execute(sql, Value(id))  // Culprit: testStorage, testUnmatchedLines
         }
     }
 

@@ -104,6 +104,7 @@ final class UpkeepTests: LedgerTestCase {
         let report = try Ledger(connect())
         XCTAssertEqual(try report.openAccountCount(), 8)
         XCTAssertEqual(try report.balance(of: bank), 1_400)
+        XCTAssertEqual(try ledger.transferCount(), 24)
     }
 
     // Expected: message-values; account id=2
