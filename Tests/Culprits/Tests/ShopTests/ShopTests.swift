@@ -180,6 +180,16 @@ final class ShopTests: ShopTestCase {
         XCTAssertEqual(try season.shop.averageStars() ?? 0, 4, accuracy: 0.01)
     }
 
+    // Expected: constraint-failed; purchaseItem id=5; product id=4
+    func testDiscontinued() throws {
+        let season = try Season(queue())
+        try season.shop.remove(season.products[0])
+        try season.shop.addToCart(season.products[3], of: season.customers[2])
+        XCTAssertNoThrow(try season.shop.remove(season.products[3]))
+        XCTAssertNoThrow(try season.shop.remove(season.products[17]))
+        XCTAssertEqual(try season.shop.cartSize(of: season.customers[2]), 1)
+    }
+
     // Expected: foreign-key-violation; purchase id=2; purchase id=7
     func testForgottenCustomer() throws {
         let season = try Season(pool(foreignKeys: false))
