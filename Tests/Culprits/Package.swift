@@ -4,9 +4,9 @@ import PackageDescription
 
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
-// Small applications with planted bugs, and tests that fail because of them. `failure-artifacts explain` is judged by
-// the bundles of these tests. A comment above each test states the expected findings; the line that does the damage
-// ends with a comment `Culprit:` and the test's name.
+// Small libraries with one wrong function here and there, and the tests that fail because of it. A comment marks each
+// culprit, and another one above each test states the finding that names it. `./score` runs the tests and compares
+// what `failure-artifacts explain` finds.
 let package = Package(
     name: "culprits",
     platforms: [.macOS(.v13)],
@@ -19,6 +19,21 @@ let package = Package(
         .systemLibrary(
             name: "CCulpritsSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        .target(name: "Ledger", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
+        .target(
+            name: "Shop", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "LedgerTests",
+            dependencies: ["Ledger", .product(name: "FailureArtifacts", package: "failure-artifacts")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ShopTests",
+            dependencies: [
+                "Shop", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "Messaging",
             dependencies: [.product(name: "GRDB", package: "GRDB.swift")],

@@ -1,0 +1,65 @@
+import Foundation
+import GRDB
+import Shop
+import XCTest
+
+/// A test with a directory for its databases.
+class ShopTestCase: XCTestCase {
+    private(set) var directory = URL(fileURLWithPath: NSTemporaryDirectory())
+
+    override func setUpWithError() throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "shop-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    override func tearDownWithError() throws {
+        try FileManager.default.removeItem(at: directory)
+    }
+
+    func pool(foreignKeys: Bool = true) throws -> DatabasePool {
+        try DatabasePool(
+            path: directory.appendingPathComponent("shop.db").path,
+            configuration: ShopDatabase.configuration(foreignKeys: foreignKeys))
+    }
+
+    func queue() throws -> DatabaseQueue {
+        try DatabaseQueue(
+            path: directory.appendingPathComponent("shop.db").path,
+            configuration: ShopDatabase.configuration())
+    }
+}
+
+/// The catalog, the customers and the first purchases of a shop.
+struct Season {
+    let shop: Shop
+    let categories: [Int64]
+    let products: [Int64]
+    let customers: [Int64]
+
+    init(_ db: any DatabaseWriter) throws {
+        let shop = try Shop(db)
+        self.shop = shop
+        categories = try ["Tea", "Coffee", "Cups"].map(shop.addCategory)
+        let categories = categories
+        products = try (0..<18).map { number in
+            try shop.add(
+                Product(
+                    sku: "A-\(100 + number)", name: "Article \(number + 1)", price: 450 + 125 * number,
+                    stock: 20 + number, categoryId: categories[number % 3]))
+        }
+        customers = try ["Ada", "Ben", "Cleo", "Dora", "Emil"].enumerated().map { number, name in
+            try shop.register(
+                Customer(
+                    email: "\(name.lowercased())@example.com", name: name,
+                    stripeID: "cus_\(9_000 + number)"))
+        }
+        for day in 1...8 {
+            let items = [
+                (product: products[day], quantity: 1), (product: products[day + 7], quantity: 2),
+            ]
+            let id = try shop.buy(items, customer: customers[day % 5], on: "2026-05-0\(day)")
+            if day % 3 == 0 { try shop.setShipping(0, of: id) }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+"""Tests the scoreboard with made-up findings. Run it with `python3 -m unittest`."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+LOADER = importlib.machinery.SourceFileLoader("score", str(pathlib.Path(__file__).parent / "score"))
+score = importlib.util.module_from_spec(importlib.util.spec_from_loader("score", LOADER))
+# A dataclass looks its module up.
+sys.modules["score"] = score
+LOADER.exec_module(score)
+
+
+def finding(code, confidence="likely", rows=(), line=None):
+    rows = [{"table": table, "key": key, "change": "present"} for table, key in rows]
+    source = {"source": {"file": "Sources/A.swift", "line": line}} if line else {}
+    return {"code": code, "title": code, "confidence": confidence, "rows": rows, **source}
+
+
+def scored(comment, *findings, lines=((("Sources/A.swift", 2)),)):
+    expectation = score.parse_expectation(comment)
+    expectation.lines = set(lines)
+    return score.score(findings, expectation)
+
+
+class CommentTests(unittest.TestCase):
+    def test_codes_and_rows(self):
+        expectation = score.parse_expectation("orphan, rolled-back; posting id=3; budget accountID=1 month=2025-06")
+        self.assertEqual(expectation.codes, {"orphan", "rolled-back"})
+        self.assertEqual(
+            expectation.rows, [("posting", {"id": "3"}), ("budget", {"accountID": "1", "month": "2025-06"})])
+
+    def test_malformed_comments(self):
+        for comment in ["orphans", "orphan; posting", "orphan; posting 3", "nothing; posting id=3", "orphan;"]:
+            with self.assertRaises(ValueError, msg=comment):
+                score.parse_expectation(comment)
+
+    def test_sources(self):
+        test = "// Expected: orphan\n@Test\nfunc testA() {}\n  // Expected: nothing\nfunc testB() async {}\n"
+        library = "one()\ntwo()  // Culprit: testA\nthree()  // Culprit: testA\n"
+        expectations, problems = score.parse_sources({"Tests/T.swift": test, "Sources/A.swift": library})
+        self.assertEqual(problems, [])
+        self.assertEqual(expectations["testA"].lines, {("Sources/A.swift", 2), ("Sources/A.swift", 3)})
+        self.assertEqual(expectations["testB"], score.Expectation())
+
+    def test_problems(self):
+        comment, function = "// Expected: orphan\n", "func testA() {}\n"
+        for source in [
+            comment + function,  # without a marked line
+            "a()  // Culprit: testA\n",  # without a test
+            "// Expected: nothing\n" + function + "a()  // Culprit: testA\n",
+            comment + function + comment + function + "a()  // Culprit: testA\n",
+            comment + comment + function + "a()  // Culprit: testA\n",
+            "// Expected: orphans\n" + function,
+        ]:
+            self.assertEqual(len(score.parse_sources({"T.swift": source})[1]), 1, source)
+
+    def test_the_package(self):
+        expectations, problems = score.parse_sources(score.read_sources())
+        self.assertEqual(problems, [])
+        self.assertTrue(expectations)
+
+
+class ScoreTests(unittest.TestCase):
+    def test_codes_without_rows(self):
+        self.assertEqual(scored("busy", finding("orphan", line=2), finding("busy")), score.Score(2, False))
+        self.assertEqual(scored("busy", finding("busy", rows=[("a", {"id": 1})], line=2)), score.Score(1, True))
+        self.assertEqual(scored("busy; a id=1", finding("busy", line=3)), score.Score(1, False))
+        self.assertEqual(scored("busy", finding("orphan")), score.Score(None, False))
+
+    def test_rows_decide(self):
+        wrong, right = ("posting", {"id": 4}), ("Posting", {"ID": 3})
+        self.assertEqual(scored("orphan; posting id=3", finding("orphan", rows=[wrong])), score.Score())
+        self.assertEqual(scored("orphan; posting id=3", finding("orphan", rows=[wrong, right])), score.Score(1))
+        self.assertEqual(scored("orphan; posting id=3", finding("null-outlier", rows=[right])), score.Score(1))
+        self.assertEqual(scored("orphan; receipt id=3", finding("orphan", rows=[right])), score.Score())
+
+    def test_composite_and_text_keys(self):
+        row = ("budget", {"accountID": 1, "month": "2025-06"})
+        self.assertEqual(scored("no-effect; budget month=2025-06 accountid=1", finding("busy", rows=[row])).rank, 1)
+        self.assertIsNone(scored("no-effect; budget month=2025-07 accountid=1", finding("busy", rows=[row])).rank)
+
+    def test_healthy_stores(self):
+        findings = finding("orphan", "certain"), finding("busy", "possible"), finding("leftover", "likely")
+        codes = [found["code"] for found in scored("nothing", *findings, lines=()).false]
+        self.assertEqual(codes, ["orphan", "leftover"])
+
+    def test_totals(self):
+        scores = [score.Score(1, True), score.Score(3, True), score.Score(4), score.Score()]
+        self.assertEqual(list(score.totals(scores).values()), [50, 25, 50])
+
+    def test_worse_than_recorded(self):
+        recorded = {"rank": 2, "line": True}
+        self.assertFalse(score.is_worse(score.Score(2, True), recorded))
+        self.assertTrue(score.is_worse(score.Score(3, True), recorded))
+        self.assertTrue(score.is_worse(score.Score(1, False), recorded))
+        self.assertTrue(score.is_worse(score.Score(None, True), recorded))
+        self.assertFalse(score.is_worse(score.Score(None, False), {"rank": None, "line": False}))
+
+
+if __name__ == "__main__":
+    unittest.main()
