@@ -14,6 +14,8 @@ struct Relevance {
         let actual: Double
         /// The other number of the message.
         let expected: Double
+        /// True if it is about all rows of the table; false for a group of them.
+        var isTotal = true
 
         var delta: Double { expected - actual }
     }
@@ -32,7 +34,9 @@ struct Relevance {
         let names = Set(store.tables.map { folded($0.name) })
         readTables = Self.readTables(store, names)
         store.connection.setDeadline(deadline)
-        links = message.numbers.map { Self.links(store, $0.left, $0.right) } ?? []
+        // "3.0" is no number of rows.
+        let isCount = message.values.allSatisfy { !$0.text.contains(".") }
+        links = message.numbers.map { Self.links(store, $0.left, $0.right, isCount: isCount) } ?? []
         store.connection.setDeadline(nil)
     }
 
@@ -58,17 +62,19 @@ struct Relevance {
 
     // MARK: - Numbers
 
-    private static func links(_ store: StoreEvidence, _ left: Double, _ right: Double) -> [Link] {
+    private static func links(
+        _ store: StoreEvidence, _ left: Double, _ right: Double, isCount: Bool
+    ) -> [Link] {
         guard left != right else { return [] }
         var links: [Link] = []
         for table in store.tables {
-            links += (try? Self.links(of: table, in: store, left, right)) ?? []
+            links += (try? Self.links(of: table, in: store, left, right, isCount: isCount)) ?? []
         }
         return links
     }
 
     private static func links(
-        of table: TableShape, in store: StoreEvidence, _ left: Double, _ right: Double
+        of table: TableShape, in store: StoreEvidence, _ left: Double, _ right: Double, isCount: Bool
     ) throws(SQLiteError) -> [Link] {
         let name = quotedIdentifier(table.name)
         let numeric = table.columns.filter { column in
@@ -79,9 +85,9 @@ struct Relevance {
         let sums = numeric.map { ", sum(\(quotedIdentifier($0.name)))" }.joined()
         var links: Set<String> = []
         var result: [Link] = []
-        func add(_ row: [StoredValue]) {
+        func add(_ row: [StoredValue], isTotal: Bool) {
             for (index, value) in row.enumerated() {
-                guard let number = value.number else { continue }
+                guard let number = value.number, index > 0 || isCount else { continue }
                 for (a, b) in [(left, right), (right, left)] where matches(number, a) {
                     let column = index == 0 ? nil : numeric[numeric.startIndex + index - 1].name
                     let scale = abs(number) > abs(a) * 50 && a != 0 ? 100.0 : 1
@@ -89,15 +95,15 @@ struct Relevance {
                         result.append(
                             Link(
                                 table: folded(table.name), column: column.map(folded),
-                                actual: a * scale, expected: b * scale))
+                                actual: a * scale, expected: b * scale, isTotal: isTotal))
                     }
                 }
             }
         }
-        for row in try store.rows("SELECT count(*)\(sums) FROM \(name)") { add(row) }
+        for row in try store.rows("SELECT count(*)\(sums) FROM \(name)") { add(row, isTotal: true) }
         for group in groups {
             let sql = "SELECT count(*)\(sums) FROM \(name) GROUP BY \(quotedIdentifier(group.name))"
-            for row in try store.rows(sql, limit: 200) { add(row) }
+            for row in try store.rows(sql, limit: 200) { add(row, isTotal: false) }
         }
         return result
     }
@@ -135,8 +141,12 @@ struct Relevance {
     private func score(_ link: Link, _ finding: Finding) -> Int {
         let rows = finding.rows.filter { folded($0.table) == link.table }
         guard let column = link.column else {
+            // The number of outliers has nothing to do with the number of rows.
+            let isOutlier = [.nullOutlier, .patternOutlier, .typeMismatch].contains(finding.code)
             let count = rows.count { $0.change != .updated }
-            return count > 0 && Double(count) == abs(link.delta) ? 45 : 8
+            guard !isOutlier, count > 0, Double(count) == abs(link.delta) else { return 8 }
+            // Small numbers agree by chance, in one of several groups.
+            return link.isTotal || link.actual > 8 ? 45 : 25
         }
         let cells = rows.compactMap { row in row.columns.first { folded($0.column) == column } }
         let changes = cells.map { ($0.new?.number ?? 0) - ($0.old?.number ?? 0) }

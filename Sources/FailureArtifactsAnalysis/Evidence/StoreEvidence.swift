@@ -226,6 +226,15 @@ extension StoreEvidence {
         return others.count == 1 ? others[0] : nil
     }
 
+    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors; nil if there is none.
+    func statement(namedIn message: FailureMessage) -> Statement? {
+        let text = message.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return testStatements.last { statement in
+            let sql = statement.record.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            return sql.utf8.count >= 5 && text.contains(sql)
+        }
+    }
+
     /// Returns the index of the step that a statement was part of; nil if it is unknown.
     func step(of statement: Statement) -> Int? {
         steps.firstIndex { $0.statements.contains { $0.order == statement.order } }

@@ -10,10 +10,13 @@ enum Busy: FindingRule {
             .contains(where: text.contains)
         let logged = store.testStatements.last { [5, 6].contains(($0.record.error?.code ?? 0) & 0xff) }
         // SQLite doesn't report to its error log that a statement found the store locked.
-        let found = logged ?? store.testStatements.last { isLockedOut($0, in: store, isNamed: isNamed) }
+        let named = isNamed ? store.statement(namedIn: failure.message) : nil
+        let found =
+            logged ?? named ?? store.testStatements.last { isLockedOut($0, in: store, isNamed: isNamed) }
+            ?? (isNamed ? store.testStatements.last { $0.writes && $0.record.changes ?? 0 == 0 } : nil)
         guard let failed = found else { return [] }
         let error = failed.record.error
-        let holder = holder(before: failed, in: store)
+        let holder = holder(before: failed, in: store) ?? reader(before: failed, in: store)
         let isStale = error?.code == 517
         let title =
             holder.map {
@@ -39,6 +42,19 @@ enum Busy: FindingRule {
                             + (isStale ? "changed what the other one had read." : "took the lock.")),
                 relevance: 40, likelyFrom: 70)
         ]
+    }
+
+    /// Returns the query by which another connection took a shared lock.
+    ///
+    /// With a rollback journal, a query that wasn't read to its end keeps others from committing.
+    private static func reader(
+        before failed: StoreEvidence.Statement, in store: StoreEvidence
+    ) -> StoreEvidence.Statement? {
+        guard store.store.journalMode != "wal" else { return nil }
+        return store.testStatements.last {
+            $0.order < failed.order && $0.record.connection != failed.record.connection
+                && $0.outline.isQuery && $0.record.sql.count > 8
+        }
     }
 
     /// Returns the first change of the transaction that a `BEGIN` started, whose line is known more often.

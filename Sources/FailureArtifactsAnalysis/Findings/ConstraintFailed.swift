@@ -24,10 +24,39 @@ enum ConstraintFailed: FindingRule {
                         ? "The statement failed with the error that the message names."
                         : "The statement failed, so its rows are missing. The error isn't in the message, so the "
                             + "code may have ignored it.",
-                    relevance: 20, likelyFrom: 60))
+                    relevance: isNamed ? 45 : 20, likelyFrom: 60))
             if findings.count == 3 { break }
         }
+        if findings.isEmpty, let finding = unlogged(in: store, failure) { findings.append(finding) }
         return findings
+    }
+
+    /// Returns the finding for an error that only the message names.
+    ///
+    /// SQLite doesn't report to its error log that a statement would have broken a foreign key.
+    private static func unlogged(
+        in store: StoreEvidence, _ failure: FailureEvidence
+    ) -> Finding? {
+        let kinds = ["UNIQUE", "FOREIGN KEY", "CHECK", "NOT NULL", "PRIMARY KEY"]
+        guard let kind = kinds.first(where: { failure.message.text.contains("\($0) constraint failed") })
+        else {
+            return nil
+        }
+        let failed =
+            store.statement(namedIn: failure.message)
+            ?? store.testStatements.last { $0.writes && $0.record.changes ?? 0 == 0 }
+        guard let failed, let table = failed.outline.table.flatMap({ store.schema.tables[$0]?.name })
+        else {
+            return nil
+        }
+        return Finding(
+            code: code, title: "\(kind) constraint failed in a statement on \(table)",
+            confidence: .certain,
+            store: store.name, statement: failed.record,
+            explanation: "The message names the error"
+                + (kind == "FOREIGN KEY" && failed.outline.kind == .delete
+                    ? "; other rows refer to the row that should be deleted." : "."),
+            relevance: 45)
     }
 
     /// Returns the row that already has the values that must be unique, if the statement or the message names them.

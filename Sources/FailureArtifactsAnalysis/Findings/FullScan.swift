@@ -5,7 +5,10 @@ enum FullScan: FindingRule {
     static let code = Finding.Code.fullScan
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        let scans = store.testStatements.filter { ($0.record.fullScanSteps ?? 0) > 1000 }
+        // A scan that was interrupted has fewer steps.
+        let scans = store.testStatements.filter {
+            ($0.record.fullScanSteps ?? 0) > ($0.record.error?.code == 9 ? 100 : 1000)
+        }
         let costs = Dictionary(grouping: scans, by: { $0.record.sql }).map { sql, runs in
             (sql: sql, runs: runs, steps: runs.reduce(0) { $0 + ($1.record.fullScanSteps ?? 0) })
         }
@@ -13,7 +16,9 @@ enum FullScan: FindingRule {
             "timed out", "timeout", "time limit", "took ", "seconds", "exceeded", "too slow", "duration",
         ]
         let text = failure.message.text.lowercased()
-        let isAboutTime = failure.metadata.outcome == .timedOut || words.contains(where: text.contains)
+        let isAboutTime =
+            scans.contains { $0.record.error?.code == 9 }
+            || failure.metadata.outcome == .timedOut || words.contains(where: text.contains)
         return costs.sorted { $0.steps > $1.steps }.prefix(2).compactMap { cost in
             guard let last = cost.runs.last else { return nil }
             let times = cost.runs.count == 1 ? "once" : "\(cost.runs.count) times"

@@ -49,11 +49,30 @@ enum Integrity: FindingRule {
                 code: .integrity, title: title(reports, in: store), confidence: .certain,
                 store: store.name,
                 rows: try missingRows(reports, in: store),
+                statement: dangerousStatement(in: store)?.record,
                 explanation: "SQLite's check reports: \(SafeText.line(String(first.prefix(200))))"
                     + (reports.count > 1
                         ? " and \(Counted.items(Int64(reports.count - 1), "more problem"))." : "."),
                 relevance: 50)
         ]
+    }
+
+    /// Returns the last statement that can damage a store or switch constraints off, according to SQLite's documentation
+    /// (<https://www.sqlite.org/howtocorrupt.html>).
+    private static func dangerousStatement(
+        in store: StoreEvidence, after order: UInt64 = 0
+    ) -> StoreEvidence.Statement? {
+        let dangerous = store.statements.filter { statement in
+            guard statement.order > order, statement.record.error == nil else { return false }
+            let words = StatementOutline.words(of: statement.record.sql, limit: 12)
+            if ["sqlite_master", "sqlite_schema"].contains(statement.outline.table) { return true }
+            guard words.first == "pragma", words.count > 2 else { return false }
+            let isOff = ["off", "0", "false", "no"].contains(words.last ?? "")
+            if words.contains("ignore_check_constraints") { return !isOff }
+            return words.contains("journal_mode") && words.last == "off"
+        }
+        // Changing the schema's text does the damage that a pragma allows.
+        return dangerous.last { $0.outline.kind == .update } ?? dangerous.last
     }
 
     /// A row that an index lacks, as in `row 2 missing from index email_address`.
@@ -132,6 +151,10 @@ enum Integrity: FindingRule {
                     && columns.contains { change.cell($0) != nil }
             }, of: table.name)
         let origin = store.origin(inStep: last?.index, of: table.name, by: [.insert, .update])
+        // The constraint may be newer than the row.
+        let edit = dangerousStatement(in: store, after: origin.statement?.order ?? 0).flatMap {
+            $0.outline.kind == .update ? $0 : nil
+        }
         return Finding(
             code: code, title: title(count), confidence: .certain, store: store.name,
             rows: rows.map { values in
@@ -142,7 +165,8 @@ enum Integrity: FindingRule {
                         .init(column: $0, old: nil, new: $1)
                     })
             }, transaction: last == nil ? nil : origin.transaction,
-            statement: last == nil ? nil : origin.statement?.record, explanation: explanation,
+            statement: (edit ?? (last == nil ? nil : origin.statement))?.record,
+            explanation: explanation,
             relevance: 20)
     }
 
