@@ -153,7 +153,8 @@ struct Relevance {
         if changes.contains(where: { Self.isSame($0, link.delta) })
             || Self.isSame(changes.reduce(0, +), link.delta)
         {
-            return 55
+            // Small differences agree by chance.
+            return abs(link.delta) < 4 ? 25 : 55
         }
         if let sql = finding.statement?.sql, StatementOutline.Parts(sql).assigned.contains(column) {
             return 15

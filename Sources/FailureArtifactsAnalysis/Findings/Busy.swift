@@ -32,16 +32,25 @@ enum Busy: FindingRule {
                 code: code, title: title,
                 confidence: isNamed ? .certain : error == nil ? .likely : .possible, store: store.name,
                 statement: (holder.map { writer(after: $0, in: store) } ?? failed).record,
-                explanation: (error.map {
-                    "'\(sql)' failed: \(SafeText.line($0.message)) (SQLite error \($0.code))."
-                }
-                    ?? "'\(sql)' ended while the other connection's transaction was open, so it can't have succeeded.")
+                explanation: explanation(error, of: sql, isNamed: isNamed)
                     + (holder == nil
                         ? ""
-                        : " The statement shown "
-                            + (isStale ? "changed what the other one had read." : "took the lock.")),
+                        : isStale
+                            ? " The statement shown changed what the other one had read."
+                            : " The statement shown took the lock."),
                 relevance: 40, likelyFrom: 70)
         ]
+    }
+
+    private static func explanation(
+        _ error: StatementRecord.Failure?, of sql: String, isNamed: Bool
+    ) -> String {
+        if let error {
+            return "'\(sql)' failed: \(SafeText.line(error.message)) (SQLite error \(error.code))."
+        }
+        return isNamed
+            ? "'\(sql)' failed with the error that the message names."
+            : "'\(sql)' ended while the other connection's transaction was open, so it can't have succeeded."
     }
 
     /// Returns the query by which another connection took a shared lock.

@@ -55,7 +55,9 @@ enum MessageValues: FindingRule {
                         "SELECT \(selected) FROM \(quotedIdentifier(table.name)) WHERE \(name) = ?1 OR "
                             + "(typeof(\(name)) <> 'text' AND CAST(\(name) AS TEXT) = ?1)",
                         [.text(value.text)], limit: 3)
-                    guard rows.count == 1, value.matches(rows[0][key.count]) else { continue }
+                    guard !rows.isEmpty, rows.count < 3, value.matches(rows[0][key.count]) else {
+                        continue
+                    }
                     let writers = store.testStatements.filter {
                         $0.outline.table == folded(table.name) && $0.writes && $0.record.changes != 0
                             && $0.record.sql.lowercased().contains(folded(column.name))
@@ -66,15 +68,14 @@ enum MessageValues: FindingRule {
                         Finding(
                             code: code, title: "\(table.name).\(column.name) is \(text)",
                             confidence: .possible, store: store.name,
-                            rows: [
+                            rows: rows.map { row in
                                 Finding.Row(
                                     table: table.name,
-                                    key: zip(key, rows[0]).map { .init(column: $0, value: $1) },
+                                    key: zip(key, row).map { .init(column: $0, value: $1) },
                                     change: .present,
-                                    columns: [
-                                        .init(column: column.name, old: nil, new: rows[0][key.count])
-                                    ])
-                            ], statement: isOne ? writers.last?.record : nil,
+                                    columns: [.init(column: column.name, old: nil, new: row[key.count])])
+                            },
+                            statement: isOne ? writers.last?.record : nil,
                             explanation:
                                 "The message names this value. The store has no history, so its transaction "
                                 + "isn't known.",

@@ -22,6 +22,7 @@ enum NoEffect: FindingRule {
                 if isUpsert(statements, index) { continue }
                 explanation = "SQLite counted 0 changed rows: its condition matched no row of \(table)."
             } else if let step, store.steps[step].counts(of: table) == nil,
+                !store.steps[step].changes.schema.contains(where: { folded($0.name) == folded(table) }),
                 statement.outline.kind == .update,
                 (statement.record.changes ?? 0) > 0
             {

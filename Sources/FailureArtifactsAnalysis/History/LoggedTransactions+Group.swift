@@ -142,7 +142,10 @@ extension LoggedTransactions.Group {
         {
             switch outlines[writes[0]].kind {
             case .insert:
-                if !outlines[writes[0]].mayHaveNoEffect, table.inserted == 0 { return false }
+                // A trigger may have deleted the row; SQLite counts its changes, too.
+                let total = table.inserted + table.updated + table.deleted
+                let isUndone = Int64(records[writes[0]].changes ?? 0) > total
+                if !outlines[writes[0]].mayHaveNoEffect, table.inserted == 0, !isUndone { return false }
             case .update:
                 if table.updated == 0, table.inserted == 0 || table.deleted == 0 { return false }
             case .delete: if table.deleted == 0 { return false }

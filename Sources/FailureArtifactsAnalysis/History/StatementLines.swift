@@ -8,7 +8,20 @@ package struct StatementLines {
     /// A statement's effect, as far as its text tells.
     private struct Effect: Hashable {
         let kind: StatementOutline.Kind
+        /// The table that is written to, or the first one that is read.
         let table: String?
+
+        init(_ sql: String) {
+            let outline = StatementOutline(sql)
+            kind = outline.kind
+            if let table = outline.table {
+                self.table = table
+            } else {
+                let words = StatementOutline.words(of: sql, limit: 200)
+                let from = words.firstIndex(of: "from").map { $0 + 1 }
+                table = from.flatMap { words.indices.contains($0) ? words[$0] : nil }
+            }
+        }
     }
 
     private struct Line: Hashable {
@@ -30,8 +43,7 @@ package struct StatementLines {
         for record in records {
             let frames = record.frames.map(Line.init)
             guard frames.count > 1 else { continue }
-            let outline = StatementOutline(record.sql)
-            let effect = Effect(kind: outline.kind, table: outline.table)
+            let effect = Effect(record.sql)
             for (index, frame) in frames.enumerated().dropLast() {
                 effects[frame, default: [:]][Array(frames[(index + 1)...]), default: []].insert(effect)
             }
@@ -49,8 +61,20 @@ package struct StatementLines {
     }
 
     /// Returns the innermost line that isn't a wrapper's; if all are, the innermost line.
+    ///
+    /// A file with a wrapper's line contains the wrapper, so its other lines are passed over where they run a statement
+    /// themselves.
     package func line(of record: StatementRecord) -> StatementRecord.Source? {
-        record.frames.first { !wrappers.contains(Line($0)) } ?? record.source
+        let frames = record.frames
+        guard let index = frames.firstIndex(where: { !wrappers.contains(Line($0)) }) else {
+            return record.source
+        }
+        if index == 0, frames.count > 1, frames[1].file != frames[0].file,
+            wrappers.contains(where: { $0.file == frames[0].file })
+        {
+            return frames[1]
+        }
+        return frames[index]
     }
 
     /// Returns the statements with these lines as their sources.
