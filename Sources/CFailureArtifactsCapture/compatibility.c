@@ -98,6 +98,23 @@ bool failure_artifacts_error_names(
     return true;
 }
 
+bool failure_artifacts_error_is_about_preparing(
+    const char *message, size_t *reason, const char **sql, size_t *length, bool *is_cut) {
+    const char *start = message ? strstr(message, " in \"") : NULL;
+    if (!start || start == message) return false;
+    *reason = (size_t)(start - message);
+    *sql = start + 5;
+    *length = strlen(*sql);
+    *is_cut = *length == 0 || (*sql)[*length - 1] != '"';
+    if (*is_cut) {
+        // The last character may be incomplete.
+        while (*length > 0 && ((unsigned char)(*sql)[*length - 1] & 0x80)) --*length;
+    } else {
+        --*length;
+    }
+    return *length > 0;
+}
+
 // MARK: - Tasks
 
 #ifndef __APPLE__

@@ -42,6 +42,13 @@ bool failure_artifacts_is_constant_name(const char *name);
 bool failure_artifacts_error_names(
     const char *message, const char *sql, size_t length, bool is_cut, const char **reason);
 
+// True if a message of the error log is about a statement that could not be prepared: `no such table: a in "SELECT …"`.
+// Verified with SQLite 3.40.1 (sqlite3RunParser()). If it no longer holds, such statements are not recorded.
+// `reason` is set to the length of the reason, at the start of the message, and `sql` and `length` to the statement, of
+// which SQLite logs about 200 bytes. It is cut if SQLite's log has no space for more.
+bool failure_artifacts_error_is_about_preparing(
+    const char *message, size_t *reason, const char **sql, size_t *length, bool *is_cut);
+
 // Returns the Swift task of this thread, only for comparison. Returns 0 without a task, and if nothing in the process
 // uses Swift's concurrency.
 //

@@ -462,6 +462,37 @@ static void add_error(failure_artifacts_log *log, int code, const char *message)
     log->last_error = log->last_order;
 }
 
+// Adds a statement that could not be prepared, and its error. SQLite does not tell the connection, which is most likely
+// the one that this thread used last.
+static void add_unprepared(failure_artifacts_log *log, int code, const char *message) {
+    size_t reason, length;
+    const char *sql;
+    bool is_cut;
+    if (!failure_artifacts_error_is_about_preparing(message, &reason, &sql, &length, &is_cut)) return;
+    enum { longest_stack = sizeof(record) + maximum_addresses * sizeof(uintptr_t) };
+    size_t needed = longest_stack + sizeof(record) + sizeof(failure_artifacts_statement_record)
+        + sizeof(failure_artifacts_error_record) + length + reason + 32;
+    if (!place(log, needed, failure_artifacts_log_margin)) return;
+    uint32_t text = add_bytes(log, failure_artifacts_record_text, is_cut, sql, length);
+    uint32_t stack = atomic_load_explicit(&records_stacks, memory_order_relaxed) ? add_stack(log) : 0;
+    failure_artifacts_statement_record *statement = place(log, sizeof *statement, 0);
+    if (!text || !statement) return;
+    uint64_t order = failure_artifacts_point_in_time();
+    *statement = (failure_artifacts_statement_record){
+        .record = {sizeof *statement, failure_artifacts_record_statement, 1, 0}, .order = order,
+        .ticks = failure_artifacts_ticks(), .thread = atomic_load_explicit(&log->writer, memory_order_relaxed),
+        .text = text, .stack = stack, .pages = log->pages};
+    complete(log, sizeof *statement);
+    log->statements++;
+    failure_artifacts_error_record *error = place(log, sizeof *error + reason, 0);
+    if (!error) return;
+    *error = (failure_artifacts_error_record){
+        .record = {(uint32_t)(sizeof *error + reason), failure_artifacts_record_error, 0, 0}, .order = order,
+        .code = code};
+    memcpy(error + 1, message, reason);
+    complete(log, sizeof *error + reason);
+}
+
 // Receives the messages of SQLite's error log, where SQLite reports why a statement failed, on the thread that runs it.
 // Other messages are ignored. Every other way to learn of an error has a cost for statements that succeed: a connection
 // forgets its error code when the next statement starts.
@@ -472,9 +503,11 @@ static void error_is_logged(void *context, int code, const char *message) {
     if (primary == SQLITE_NOTICE || primary == SQLITE_WARNING || primary == SQLITE_SCHEMA
         || failure_artifacts_is_paused() || !log
         || atomic_load_explicit(&log->writer, memory_order_relaxed) != failure_artifacts_current_thread()
-        || !log->last_text || log->last_error == log->last_order) {
+        || !log->last_text) {
         return;
     }
+    if (code == SQLITE_ERROR) add_unprepared(log, code, message);
+    if (log->last_error == log->last_order) return;
     const record *text = record_at(log, log->last_text);
     const char *reason;
     if (failure_artifacts_error_names(

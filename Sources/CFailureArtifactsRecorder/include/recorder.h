@@ -108,7 +108,7 @@ typedef struct failure_artifacts_record {
     // With this header, without the bytes that align the next record.
     uint32_t length;
     uint8_t kind;
-    // For a text: 1 if it is cut.
+    // For a text: 1 if it is cut. For a statement: 1 if it could not be prepared, so that it did not run.
     uint8_t flags;
     uint16_t unused;
 } failure_artifacts_record;

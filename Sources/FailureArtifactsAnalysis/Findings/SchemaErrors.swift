@@ -42,7 +42,8 @@ enum SchemaErrors: FindingRule {
                         ? failed?.record : (isMessage ? nil : failed?.record),
                     explanation: (nearest.map { "The nearest name is \(SafeText.line($0)). " } ?? "")
                         + migrations,
-                    relevance: 40, likelyFrom: 70)
+                    // Code that looks whether a table exists asks the schema, as a rule.
+                    relevance: isMessage ? 40 : 75)
             ]
         }
         return []

@@ -60,21 +60,26 @@ package struct StatementLines {
         }
     }
 
-    /// Returns the innermost line that isn't a wrapper's; if all are, the innermost line.
+    /// Returns the innermost line outside of the wrapper; if there is none, the innermost line.
     ///
-    /// A file with a wrapper's line contains the wrapper, so its other lines are passed over where they run a statement
-    /// themselves.
+    /// A file with a wrapper's line contains the wrapper, so its other lines are passed over, too, where they run a
+    /// statement themselves or another file of the same folder called them.
     package func line(of record: StatementRecord) -> StatementRecord.Source? {
         let frames = record.frames
         guard let index = frames.firstIndex(where: { !wrappers.contains(Line($0)) }) else {
             return record.source
         }
-        if index == 0, frames.count > 1, frames[1].file != frames[0].file,
-            wrappers.contains(where: { $0.file == frames[0].file })
-        {
-            return frames[1]
-        }
-        return frames[index]
+        let file = frames[0].file
+        guard frames[index].file == file, wrappers.contains(where: { $0.file == file }),
+            let caller = frames[index...].first(where: { $0.file != file })
+        else { return frames[index] }
+        return index == 0 || Self.folder(of: caller) == Self.folder(of: frames[0])
+            ? caller : frames[index]
+    }
+
+    /// The first part of the path, such as `Sources` or `Tests`.
+    private static func folder(of source: StatementRecord.Source) -> Substring {
+        source.file.prefix { $0 != "/" }
     }
 
     /// Returns the statements with these lines as their sources.

@@ -37,6 +37,8 @@ package struct RecordedStatement: Sendable, Equatable {
     package var sql: String
     /// True if ``sql`` contains only the start of the statement.
     package var isCut: Bool
+    /// True if the statement couldn't be prepared, so that it didn't run.
+    package var isUnprepared = false
     /// The number of rows that the connection had inserted, updated and deleted at the start.
     var changesBefore: Int64
     /// The number of rows that the statement inserted, updated and deleted; nil if not known.
@@ -154,7 +156,8 @@ package struct RecordedChunk: Sendable {
                         connection: connection, order: record.number(at: 0, as: UInt64.self),
                         ticks: record.number(at: 8, as: UInt64.self),
                         thread: record.number(at: 16, as: UInt64.self), sql: text.sql,
-                        isCut: text.isCut, changesBefore: record.number(at: 24, as: Int64.self),
+                        isCut: text.isCut, isUnprepared: record.flags != 0,
+                        changesBefore: record.number(at: 24, as: Int64.self),
                         pagesBefore: WrittenPages(
                             written: record.number(at: 40, as: UInt32.self),
                             spilled: record.number(at: 44, as: UInt32.self),
@@ -202,7 +205,12 @@ extension [RecordedChunk] {
         var statements = flatMap(\.statements)
         for index in statements.indices {
             let this = statements[index]
-            let next = index + 1 < statements.count ? statements[index + 1] : nil
+            guard !this.isUnprepared else {
+                statements[index].changes = 0
+                if last?.path != nil { statements[index].pages = 0 }
+                continue
+            }
+            let next = statements[(index + 1)...].first { !$0.isUnprepared }
             if this.changes == nil, let after = next?.changesBefore ?? state?.changes {
                 statements[index].changes = Self.difference(after, this.changesBefore)
             }

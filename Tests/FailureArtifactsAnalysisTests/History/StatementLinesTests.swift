@@ -10,7 +10,7 @@ import Testing
             at: "", changes: 1, connection: 1, order: 1, phase: .test, sql: sql, thread: "1")
         let sources = lines.map {
             StatementRecord.Source(
-                file: String($0.prefix(1)), function: nil, line: Int($0.dropFirst()) ?? 0)
+                file: "Sources/" + $0.prefix(1), function: nil, line: Int($0.dropFirst()) ?? 0)
         }
         record.source = sources.first
         record.callers = sources.count > 1 ? Array(sources.dropFirst()) : nil
@@ -18,7 +18,9 @@ import Testing
     }
 
     private func lines(_ records: [StatementRecord]) -> [String] {
-        StatementLines.applied(to: records).map { $0.source.map { "\($0.file)\($0.line)" } ?? "" }
+        StatementLines.applied(to: records).map {
+            $0.source.map { "\($0.file.dropFirst(8))\($0.line)" } ?? ""
+        }
     }
 
     @Test func aWrapperIsReplacedByItsCaller() {
@@ -39,6 +41,16 @@ import Testing
                 record("UPDATE b SET c = 1", "B1", "T1"), record("INSERT INTO b VALUES (1)", "B1", "T1"),
                 record("UPDATE b SET c = 1", "B1", "T2"),
             ]) == ["A1", "A1", "B1", "B1", "B1"])
+    }
+
+    @Test func otherLinesOfTheWrappersFileArePassedOver() {
+        #expect(
+            lines([
+                record("INSERT INTO a VALUES (1)", "W1", "W2", "A1", "T1"),
+                record("UPDATE b SET c = 1", "W1", "W2", "B1", "T2"),
+                // Used once only, so that nothing else shows that it belongs to the wrapper.
+                record("SELECT * FROM c", "W1", "W9", "C1", "T2"), record("SELECT * FROM d", "W8", "T3"),
+            ]) == ["A1", "B1", "C1", "T3"])
     }
 
     @Test func withoutCallersTheLineStays() {

@@ -39,6 +39,33 @@ extension StatementLogTests {
         }
     }
 
+    /// SQLite names neither the connection nor more than the start of a long statement.
+    @Test func aStatementThatCannotBePreparedIsListedWithItsError() throws {
+        try withConnection(.init(statements: 200)) { handle in
+            try handle.run("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
+            let long = "SELECT '" + String(repeating: "é", count: 200) + "' FROM missing"
+            for sql in ["SELECT a FROM missing", "UPDATE t SET b = 1", "SELEC 1", long] {
+                #expect(handle.failure(of: sql) != nil)
+            }
+            try handle.run("INSERT INTO t VALUES (3)")
+            let log = try statements(handle)
+            #expect(log.map(\.order) == log.map(\.order).sorted())
+            #expect(log.map(\.changes) == [0, 2, 0, 0, 0, 0, 1])
+            #expect((log[1].pages ?? 0) > 0 && log[2].pages == 0)
+            let failed = log.filter(\.isUnprepared)
+            #expect(
+                failed.map { $0.failure?.message } == [
+                    "no such table: missing", "no such column: b", "near \"SELEC\": syntax error",
+                    "no such table: missing",
+                ])
+            #expect(
+                failed.map(\.sql).dropLast() == [
+                    "SELECT a FROM missing", "UPDATE t SET b = 1", "SELEC 1",
+                ])
+            #expect(failed.last?.isCut == true && long.hasPrefix(failed.last?.sql ?? "-"))
+        }
+    }
+
     /// A chunk has space for the error of its last statement, wherever that one is.
     @Test func noErrorIsLostWhereAChunkIsFull() throws {
         let count = 6000
