@@ -120,7 +120,8 @@ class UntrustedBundles(unittest.TestCase):
         path = self.place / "LedgerTests.testTransfer-1a2b3c4d.zip"
         path.write_bytes(content)
         commands = [
-            ("list", path), ("show", path, "--json"), ("show", path), ("open", path, "--", ".schema"),
+            ("list", path), ("show", path, "--json"), ("show", path), ("explain", path, "--all", *BRIEF),
+            ("explain", path, "--json", *BRIEF), ("open", path, "--", ".schema"),
             ("query", path, sql, *BRIEF), ("query", path, "SELECT count(*) FROM sqlite_master"),
             ("history", path, *BRIEF), ("diff", path, *BRIEF), ("diff", path, "--at", "0", "--sql", *BRIEF),
             ("extract", path, "-o", "out"), ("extract", path, "--at", "0", "-o", "out"),

@@ -174,7 +174,7 @@ def bomb(size, name="stores/ledger.sqlite"):
 
 
 # The commands that must fail: all, those that read the store, or none.
-ALL = ("list", "show", "open", "query", "history", "diff", "extract", "verify", "report")
+ALL = ("list", "show", "explain", "open", "query", "history", "diff", "extract", "verify", "report")
 STORE = ("open", "query", "extract", "verify")
 
 
