@@ -226,6 +226,45 @@ extension StoreEvidence {
         return others.count == 1 ? others[0] : nil
     }
 
+    /// Returns the statement that inserted a row of a store without a history, if the log leaves no doubt.
+    ///
+    /// SQLite numbers rows from 1 if no statement names the key. The log must reach back to the creation of the table.
+    ///
+    /// - Parameters:
+    ///   - key: The row's key.
+    ///   - table: The table.
+    ///   - columns: The columns that no later statement may have changed.
+    /// - Returns: The statement; nil if it is uncertain.
+    func insertion(of key: [StoredValue], in table: TableShape, unchanged columns: [String])
+        -> Statement?
+    {
+        guard let name = table.integerKey, key.count == 1, case .integer(let number) = key[0].content,
+            statements.contains(where: { $0.outline.creates && $0.outline.table == folded(table.name) })
+        else { return nil }
+        let writing = statements.filter {
+            $0.writes && $0.outline.table == folded(table.name) && $0.record.error == nil
+                && $0.record.changes != 0
+        }
+        for statement in writing where statement.outline.kind == .update {
+            let assigned = StatementOutline.Parts(statement.record.sql).assigned
+            guard !columns.contains(where: { assigned.contains(folded($0)) }) else { return nil }
+        }
+        let inserts = writing.filter { $0.outline.kind != .update }
+        let isPlain = inserts.allSatisfy { statement in
+            let words = StatementOutline.words(of: statement.record.sql, limit: 200)
+            return statement.outline.kind == .insert && statement.record.changes == 1
+                && !statement.outline.mayHaveNoEffect && !isRolledBack(statement)
+                && words.prefix(while: { $0 != "values" }).contains("(")
+                && !words.prefix(while: { $0 != "values" }).contains(folded(name))
+        }
+        let quoted = (quotedIdentifier(name), quotedIdentifier(table.name))
+        guard isPlain, inserts.indices.contains(Int(number) - 1),
+            (try? count("SELECT count(*) FROM \(quoted.1)")) == Int64(inserts.count),
+            (try? count("SELECT max(\(quoted.0)) FROM \(quoted.1)")) == Int64(inserts.count)
+        else { return nil }
+        return inserts[Int(number) - 1]
+    }
+
     /// Returns the last statement of the test whose text is in a message, as in GRDB's errors; nil if there is none.
     func statement(namedIn message: FailureMessage) -> Statement? {
         let text = message.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")

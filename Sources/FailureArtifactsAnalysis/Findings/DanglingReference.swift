@@ -95,7 +95,9 @@ struct DanglingReference {
     var title: String {
         let count = Int64(rows.count)
         let verb = count == 1 ? "refers" : "refer"
-        return "\(Counted.items(count, "row")) of \(reference.table) \(verb) to a \(reference.parent) "
+        let isVowel = reference.parent.first.map { "aeiou".contains($0.lowercased()) } ?? false
+        return "\(Counted.items(count, "row")) of \(reference.table) \(verb) to \(isVowel ? "an" : "a") "
+            + "\(reference.parent) "
             + "that does not exist"
     }
 

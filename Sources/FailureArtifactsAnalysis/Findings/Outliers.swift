@@ -53,7 +53,12 @@ enum Outliers {
                     ]))
         }
         guard !rows.isEmpty else { return nil }
-        let origin = store.origin(inStep: last, of: table.name, by: [.insert, .update])
+        var origin = store.origin(inStep: last, of: table.name, by: [.insert, .update])
+        if store.steps.isEmpty, let row = rows.last {
+            origin.statement =
+                store.insertion(of: row.key.map(\.value), in: table, unchanged: [column.name])
+                ?? origin.statement
+        }
         return Finding(
             code: code, title: title(Int64(rows.count)), confidence: confidence, store: store.name,
             rows: rows,

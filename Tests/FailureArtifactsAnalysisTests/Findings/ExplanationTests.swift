@@ -1,0 +1,109 @@
+import FailureArtifactsBundle
+import FailureArtifactsReading
+import FailureArtifactsTestFixtures
+import Foundation
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// The findings about bundles of real stores; `Tests/Culprits` has many more.
+@Suite struct ExplanationTests {
+    private func explanation(
+        _ fixture: borrowing Fixture, _ transactions: [String], uncommitted: String? = nil,
+        log: [(sql: String, changes: Int?)], facts: [Int: String] = [:]
+    ) throws -> Explanation {
+        let path = try fixture.walBundle(transactions, uncommitted: uncommitted, log: log, facts: facts)
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        return Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+    }
+
+    private static let entries =
+        "CREATE TABLE entry(id INTEGER PRIMARY KEY, accountID INTEGER, amount INTEGER); "
+        + "INSERT INTO entry VALUES (1, 1, 5), (2, 2, 7), (3, 1, 9)"
+
+    @Test func anOrphanHasItsRowTransactionStatementAndLine() throws {
+        let found = try explanation(
+            Fixture(), [Self.entries, "DELETE FROM account WHERE id = 2"],
+            log: [
+                ("BEGIN", 0),
+                ("CREATE TABLE entry(id INTEGER PRIMARY KEY, accountID INTEGER, amount INTEGER)", 0),
+                ("INSERT INTO entry VALUES (1, 1, 5), (2, 2, 7), (3, 1, 9)", 3), ("COMMIT", 0),
+                ("BEGIN", 0),
+                ("DELETE FROM account WHERE id = 2", 1), ("COMMIT", 0),
+            ],
+            facts: [
+                5: #""source":{"file":"Sources/Ledger.swift","line":42,"function":"Ledger.remove(_:)"}"#
+            ])
+        let first = try #require(found.findings.first)
+        #expect(first.code == .orphan && first.confidence == .likely && first.transaction == 2)
+        #expect(first.statement?.sql == "DELETE FROM account WHERE id = 2")
+        #expect(first.source?.place == "Sources/Ledger.swift:42")
+        #expect(first.rows.map(\.title) == ["entry id = 2", "account id = 2"])
+        #expect(first.rows.map(\.change) == [.present, .deleted])
+        let json = try #require(
+            JSONSerialization.jsonObject(with: Data(JSONText.line(found).utf8)) as? [String: Any])
+        #expect(json["formatVersion"] as? String == "1.0" && json["bundle"] as? String == "b.zip")
+        let finding = try #require((json["findings"] as? [[String: Any]])?.first)
+        #expect(
+            Set(finding.keys) == [
+                "code", "title", "confidence", "store", "rows", "transaction", "statement", "source",
+                "explanation",
+            ])
+        let row = try #require((finding["rows"] as? [[String: Any]])?.first)
+        #expect((row["key"] as? [String: Int]) == ["id": 2] && row["change"] as? String == "present")
+        let column = (row["columns"] as? [String: [String: Any]])?["accountID"]
+        #expect(column?["before"] is NSNull && column?["after"] as? Int == 2)
+    }
+
+    @Test func aHealthyStoreHasNoFinding() throws {
+        let found = try explanation(
+            Fixture(), [Self.entries, "UPDATE account SET balance = 6 WHERE id = 2"],
+            log: [("UPDATE account SET balance = 6 WHERE id = 2", 1)])
+        #expect(found.findings.isEmpty && found.incomplete.isEmpty && found.notes.isEmpty)
+    }
+
+    @Test func rowsOfAnOpenTransactionThatAnotherConnectionMissed() throws {
+        let found = try explanation(
+            Fixture(), [Self.entries], uncommitted: "INSERT INTO entry VALUES (4, 2, 1)",
+            log: [
+                ("BEGIN", 0), ("INSERT INTO entry VALUES (4, 2, 1)", 1),
+                ("SELECT count(*) FROM entry", 0),
+            ], facts: [1: #""note":1"#])
+        let finding = try #require(found.findings.first { $0.code == .openTransaction })
+        #expect(finding.title == "Not committed: 1 row inserted into entry")
+        #expect(finding.transaction == nil && finding.rows.map(\.title) == ["entry id = 4"])
+        // The same connection read the table afterwards, so the transaction may be as it should be.
+        #expect(finding.confidence == .possible)
+    }
+
+    @Test func violatedConstraintsAreFacts() throws {
+        let found = try explanation(
+            Fixture(),
+            [
+                """
+                CREATE TABLE budget(id INTEGER PRIMARY KEY, month TEXT NOT NULL, amount INTEGER CHECK (amount >= 0),
+                account INTEGER REFERENCES account(id)); PRAGMA ignore_check_constraints = 1;
+                INSERT INTO budget VALUES (1, 'May', -1, 1), (2, 'June', 1, 9); PRAGMA ignore_check_constraints = 0
+                """
+            ], log: [])
+        #expect(
+            found.findings.filter { $0.confidence == .certain }.map(\.title).sorted() == [
+                "1 row of budget refers to an account that does not exist",
+                "1 row of budget violates CHECK (amount >= 0)",
+            ])
+    }
+
+    @Test func aPassedTimeLimitIsReported() throws {
+        let fixture = try Fixture()
+        let path = try fixture.walBundle(
+            [
+                Self.entries,
+                "INSERT INTO entry SELECT NULL, 1, 1 FROM entry a, entry b, entry c, entry d, entry e",
+            ],
+            log: [("SELECT 1", 0)])
+        let bundle = try BundleReader(BundleLocation(path: path), scratchDirectory: fixture.directory)
+        let found = Explanation(
+            FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip", seconds: 0)
+        #expect(!found.incomplete.isEmpty)
+    }
+}
