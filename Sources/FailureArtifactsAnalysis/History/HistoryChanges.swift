@@ -23,15 +23,16 @@ extension ExtractedHistory {
     /// - Parameters:
     ///   - first: The number of the state before the first transaction to visit.
     ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
-    ///   - valueLimit: The maximum number of bytes to copy of a text or a blob.
     ///   - limits: The limits on resources that a state can use.
+    ///   - selection: The changed rows to keep, in place of `rowLimit`.
     ///   - body: Receives the transaction and the path of the state after it. It returns false to stop.
     /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
     package borrowing func forEachTransaction(
-        after first: Int = 0, rowLimit: Int64 = 0, valueLimit: Int = 256,
-        limits: UntrustedLimits = .standard,
+        after first: Int = 0, rowLimit: Int64 = 0,
+        limits: UntrustedLimits = .standard, keeping selection: RowSelection? = nil,
         _ body: (TransactionChanges, _ state: String) throws -> Bool
     ) throws {
+        let rows = selection ?? RowSelection(limit: rowLimit)
         let old = try rebuild(first)
         let new = try rebuild(first, to: old + ".next")
         defer { for path in [old, new] { try? FileSystem.remove(path) } }
@@ -42,21 +43,8 @@ extension ExtractedHistory {
             let comparison = try StoreComparison(
                 a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true),
                 limits: limits, reusing: schema)
-            var tables: [ChangedTable] = []
-            var changes = StateChanges()
-            let changed = comparison.changedRows(pages: Set(transaction.pages))
-            try changes.add(comparison, changed: changed) { comparison, table in
-                guard rowLimit > 0 else { return try comparison.countRowChanges(in: table) }
-                var rows: [RowChange] = []
-                let counts = try comparison.forEachRowChange(
-                    in: table, limit: rowLimit, valueLimit: valueLimit
-                ) { rows.append($0) }
-                if counts.total > 0 {
-                    tables.append(ChangedTable(table: table, rows: rows, counts: counts))
-                }
-                return counts
-            }
-            changes.tables.sort { $0.name < $1.name }
+            let (changes, tables) = try comparison.changes(
+                comparison.changedRows(pages: Set(transaction.pages)), keeping: rows)
             schema = comparison.b
             let visited = TransactionChanges(
                 number: index + 1, pages: transaction.pages.count,
@@ -65,5 +53,51 @@ extension ExtractedHistory {
             guard try body(visited, new) else { return }
             try advance(old, from: index)
         }
+    }
+}
+
+/// The changed rows that a comparison keeps.
+///
+/// It counts the others.
+package struct RowSelection {
+    /// The folded name of the only table whose rows are kept; nil for all tables.
+    var table: String?
+    /// The maximum number of changed rows to read in a table; nil for all.
+    var limit: Int64?
+    /// The maximum number of bytes to copy of a text or a blob.
+    var valueLimit = 256
+    /// Returns true for a row to keep.
+    var isKept: (ComparedTable, RowChange) -> Bool = { _, _ in true }
+}
+
+extension StoreComparison {
+    /// Returns the changes of the schema and of rows.
+    ///
+    /// - Parameters:
+    ///   - changed: The rows that may differ; nil if all may.
+    ///   - selection: The changed rows to keep.
+    /// - Returns: The changes, and the tables with the rows that are kept.
+    /// - Throws: An error if a file is damaged or a limit is exceeded.
+    borrowing func changes(
+        _ changed: ChangedRows? = nil, keeping selection: RowSelection
+    ) throws -> (changes: StateChanges, tables: [ChangedTable]) {
+        var changes = StateChanges()
+        var tables: [ChangedTable] = []
+        try changes.add(self, changed: changed) { comparison, table in
+            guard selection.limit != 0, selection.table ?? folded(table.name) == folded(table.name)
+            else { return try comparison.countRowChanges(in: table) }
+            var rows: [RowChange] = []
+            let counts = try comparison.forEachRowChange(
+                in: table, limit: selection.limit, valueLimit: selection.valueLimit
+            ) { row in
+                if selection.isKept(table, row) { rows.append(row) }
+            }
+            if counts.total > 0 {
+                tables.append(ChangedTable(table: table, rows: rows, counts: counts))
+            }
+            return counts
+        }
+        changes.tables.sort { $0.name < $1.name }
+        return (changes, tables)
     }
 }
