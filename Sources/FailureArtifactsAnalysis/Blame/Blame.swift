@@ -61,31 +61,38 @@ extension Blame {
     package init(
         _ address: RowAddress, in states: borrowing StoreStates, isOver: () -> Bool
     ) throws {
+        func check() throws {
+            if isOver() {
+                throw CommandError(
+                    .inputOutput, "The history took too long. " + CommandError.limitsHint)
+            }
+        }
         var search = RowSearch(address, states.limits)
-        let last = states.open == nil ? states.transactionCount : nil
-        try states.forEachState { number, path in
-            try search.visit(path, isLast: number == last)
+        try states.forEachState { _, path in
+            try check()
+            try search.find(in: path)
             return true
         }
-        let table = try search.tableName()
-        let found = search.found
-        let transactions = try states.transactions(
-            keeping: RowSelection(
-                table: folded(table), limit: nil, valueLimit: Self.valueLimit,
-                isKept: { found.contains(row: $1.key, of: $0) }), isOver: isOver)
+        table = try search.tableName()
+        var touches: [(number: Int?, rows: [Finding.Row])] = []
+        try states.forEachState { number, path in
+            try check()
+            let rows = try search.follow(in: path)
+            if number != 0, !rows.isEmpty { touches.append((number, rows)) }
+            return true
+        }
+        let statements = try states.statements(of: touches.map(\.number))
         store = states.store.name
-        self.table = table
         reason = states.store.history?.reason
         transactionCount = states.transactionCount
         isCut = search.isCut
         rows = search.rows
-        self.transactions = transactions.compactMap { transaction in
-            let rows = transaction.rows
-            guard !rows.isEmpty else { return nil }
-            return Transaction(
-                number: transaction.number, rows: rows,
+        let name = folded(table)
+        transactions = zip(touches, statements).map { touch, statements in
+            Transaction(
+                number: touch.number, rows: touch.rows,
                 statements: Self.statements(
-                    transaction.statements, changing: folded(table), Set(rows.map(\.change))))
+                    statements, changing: name, Set(touch.rows.map(\.change))))
         }
     }
 
@@ -104,10 +111,10 @@ extension Blame {
         log: [StatementRecord], limits: UntrustedLimits
     ) throws {
         var search = RowSearch(address, limits)
-        try search.visit(path, isLast: true)
-        let table = try search.tableName()
+        try search.find(in: path)
+        table = try search.tableName()
+        _ = try search.follow(in: path)
         store = choice.store.name
-        self.table = table
         self.reason = reason
         transactionCount = nil
         isCut = search.isCut
@@ -157,31 +164,33 @@ extension Blame {
     }
 }
 
-/// A search for rows in one state after the other.
+/// A search for rows, first in one state after the other, and then for their content in each state.
 private struct RowSearch {
-    /// The keys of rows, in the forms in which a comparison may name them.
-    struct Found: Sendable {
-        fileprivate(set) var rowids: Set<[StoredValue]> = []
-        fileprivate(set) var keys: Set<[StoredValue]> = []
-
-        func contains(row key: [StoredValue], of table: ComparedTable) -> Bool {
-            // An INTEGER PRIMARY KEY is the rowid.
-            table.key == .rowid ? rowids.contains(key) : keys.contains(key)
-        }
+    /// A value of a row, of which only the beginning may be kept.
+    private struct Cell: Equatable {
+        var column: String
+        var value: StoredValue
+        /// The hash of the whole value, if it was cut.
+        var hash: Int
     }
 
     private let address: RowAddress
     private let budget: TimeBudget
-    private(set) var found = Found()
+    /// The rows that were found.
     private(set) var rows: [Blame.Row] = []
     private(set) var isCut = false
-    private var positions: [[StoredValue]: Int] = [:]
+    private var keys: Set<[StoredValue]> = []
+    /// The content of each row in the state that was followed last; nil for a row that didn't exist.
+    private var contents: [[Cell]?] = []
     private var schema: DatabaseSchema?
-    private var shape: TableShape?
+    /// The table's structure in the state that was opened last; nil without the table.
+    private var currentShape: TableShape?
+    /// The table's structure in the last state that had it.
+    private var lastShape: TableShape?
     /// The names of all tables.
     private var names: [String] = []
     private var views: Set<String> = []
-    /// The reason why the rows can't be searched for in any state yet; nil if they could be in one.
+    /// The reason why the rows can't be searched for in a state.
     private var failure: (any Error)?
     private var hasRun = false
 
@@ -190,81 +199,129 @@ private struct RowSearch {
         budget = TimeBudget(limits)
     }
 
-    /// Searches a state for rows.
-    ///
-    /// - Parameters:
-    ///   - path: The state.
-    ///   - isLast: True to read the values of all rows that were found.
-    /// - Throws: An error if the state can't be read.
-    mutating func visit(_ path: String, isLast: Bool) throws {
+    /// Opens a state and reads its schema.
+    private mutating func open(_ path: String) throws -> Connection {
         let connection = try Connection.untrusted(path, limits: budget.remaining())
         let schema = try DatabaseSchema("main", of: connection, reusing: schema)
         self.schema = schema
-        for object in schema.objects {
+        let shape = schema.tables[folded(address.table)]
+        currentShape = shape?.kind == .virtual ? nil : shape
+        return connection
+    }
+
+    /// Adds the rows of a state that match.
+    ///
+    /// - Parameter path: The state.
+    /// - Throws: An error if the state can't be read.
+    mutating func find(in path: String) throws {
+        let connection = try open(path)
+        for object in schema?.objects ?? [] {
             if object.type == "view" { views.insert(folded(object.name)) }
             if object.type == "table", !names.contains(object.name) { names.append(object.name) }
         }
-        guard let shape = schema.tables[folded(address.table)], shape.kind != .virtual else { return }
-        self.shape = shape
+        guard let shape = currentShape else { return }
+        lastShape = shape
         do {
             let filter = try address.filter(in: shape)
-            let query = try query(shape, where: filter.sql, connection)
+            let columns = shape.blameKey
+            let query = try connection.prepare(
+                "SELECT \(columns.map(quotedIdentifier).joined(separator: ", ")) FROM "
+                    + "\(quotedIdentifier(shape.name)) WHERE \(filter.sql)")
             try query.bind(filter.values)
-            while try query.step() { add(query, shape) }
+            while try query.step() {
+                let key = columns.indices.map { query.storedValue(at: $0, limit: .max) }
+                guard !keys.contains(key) else { continue }
+                guard rows.count < Blame.rowLimit else {
+                    isCut = true
+                    break
+                }
+                keys.insert(key)
+                rows.append(
+                    Blame.Row(key: zip(columns, key).map { .init(column: $0, value: $1) }))
+            }
             hasRun = true
         } catch let error as SQLiteError where error.isMissingName {
             failure = error
         } catch let error as RowAddress.Mismatch {
             failure = error
         }
-        if isLast { try readValues(shape, connection) }
     }
 
-    private func query(
-        _ shape: TableShape, where condition: String, _ connection: borrowing Connection
-    ) throws(SQLiteError) -> Statement {
-        let names = [shape.rowidName ?? "NULL"] + shape.blameKey.map(quotedIdentifier)
-        let list = (names + shape.columns.map { quotedIdentifier($0.name) }).joined(separator: ", ")
-        return try connection.prepare(
-            "SELECT \(list) FROM \(quotedIdentifier(shape.name)) WHERE \(condition)")
-    }
-
-    /// Adds the current row of a query, unless it is known.
-    private mutating func add(_ query: borrowing Statement, _ shape: TableShape) {
-        let names = shape.blameKey
-        let values = (0...names.count).map { query.storedValue(at: $0, limit: Blame.valueLimit) }
-        let key = Array(values.dropFirst())
-        if positions[key] == nil {
-            guard rows.count < Blame.rowLimit else {
-                isCut = true
-                return
+    /// Reads all rows in a state, and compares them with the state that was followed before.
+    ///
+    /// - Parameter path: The state.
+    /// - Returns: The rows that differ. In the first state, all its rows are inserted.
+    /// - Throws: An error if the state can't be read.
+    mutating func follow(in path: String) throws -> [Finding.Row] {
+        let connection = try open(path)
+        let shape = currentShape
+        let old = contents.isEmpty ? [[Cell]?](repeating: nil, count: rows.count) : contents
+        contents = try Self.contents(of: rows, shape, connection)
+        var found: [Finding.Row] = []
+        for (index, row) in rows.enumerated() {
+            rows[index].values = contents[index]?.map { .init(name: $0.column, value: $0.value) }
+            let change: Finding.Row.Change
+            var cells: [RowChange.Cell]
+            switch (old[index], contents[index]) {
+            case (nil, nil): continue
+            case (nil, let new?):
+                change = .inserted
+                cells = new.map { .init(column: $0.column, old: nil, new: $0.value) }
+            case (let old?, nil):
+                change = .deleted
+                cells = old.map { .init(column: $0.column, old: $0.value, new: nil) }
+            case (let old?, let new?):
+                change = .updated
+                cells = Self.differences(old, new)
+                if cells.isEmpty { continue }
             }
-            positions[key] = rows.count
-            rows.append(
-                Blame.Row(key: zip(names, key).map { .init(column: $0, value: $1) }, values: nil))
+            found.append(
+                .init(table: shape?.name ?? address.table, key: row.key, change: change, columns: cells))
         }
-        found.rowids.insert([values[0]])
-        found.keys.insert(key)
+        return found
     }
 
-    private mutating func readValues(
-        _ shape: TableShape, _ connection: borrowing Connection
-    ) throws {
-        let names = shape.blameKey
-        let condition = names.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
-        let lookup = try query(shape, where: condition, connection)
-        for index in rows.indices {
-            let values = rows[index].key.compactMap(\.value.bindable)
-            guard values.count == names.count else { continue }
+    /// Returns the content of each row; nil for a row that doesn't exist.
+    private static func contents(
+        of rows: [Blame.Row], _ shape: TableShape?, _ connection: borrowing Connection
+    ) throws -> [[Cell]?] {
+        guard let shape else { return rows.map { _ in nil } }
+        let key = shape.blameKey
+        // A virtual column may need a function of the application.
+        let columns = shape.columns.filter { !$0.isVirtual }.map(\.name)
+        let conditions = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+        let lookup = try connection.prepare(
+            "SELECT \(columns.map(quotedIdentifier).joined(separator: ", ")) FROM "
+                + "\(quotedIdentifier(shape.name)) WHERE \(conditions)")
+        var contents: [[Cell]?] = []
+        for row in rows {
             lookup.reset()
-            try lookup.bind(values)
-            guard try lookup.step() else { continue }
-            rows[index].values = shape.columns.enumerated().map { position, column in
-                Blame.Column(
-                    name: column.name,
-                    value: lookup.storedValue(
-                        at: 1 + names.count + position, limit: Blame.valueLimit))
+            // A migration may have given the table another key.
+            let isSameKey = row.key.map { folded($0.column) } == key.map(folded)
+            try lookup.bind(row.key.compactMap(\.value.bindable))
+            guard isSameKey, try lookup.step() else {
+                contents.append(nil)
+                continue
             }
+            contents.append(
+                columns.enumerated().map { index, name in
+                    let value = lookup.storedValue(at: index, limit: Blame.valueLimit)
+                    let hash =
+                        value.isCut ? lookup.storedValue(at: index, limit: .max).hashValue : 0
+                    return Cell(column: name, value: value, hash: hash)
+                })
+        }
+        return contents
+    }
+
+    /// Returns the changes of the columns that both contents have.
+    private static func differences(_ old: [Cell], _ new: [Cell]) -> [RowChange.Cell] {
+        if old == new { return [] }
+        return old.compactMap { cell in
+            guard let other = new.first(where: { folded($0.column) == folded(cell.column) }),
+                other.value != cell.value || other.hash != cell.hash
+            else { return nil }
+            return RowChange.Cell(column: cell.column, old: cell.value, new: other.value)
         }
     }
 
@@ -273,7 +330,7 @@ private struct RowSearch {
     /// - Throws: A ``CommandError`` if there is no such table, or no state with the columns of the address.
     func tableName() throws -> String {
         let name = address.table
-        guard let shape else {
+        guard let shape = lastShape else {
             if views.contains(folded(name)) {
                 throw CommandError(
                     .usage, "'\(name)' is a view. Pass one of the tables that it reads.")

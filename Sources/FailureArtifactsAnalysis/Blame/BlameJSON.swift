@@ -132,7 +132,7 @@ package struct BisectionReport: Encodable {
 }
 
 extension StoreStates.Transaction {
-    /// The selected rows, as findings show them.
+    /// The changed rows, as findings show them.
     package var rows: [Finding.Row] {
         tables.flatMap { table in table.rows.map { StoreEvidence.row($0, in: table) } }
     }

@@ -24,15 +24,13 @@ extension ExtractedHistory {
     ///   - first: The number of the state before the first transaction to visit.
     ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
     ///   - limits: The limits on resources that a state can use.
-    ///   - selection: The changed rows to keep, in place of `rowLimit`.
     ///   - body: Receives the transaction and the path of the state after it. It returns false to stop.
     /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
     package borrowing func forEachTransaction(
         after first: Int = 0, rowLimit: Int64 = 0,
-        limits: UntrustedLimits = .standard, keeping selection: RowSelection? = nil,
+        limits: UntrustedLimits = .standard,
         _ body: (TransactionChanges, _ state: String) throws -> Bool
     ) throws {
-        let rows = selection ?? RowSelection(limit: rowLimit)
         let old = try rebuild(first)
         let new = try rebuild(first, to: old + ".next")
         defer { for path in [old, new] { try? FileSystem.remove(path) } }
@@ -44,7 +42,7 @@ extension ExtractedHistory {
                 a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true),
                 limits: limits, reusing: schema)
             let (changes, tables) = try comparison.changes(
-                comparison.changedRows(pages: Set(transaction.pages)), keeping: rows)
+                comparison.changedRows(pages: Set(transaction.pages)), rowLimit: rowLimit)
             schema = comparison.b
             let visited = TransactionChanges(
                 number: index + 1, pages: transaction.pages.count,
@@ -56,42 +54,25 @@ extension ExtractedHistory {
     }
 }
 
-/// The changed rows that a comparison keeps.
-///
-/// It counts the others.
-package struct RowSelection {
-    /// The folded name of the only table whose rows are kept; nil for all tables.
-    var table: String?
-    /// The maximum number of changed rows to read in a table; nil for all.
-    var limit: Int64?
-    /// The maximum number of bytes to copy of a text or a blob.
-    var valueLimit = 256
-    /// Returns true for a row to keep.
-    var isKept: (ComparedTable, RowChange) -> Bool = { _, _ in true }
-}
-
 extension StoreComparison {
     /// Returns the changes of the schema and of rows.
     ///
     /// - Parameters:
     ///   - changed: The rows that may differ; nil if all may.
-    ///   - selection: The changed rows to keep.
-    /// - Returns: The changes, and the tables with the rows that are kept.
+    ///   - rowLimit: The maximum number of changed rows to return for a table; 0 to count them only.
+    /// - Returns: The changes, and the tables with their first changed rows.
     /// - Throws: An error if a file is damaged or a limit is exceeded.
     borrowing func changes(
-        _ changed: ChangedRows? = nil, keeping selection: RowSelection
+        _ changed: ChangedRows? = nil, rowLimit: Int64
     ) throws -> (changes: StateChanges, tables: [ChangedTable]) {
         var changes = StateChanges()
         var tables: [ChangedTable] = []
         try changes.add(self, changed: changed) { comparison, table in
-            guard selection.limit != 0, selection.table ?? folded(table.name) == folded(table.name)
-            else { return try comparison.countRowChanges(in: table) }
+            guard rowLimit > 0 else { return try comparison.countRowChanges(in: table) }
             var rows: [RowChange] = []
             let counts = try comparison.forEachRowChange(
-                in: table, limit: selection.limit, valueLimit: selection.valueLimit
-            ) { row in
-                if selection.isKept(table, row) { rows.append(row) }
-            }
+                in: table, limit: rowLimit, valueLimit: 256
+            ) { rows.append($0) }
             if counts.total > 0 {
                 tables.append(ChangedTable(table: table, rows: rows, counts: counts))
             }

@@ -13,7 +13,7 @@ package struct StoreStates: ~Copyable {
         /// The number in the history, from 1; nil for the transaction that was open at the failure.
         package let number: Int?
         package let changes: StateChanges
-        /// The changed tables, with the rows that were selected.
+        /// The changed tables, with their first changed rows.
         package let tables: [ChangedTable]
         /// The statements; empty if they are unknown.
         package fileprivate(set) var statements: [StatementRecord] = []
@@ -74,85 +74,68 @@ package struct StoreStates: ~Copyable {
         if let open { _ = try body(nil, open) }
     }
 
-    /// Visits the transactions in order, and then finds their statements.
+    /// Returns one transaction, with its first changed rows.
     ///
-    /// - Parameters:
-    ///   - rows: The changed rows to keep.
-    ///   - isOver: Returns true when the time is up.
-    /// - Returns: All transactions, with the open one last.
-    /// - Throws: An error if a state can't be rebuilt or read, or if the time is up.
-    borrowing func transactions(
-        keeping rows: RowSelection, isOver: () -> Bool
-    ) throws -> [Transaction] {
-        var found: [Transaction] = []
-        try history.forEachTransaction(limits: limits, keeping: rows) { transaction, _ in
-            found.append(
-                Transaction(
-                    number: transaction.number, changes: transaction.changes, tables: transaction.tables)
-            )
-            return !isOver()
-        }
-        guard found.count == transactionCount else {
-            throw CommandError(
-                .inputOutput,
-                "The history took too long: transactions from \(found.count + 1) on were not read. "
-                    + CommandError.limitsHint)
-        }
-        let statements = statements(of: found.map(\.changes))
-        for index in found.indices { found[index].statements = statements[index] }
-        if let open = try openTransaction(keeping: rows) { found.append(open) }
-        return found
-    }
-
-    /// Returns one transaction.
-    ///
-    /// - Parameters:
-    ///   - number: Its number in the history; nil for the open one.
-    ///   - seconds: The time limit for reading other transactions, which help to tell the statements apart.
+    /// - Parameter number: Its number in the history; nil for the open one.
     /// - Returns: The transaction; nil if it doesn't exist.
     /// - Throws: An error if a state can't be rebuilt or read.
-    package borrowing func transaction(
-        _ number: Int?, seconds: Double = 0.5
-    ) throws -> Transaction? {
-        let rows = RowSelection(limit: Transaction.rowLimit)
-        guard let number else { return try openTransaction(keeping: rows) }
-        var changes = [StateChanges?](repeating: nil, count: transactionCount)
+    package borrowing func transaction(_ number: Int?) throws -> Transaction? {
+        guard let number else {
+            guard let open else { return nil }
+            let comparison = try StoreComparison(
+                a: .init(path: history.copy, isPrivate: true), b: .init(path: open, isPrivate: true),
+                limits: limits)
+            let (changes, tables) = try comparison.changes(rowLimit: Transaction.rowLimit)
+            return Transaction(
+                number: nil, changes: changes, tables: tables, statements: try statements(of: [nil])[0])
+        }
         var found: Transaction?
-        try history.forEachTransaction(after: number - 1, limits: limits, keeping: rows) { first, _ in
-            found = Transaction(number: number, changes: first.changes, tables: first.tables)
+        try history.forEachTransaction(
+            after: number - 1, rowLimit: Transaction.rowLimit, limits: limits
+        ) { transaction, _ in
+            found = Transaction(
+                number: number, changes: transaction.changes, tables: transaction.tables)
             return false
         }
-        changes[number - 1] = found?.changes
-        if !log.isEmpty {
-            let deadline = Instant.now.advanced(bySeconds: seconds)
-            // The neighbours are the most likely to be mistaken for it.
-            for first in [number, 0] where Instant.now < deadline {
-                try history.forEachTransaction(after: first, limits: limits) { other, _ in
-                    changes[other.number - 1] = other.changes
-                    return Instant.now < deadline && (first > 0 || other.number < number)
-                }
-            }
-            found?.statements = statements(of: changes)[number - 1]
-        }
+        found?.statements = try statements(of: [number])[0]
         return found
     }
 
-    private borrowing func statements(of changes: [StateChanges?]) -> [[StatementRecord]] {
-        let pages = history.reader.transactions.map(\.pages.count)
-        return LoggedTransactions(log, of: store).statements(
-            of: zip(pages, changes).map { .init(pages: $0, changes: $1) },
+    /// Returns the statements of transactions.
+    ///
+    /// The changes of other transactions help to tell the statements apart. In a large history, only those are read for
+    /// which there is time.
+    ///
+    /// - Parameters:
+    ///   - numbers: The numbers of the transactions in the history; nil for the open one.
+    ///   - seconds: The time limit for reading changes.
+    /// - Returns: The statements of each transaction; empty if they are unknown.
+    /// - Throws: An error if a state can't be rebuilt or read.
+    borrowing func statements(
+        of numbers: [Int?], seconds: Double = 0.5
+    ) throws -> [[StatementRecord]] {
+        guard !log.isEmpty else { return numbers.map { _ in [] } }
+        let transactions = history.reader.transactions
+        var changes = [StateChanges?](repeating: nil, count: transactions.count)
+        let deadline = Instant.now.advanced(bySeconds: seconds)
+        for number in numbers.compactMap(\.self) where Instant.now < deadline {
+            try history.forEachTransaction(after: number - 1, limits: limits) { transaction, _ in
+                changes[number - 1] = transaction.changes
+                return false
+            }
+        }
+        if Instant.now < deadline, numbers.contains(where: { $0 != nil }) {
+            try history.forEachTransaction(limits: limits) { transaction, _ in
+                changes[transaction.number - 1] = transaction.changes
+                return Instant.now < deadline
+            }
+        }
+        let found = LoggedTransactions(log, of: store).statements(
+            of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
             isWhole: store.history?.reason == nil)
-    }
-
-    private borrowing func openTransaction(keeping rows: RowSelection) throws -> Transaction? {
-        guard let open else { return nil }
-        let comparison = try StoreComparison(
-            a: .init(path: history.copy, isPrivate: true), b: .init(path: open, isPrivate: true),
-            limits: limits)
-        let (changes, tables) = try comparison.changes(keeping: rows)
-        return Transaction(
-            number: nil, changes: changes, tables: tables,
-            statements: StatementOutline.openTransaction(in: log))
+        return numbers.map { number in
+            number.map { found[$0 - 1] } ?? StatementOutline.openTransaction(in: log)
+        }
     }
 }
 
