@@ -72,21 +72,23 @@ extension StoreStates {
     ///   ``CommandError`` if it isn't a query.
     package borrowing func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
         var bisection = Bisection(transactions: transactionCount, hasOpenTransaction: open != nil)
-        let budget = TimeBudget(limits)
+        var query = StateQuery(
+            sql, isWhole: onChange, pageSize: history.reader.pageSize, limits)
         var previous = Bisection.Result()
         // The hashes of the first result and of the previous one.
         var original: Int?
         var hash: Int?
         var missing: SQLiteError?
         var state = 0
-        try forEachState { _, path in
+        try forEachState { number, path in
             let isSearching = bisection.states.isEmpty
-            var answer = Answer()
-            do {
-                answer = try Self.answer(
-                    to: sql, in: path, keeping: isSearching ? Bisection.rowLimit : 1,
-                    isWhole: onChange, budget.remaining())
-            } catch let error as SQLiteError where error.isMissingName {
+            let pages = number.flatMap { $0 > 0 ? history.reader.transactions[$0 - 1].pages : nil }
+            var answer = StateQuery.Answer()
+            switch try query.answer(
+                in: path, changed: pages, keeping: isSearching ? Bisection.rowLimit : 1)
+            {
+            case .success(let found): answer = found
+            case .failure(let error):
                 missing = error
                 if original == nil {
                     state += 1
@@ -114,42 +116,6 @@ extension StoreStates {
         }
         if original == nil, let missing { throw missing }
         return bisection
-    }
-
-    /// A query's answer in one state.
-    private struct Answer {
-        var result = Bisection.Result()
-        /// The hash of all rows; 0 if there are none.
-        var hash = 0
-    }
-
-    private static func answer(
-        to sql: String, in path: String, keeping rowLimit: Int, isWhole: Bool, _ limits: UntrustedLimits
-    ) throws -> Answer {
-        let connection = try Connection.untrusted(path, limits: limits)
-        let statement = try connection.prepare(sql)
-        guard statement.isReadOnly else {
-            throw CommandError(
-                .usage, "'\(sql)' is not run: it changes the store. Pass a query, such as a SELECT.")
-        }
-        var answer = Answer()
-        var hasher = Hasher()
-        answer.result.columns = statement.columnNames
-        while try statement.step() {
-            if answer.result.rows.count < rowLimit {
-                answer.result.rows.append(
-                    (0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
-            } else if !isWhole {
-                break
-            }
-            guard isWhole else { continue }
-            for column in 0..<statement.columnCount {
-                hasher.combine(statement.storedValue(at: column, limit: .max))
-            }
-            answer.hash = 1
-        }
-        if answer.hash != 0 { answer.hash = hasher.finalize() }
-        return answer
     }
 }
 

@@ -23,7 +23,7 @@ package struct StoreStates: ~Copyable {
     /// The copy with the changes of the open transaction; nil if no transaction was open.
     let open: String?
     let limits: UntrustedLimits
-    private let history: ExtractedHistory
+    let history: ExtractedHistory
     private let log: [StatementRecord]
 
     /// Extracts the history of a store.
