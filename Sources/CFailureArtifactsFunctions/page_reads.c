@@ -22,7 +22,15 @@ struct failure_artifacts_page_reads {
 typedef struct {
     sqlite3_file base;
     failure_artifacts_page_reads *reads;
+    // The end of the last read. A read that starts there is one of a scan, which reads ahead.
+    sqlite3_int64 end;
+    // A part of the file, which nothing changes while it is open.
+    unsigned char *ahead;
+    sqlite3_int64 ahead_start, ahead_end;
 } recorded_file;
+
+// The number of bytes to read ahead.
+enum { AHEAD = 256 << 10 };
 
 static sqlite3_file *system_file(sqlite3_file *file) { return (sqlite3_file *)((recorded_file *)file + 1); }
 
@@ -44,10 +52,33 @@ static void record(failure_artifacts_page_reads *reads, sqlite3_int64 offset, in
     memset(reads->pages + first, 1, last - first + 1);
 }
 
-static int file_close(sqlite3_file *file) { return system_file(file)->pMethods->xClose(system_file(file)); }
+static int file_close(sqlite3_file *file) {
+    free(((recorded_file *)file)->ahead);
+    return system_file(file)->pMethods->xClose(system_file(file));
+}
 
 static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset) {
-    record(((recorded_file *)file)->reads, offset, size);
+    recorded_file *recorded = (recorded_file *)file;
+    record(recorded->reads, offset, size);
+    bool is_scan = offset == recorded->end;
+    recorded->end = offset + size;
+    if (is_scan && recorded->end > recorded->ahead_end && size < AHEAD) {
+        if (!recorded->ahead) recorded->ahead = malloc(AHEAD);
+        sqlite3_int64 length = 0;
+        int code = file->pMethods->xFileSize(file, &length);
+        sqlite3_int64 count = length - offset < AHEAD ? length - offset : AHEAD;
+        recorded->ahead_start = recorded->ahead_end = 0;
+        if (recorded->ahead && code == SQLITE_OK && count >= size
+            && system_file(file)->pMethods->xRead(system_file(file), recorded->ahead, (int)count, offset)
+                == SQLITE_OK) {
+            recorded->ahead_start = offset;
+            recorded->ahead_end = offset + count;
+        }
+    }
+    if (offset >= recorded->ahead_start && offset + size <= recorded->ahead_end) {
+        memcpy(buffer, recorded->ahead + (offset - recorded->ahead_start), (size_t)size);
+        return SQLITE_OK;
+    }
     return system_file(file)->pMethods->xRead(system_file(file), buffer, size, offset);
 }
 
@@ -107,7 +138,11 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
     int code = reads->system->xOpen(reads->system, path, system_file(file), flags, result);
     // A file with methods is closed even if opening it has failed.
     if (system_file(file)->pMethods) {
-        ((recorded_file *)file)->reads = reads;
+        recorded_file *recorded = (recorded_file *)file;
+        recorded->reads = reads;
+        recorded->end = -1;
+        recorded->ahead = NULL;
+        recorded->ahead_start = recorded->ahead_end = 0;
         file->pMethods = &methods;
     }
     return code;
