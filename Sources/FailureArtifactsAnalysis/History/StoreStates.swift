@@ -134,7 +134,10 @@ package struct StoreStates: ~Copyable {
             of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
             isWhole: store.history?.reason == nil)
         return numbers.map { number in
-            number.map { found[$0 - 1] } ?? StatementOutline.openTransaction(in: log)
+            number.map { found[$0 - 1] }
+                ?? StatementOutline.openTransaction(in: log).filter {
+                    !StatementOutline($0.sql).isQuery
+                }
         }
     }
 }
@@ -162,6 +165,6 @@ extension StatementOutline {
             }
         }
         guard writing.count == 1 else { return [] }
-        return writing[0].filter { !$0.outline.isQuery }.map(\.record)
+        return writing[0].map(\.record)
     }
 }
