@@ -24,10 +24,11 @@ class Capture:
     ended: Ended
 
 
-def capture(store, keep=None, wal=False, lines=True):
+def capture(store, keep=None, wal=False, lines=True, transactions=0):
     """Runs the test, and moves its bundle to `keep`.
 
-    With `wal`, the store is in WAL mode and the test writes to it first. With `lines`, statements get source lines.
+    With `wal`, the store is in WAL mode and the test writes to it first; with `transactions`, so many small
+    transactions. With `lines`, statements get source lines.
     """
     with scratch() as directory:
         if wal:
@@ -38,7 +39,8 @@ def capture(store, keep=None, wal=False, lines=True):
         artifacts, report = directory / "artifacts", directory / "report.json"
         ended = run(
             [SUITE, "BenchmarkSuite.CaptureTests/testFailWithStore"], directory=directory, environment={
-                "BENCHMARK_STORE": store, "BENCHMARK_WRITES": int(wal), "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
+                "BENCHMARK_STORE": store, "BENCHMARK_WRITES": int(wal and not transactions),
+                "BENCHMARK_TRANSACTIONS": transactions, "BENCHMARK_REPORT": report, "FAILURE_ARTIFACTS_DIR": artifacts,
                 "FAILURE_ARTIFACTS_SOURCE_LINES": "on" if lines else "off",
                 "FAILURE_ARTIFACTS_MAX_STORE_BYTES": 1 << 40, "FAILURE_ARTIFACTS_MAX_TOTAL_BYTES": 1 << 40})
         bundles = list(artifacts.glob("*.zip"))
@@ -56,11 +58,14 @@ def capture(store, keep=None, wal=False, lines=True):
             size, metadata, (times["left"] - times["reached"]) / 1e9, ended.at - times["reached"] / 1e9, ended)
 
 
-def bundle(size):
-    """The path of a bundle with a store of about `size` bytes. Each run that needs it creates it anew."""
-    path = KEPT / f"bundle-{size}.zip"
+def bundle(size, transactions=0):
+    """The path of a bundle with a store of about `size` bytes. Each run that needs it creates it anew.
+
+    With `transactions`, the store has a history of so many transactions.
+    """
+    path = KEPT / f"bundle-{size}-{transactions}.zip"
     if path not in made:
-        capture(workloads.store(size), keep=path)
+        capture(workloads.store(size), keep=path, wal=transactions > 0, transactions=transactions)
         made.add(path)
     return path
 

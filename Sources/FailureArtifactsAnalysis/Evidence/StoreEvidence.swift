@@ -84,7 +84,9 @@ final class StoreEvidence {
             steps.append(open)
         }
         if let last = steps.indices.last, steps[last].number == nil {
-            steps[last].statements = Self.statementsOfOpenTransaction(statements)
+            steps[last].statements = StatementOutline.openTransaction(in: records).map {
+                Statement(record: $0, outline: StatementOutline($0.sql))
+            }
         }
         self.steps = steps
     }
@@ -121,36 +123,9 @@ final class StoreEvidence {
         let comparison = try StoreComparison(
             a: .init(path: committed, isPrivate: true), b: .init(path: seen, isPrivate: true),
             deadline: deadline, limits: limits)
-        var changes = StateChanges()
-        var tables: [ChangedTable] = []
-        try changes.add(comparison) { comparison, table in
-            var rows: [RowChange] = []
-            let counts = try comparison.forEachRowChange(
-                in: table, limit: rowLimit, valueLimit: 256
-            ) { rows.append($0) }
-            if counts.total > 0 {
-                tables.append(ChangedTable(table: table, rows: rows, counts: counts))
-            }
-            return counts
-        }
+        let (changes, tables) = try comparison.changes(rowLimit: rowLimit)
         guard !tables.isEmpty || !changes.schema.isEmpty else { return nil }
         return Step(number: nil, changes: changes, tables: tables)
-    }
-
-    /// Returns the statements after the last `BEGIN` of the connection that has a transaction open.
-    private static func statementsOfOpenTransaction(_ statements: [Statement]) -> [Statement] {
-        var open: [UInt64: [Statement]] = [:]
-        for statement in statements {
-            let connection = statement.record.connection
-            switch statement.outline.kind {
-            case .begin: open[connection] = []
-            case .savepoint: if open[connection] == nil { open[connection] = [] }
-            case .commit, .rollback: open[connection] = nil
-            default: open[connection]?.append(statement)
-            }
-        }
-        let writing = open.values.filter { $0.contains { $0.writes && $0.record.changes != 0 } }
-        return writing.count == 1 ? writing[0] : []
     }
 }
 

@@ -87,36 +87,3 @@ enum SchemaErrors: FindingRule {
         return "Its user_version is \(store.schema.userVersion)."
     }
 }
-
-/// Finds the name that was probably meant.
-package enum Spelling {
-    /// Returns the name with the smallest edit distance, if it is close.
-    ///
-    /// - Parameters:
-    ///   - name: The misspelled name.
-    ///   - names: The existing names.
-    /// - Returns: The nearest name; nil if none is close.
-    package static func nearest(to name: String, among names: [String]) -> String? {
-        let word = Array(folded(name).unicodeScalars.prefix(64))
-        let limit = max(1, word.count / 3)
-        let ranked = names.prefix(1000).map {
-            ($0, distance(word, Array(folded($0).unicodeScalars.prefix(64))))
-        }
-        return ranked.filter { $0.1 <= limit }.min { $0.1 < $1.1 }?.0
-    }
-
-    /// Returns the number of insertions, deletions and replacements that turn one word into another.
-    private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
-        var row = Array(0...b.count)
-        for (i, first) in a.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, second) in b.enumerated() {
-                let above = row[j + 1]
-                row[j + 1] = min(above + 1, row[j] + 1, diagonal + (first == second ? 0 : 1))
-                diagonal = above
-            }
-        }
-        return row[b.count]
-    }
-}

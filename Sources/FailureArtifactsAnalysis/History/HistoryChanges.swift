@@ -23,12 +23,11 @@ extension ExtractedHistory {
     /// - Parameters:
     ///   - first: The number of the state before the first transaction to visit.
     ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
-    ///   - valueLimit: The maximum number of bytes to copy of a text or a blob.
     ///   - limits: The limits on resources that a state can use.
     ///   - body: Receives the transaction and the path of the state after it. It returns false to stop.
     /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
     package borrowing func forEachTransaction(
-        after first: Int = 0, rowLimit: Int64 = 0, valueLimit: Int = 256,
+        after first: Int = 0, rowLimit: Int64 = 0,
         limits: UntrustedLimits = .standard,
         _ body: (TransactionChanges, _ state: String) throws -> Bool
     ) throws {
@@ -42,21 +41,8 @@ extension ExtractedHistory {
             let comparison = try StoreComparison(
                 a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true),
                 limits: limits, reusing: schema)
-            var tables: [ChangedTable] = []
-            var changes = StateChanges()
-            let changed = comparison.changedRows(pages: Set(transaction.pages))
-            try changes.add(comparison, changed: changed) { comparison, table in
-                guard rowLimit > 0 else { return try comparison.countRowChanges(in: table) }
-                var rows: [RowChange] = []
-                let counts = try comparison.forEachRowChange(
-                    in: table, limit: rowLimit, valueLimit: valueLimit
-                ) { rows.append($0) }
-                if counts.total > 0 {
-                    tables.append(ChangedTable(table: table, rows: rows, counts: counts))
-                }
-                return counts
-            }
-            changes.tables.sort { $0.name < $1.name }
+            let (changes, tables) = try comparison.changes(
+                comparison.changedRows(pages: Set(transaction.pages)), rowLimit: rowLimit)
             schema = comparison.b
             let visited = TransactionChanges(
                 number: index + 1, pages: transaction.pages.count,
@@ -65,5 +51,34 @@ extension ExtractedHistory {
             guard try body(visited, new) else { return }
             try advance(old, from: index)
         }
+    }
+}
+
+extension StoreComparison {
+    /// Returns the changes of the schema and of rows.
+    ///
+    /// - Parameters:
+    ///   - changed: The rows that may differ; nil if all may.
+    ///   - rowLimit: The maximum number of changed rows to return for a table; 0 to count them only.
+    /// - Returns: The changes, and the tables with their first changed rows.
+    /// - Throws: An error if a file is damaged or a limit is exceeded.
+    borrowing func changes(
+        _ changed: ChangedRows? = nil, rowLimit: Int64
+    ) throws -> (changes: StateChanges, tables: [ChangedTable]) {
+        var changes = StateChanges()
+        var tables: [ChangedTable] = []
+        try changes.add(self, changed: changed) { comparison, table in
+            guard rowLimit > 0 else { return try comparison.countRowChanges(in: table) }
+            var rows: [RowChange] = []
+            let counts = try comparison.forEachRowChange(
+                in: table, limit: rowLimit, valueLimit: 256
+            ) { rows.append($0) }
+            if counts.total > 0 {
+                tables.append(ChangedTable(table: table, rows: rows, counts: counts))
+            }
+            return counts
+        }
+        changes.tables.sort { $0.name < $1.name }
+        return (changes, tables)
     }
 }

@@ -5,9 +5,10 @@ extension LoggedTransactions {
     package struct Transaction {
         /// The number of pages that it wrote.
         package var pages: Int
-        package var changes: StateChanges
+        /// The changes that it made; nil if they are unknown, so that any group's statements can have caused them.
+        package var changes: StateChanges?
 
-        package init(pages: Int, changes: StateChanges) {
+        package init(pages: Int, changes: StateChanges?) {
             self.pages = pages
             self.changes = changes
         }
@@ -79,7 +80,8 @@ extension LoggedTransactions.Group {
     /// True if the group can be a transaction.
     func fits(_ transaction: LoggedTransactions.Transaction) -> Bool {
         guard pages == nil || pages == transaction.pages else { return false }
-        return !isKnown || fits(transaction.changes)
+        guard isKnown, let changes = transaction.changes else { return true }
+        return fits(changes)
     }
 
     /// True if the group's statements can have caused the changes.

@@ -24,7 +24,7 @@ extension Syntax {
     /// Parses the arguments that follow the command's name.
     ///
     /// `--name value` and `--name=value` are equivalent. A value may start with a dash unless it is another option of
-    /// this command. `--` ends the options. With `--help`, arguments may be missing.
+    /// this command. `--` ends the options. A negative number isn't an option. With `--help`, arguments may be missing.
     ///
     /// - Throws: A usage error for an unexpected or missing argument.
     package func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
@@ -39,7 +39,8 @@ extension Syntax {
                 }
                 break
             }
-            guard argument.hasPrefix("-"), argument != "-" else {
+            let isNumber = argument.dropFirst().first?.isWholeNumber ?? false
+            guard argument.hasPrefix("-"), argument != "-", !isNumber else {
                 result.positionals.append(argument)
                 continue
             }

@@ -7,7 +7,7 @@ struct FindingText {
     /// The maximum number of rows shown for a finding.
     private static let maximumRows = 5
     /// The maximum number of columns shown for a row.
-    private static let maximumColumns = 6
+    static let maximumColumns = 6
 
     private let output: TextOutput
     private let statements: StatementText
@@ -76,8 +76,8 @@ struct FindingText {
     }
 
     /// Returns text such as `posting id = 31 inserted: transferID NULL → 9`.
-    static func text(of row: Finding.Row) -> String {
-        let cells = row.columns.prefix(maximumColumns).map { cell in
+    static func text(of row: Finding.Row, columns limit: Int = maximumColumns) -> String {
+        let cells = row.columns.prefix(limit).map { cell in
             let name = SafeText.line(cell.column)
             switch (cell.old, cell.new) {
             case (let old?, let new?):

@@ -44,7 +44,7 @@ struct HistoryCommand: Command {
             var report = Report(
                 store: choice.store.name, reason: choice.store.history?.reason, transactions: [])
             let text = HistoryText(output: console.output)
-            let log = try statements(of: choice.store, in: bundle, console)
+            let log = try console.statements(of: choice.store, in: bundle)
             if !isJSON {
                 let heading = text.heading(
                     store: report.store, count: history.reader.transactions.count, reason: report.reason)
@@ -84,20 +84,6 @@ struct HistoryCommand: Command {
                 }
             }
             return .done
-        }
-    }
-
-    /// Returns the statement log.
-    ///
-    /// Returns an empty log if it can't be read, so that the rest is still shown.
-    private func statements(
-        of store: BundleMetadata.Store, in bundle: BundleReader, _ console: Console
-    ) throws -> [StatementRecord] {
-        do {
-            return StatementLines.applied(to: try bundle.statements(of: store))
-        } catch {
-            try console.warn("The statements are not shown: \(CommandError(error))")
-            return []
         }
     }
 

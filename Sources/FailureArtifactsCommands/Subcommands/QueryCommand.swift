@@ -78,7 +78,7 @@ struct QueryCommand: Command {
                     try write(statement, with: renderer(for: console.output))
                 } catch let error as SQLiteError {
                     throw CommandError(
-                        error, sql: sql, store: choice, isLast: commit == nil,
+                        error, sql: sql, store: choice, path: file.path, isLast: commit == nil,
                         bundle: bundle.location)
                 }
             }
@@ -124,8 +124,17 @@ extension CommandError {
     /// Creates the error for a user's statement that fails.
     ///
     /// Usually the statement is wrong; sometimes the store is damaged.
-    fileprivate init(
-        _ error: SQLiteError, sql: String, store: StoreChoice, isLast: Bool, bundle: BundleLocation
+    ///
+    /// - Parameters:
+    ///   - error: The statement's error.
+    ///   - sql: The statement.
+    ///   - store: The store.
+    ///   - path: The path of the file that the statement read.
+    ///   - isLast: True if the file has the last state of the store.
+    ///   - bundle: The bundle.
+    init(
+        _ error: SQLiteError, sql: String, store: StoreChoice, path: String, isLast: Bool,
+        bundle: BundleLocation
     ) {
         let isStoreBad = error.isDatabaseDamaged
         guard !isStoreBad else {
@@ -142,7 +151,10 @@ extension CommandError {
             return
         }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
-        if isLast, error.message.hasPrefix("no such table"), let tables = store.store.tables,
+        let hint = Spelling.hint(for: error, inStore: path)
+        sentence += hint
+        if hint.isEmpty, isLast, error.message.hasPrefix("no such table"),
+            let tables = store.store.tables,
             !tables.isEmpty
         {
             sentence += " Its tables are " + tables.prefix(20).map(\.name).joined(separator: ", ")

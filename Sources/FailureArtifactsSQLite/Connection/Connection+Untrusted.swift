@@ -36,14 +36,15 @@ extension Connection {
     /// - Parameters:
     ///   - path: An existing database.
     ///   - isPrivate: True if nothing else uses the file and it needs no journal. It is then read without locks.
+    ///   - vfs: The name of the VFS that reads the file; nil for the system's own.
     ///   - limits: The resource limits.
     /// - Returns: The connection.
     /// - Throws: An error if the store cannot be opened; see ``init(path:mode:vfs:busyTimeout:)``.
     package static func untrusted(
-        _ path: String, isPrivate: Bool = true, limits: UntrustedLimits = .standard
+        _ path: String, isPrivate: Bool = true, vfs: String? = nil, limits: UntrustedLimits = .standard
     ) throws(SQLiteError) -> Connection {
         let connection = try Connection(
-            path: path, mode: isPrivate ? .immutable : .readOnly, busyTimeout: 1)
+            path: path, mode: isPrivate ? .immutable : .readOnly, vfs: vfs, busyTimeout: 1)
         try connection.distrust(limits)
         return connection
     }

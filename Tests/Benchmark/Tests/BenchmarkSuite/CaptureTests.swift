@@ -23,6 +23,20 @@ final class CaptureTests: XCTestCase {
                 handle, "UPDATE note SET score = score + 1 WHERE id % 100 = 0", nil, nil, nil)
             guard code == SQLITE_OK else { fatalError("Cannot write to \(path).") }
         }
+        // Small transactions, of which each third one changes a row of the large table.
+        if let count = Int(variables["BENCHMARK_TRANSACTIONS"] ?? ""), count > 0 {
+            let schema = "PRAGMA wal_autocheckpoint = 0; CREATE TABLE tally(id INTEGER PRIMARY KEY, n)"
+            guard sqlite3_exec(handle, schema, nil, nil, nil) == SQLITE_OK else {
+                fatalError("Cannot write to \(path).")
+            }
+            for number in 1..<count {
+                let sql =
+                    number % 3 == 0
+                    ? "UPDATE note SET score = -score WHERE id = \(number)"
+                    : "INSERT INTO tally(n) VALUES (\(number))"
+                guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { fatalError(sql) }
+            }
+        }
 
         let reached = now()
         XCTFail("a failure")

@@ -1,0 +1,34 @@
+"""`bisect` and `blame` over the history of a large store."""
+
+import json
+import subprocess
+
+from bench import MEBIBYTE, run, timed
+from capture import bundle
+from places import TOOL
+
+# The result is empty in all states, so that each one is searched to the end.
+QUERIES = {"an index": "SELECT id FROM note WHERE changed < 0", "a small table": "SELECT id FROM tally WHERE n < 0"}
+
+
+def measure(bench):
+    size = bench.pick(MEBIBYTE, 65 * MEBIBYTE)
+    count = bench.pick(30, 1000)
+    path = bundle(size, transactions=count)
+    history = json.loads(subprocess.run([TOOL, "bisect", path, "SELECT 1", "--json"], capture_output=True).stdout)
+    assert history["transactionCount"] == count, history["transactionCount"]
+    label = f"of {count} transactions, {size // MEBIBYTE} MiB"
+    rounds = bench.pick(0, 3)
+    for name, query in QUERIES.items():
+        found = bench.interleave(rounds, ours=lambda: timed([TOOL, "bisect", path, query], status=1))
+        bench.absolute(f"bisect {label}, {name}", found["ours"], goal=3)
+    # A third of the transactions changes the table that this query scans.
+    scan = "SELECT id FROM note WHERE uuid = ''"
+    found = bench.interleave(rounds, ours=lambda: timed([TOOL, "bisect", path, scan], status=1))
+    bench.absolute(f"bisect {label}, a scan of the large table", found["ours"])
+    first = [TOOL, "bisect", path, "SELECT id FROM tally WHERE n = 1"]
+    found = bench.interleave(rounds, ours=lambda: timed(first))
+    bench.absolute(f"bisect {label}, found at once", found["ours"], goal=3)
+    found = bench.interleave(rounds, ours=lambda: timed([TOOL, "blame", path, "note", "30"]))
+    bench.absolute(f"blame {label}", found["ours"])
+    bench.absolute(f"bisect {label}, memory", run(first).peak, goal=128 * MEBIBYTE, unit="bytes")

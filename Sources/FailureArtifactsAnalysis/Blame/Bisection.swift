@@ -1,0 +1,138 @@
+package import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// The states of a store in which a query returns a row, or in which its result differs from that in the first state.
+package struct Bisection: Sendable {
+    /// The first rows of a query's result.
+    package struct Result: Equatable, Sendable {
+        package var columns: [String] = []
+        package var rows: [[StoredValue]] = []
+    }
+
+    /// A place in the sequence of states.
+    package enum Place: Equatable, Sendable {
+        /// The state before the first transaction.
+        case start
+        /// The state after a transaction of the history.
+        case transaction(Int)
+        /// The state that the open transaction saw.
+        case openTransaction
+    }
+
+    /// The maximum number of rows that ``Result`` keeps.
+    static let rowLimit = 5
+
+    /// The number of transactions in the history.
+    package let transactions: Int
+    /// True if the last state has the changes of an open transaction.
+    package let hasOpenTransaction: Bool
+    /// The numbers of the states in question, from 0, as ranges in order.
+    package fileprivate(set) var states: [ClosedRange<Int>] = []
+    /// The numbers of the states whose result differs from the one before it, if results are compared.
+    package fileprivate(set) var changes: [Int] = []
+    /// The result in the state before the first one in question; nil without such a state.
+    package fileprivate(set) var before: Result?
+    /// The result in the first state in question; nil without one.
+    package fileprivate(set) var after: Result?
+
+    fileprivate init(transactions: Int, hasOpenTransaction: Bool) {
+        self.transactions = transactions
+        self.hasOpenTransaction = hasOpenTransaction
+    }
+
+    /// Returns the place of a state.
+    package func place(_ state: Int) -> Place {
+        if state > transactions { return .openTransaction }
+        return state == 0 ? .start : .transaction(state)
+    }
+
+    /// The first state in question; nil without one.
+    package var first: Place? { states.first.map { place($0.lowerBound) } }
+
+    /// The first state after those in question; nil if the last state is one of them.
+    package var healed: Place? {
+        let last = transactions + (hasOpenTransaction ? 1 : 0)
+        return states.last.flatMap { $0.upperBound < last ? place($0.upperBound + 1) : nil }
+    }
+}
+
+extension StoreStates {
+    /// Finds the states in which a query returns a row or, if `onChange` is true, another result than in the first
+    /// state.
+    ///
+    /// Every state is tested, because a violation can heal. In a state without a table or column that the query names,
+    /// the query returns no row, and such states have no result to compare with.
+    ///
+    /// - Parameters:
+    ///   - sql: The user's query.
+    ///   - onChange: True to compare results.
+    /// - Returns: The states.
+    /// - Throws: The query's error if it fails in every state, or fails for another reason than a missing name. A
+    ///   ``CommandError`` if it isn't a query.
+    package borrowing func bisect(_ sql: String, onChange: Bool) throws -> Bisection {
+        var bisection = Bisection(transactions: transactionCount, hasOpenTransaction: open != nil)
+        var query = StateQuery(
+            sql, isWhole: onChange, pageSize: history.reader.pageSize, limits)
+        var previous = Bisection.Result()
+        // The hashes of the first result and of the previous one.
+        var original: Int?
+        var hash: Int?
+        var missing: SQLiteError?
+        var state = 0
+        try forEachState { number, path in
+            let isSearching = bisection.states.isEmpty
+            let pages = number.flatMap { $0 > 0 ? history.reader.transactions[$0 - 1].pages : nil }
+            var answer = StateQuery.Answer()
+            switch try query.answer(
+                in: path, changed: pages, keeping: isSearching ? Bisection.rowLimit : 1)
+            {
+            case .success(let found): answer = found
+            case .failure(let error):
+                missing = error
+                if original == nil {
+                    state += 1
+                    return true
+                }
+            }
+            let isFound = onChange ? answer.hash != original ?? answer.hash : !answer.result.rows.isEmpty
+            if onChange, answer.hash != hash ?? answer.hash { bisection.changes.append(state) }
+            original = original ?? answer.hash
+            hash = answer.hash
+            if isFound {
+                if isSearching {
+                    bisection.before = state == 0 ? nil : previous
+                    bisection.after = answer.result
+                }
+                if let last = bisection.states.last, last.upperBound == state - 1 {
+                    bisection.states[bisection.states.count - 1] = last.lowerBound...state
+                } else {
+                    bisection.states.append(state...state)
+                }
+            }
+            previous = answer.result
+            state += 1
+            return true
+        }
+        if original == nil, let missing { throw missing }
+        return bisection
+    }
+}
+
+/// The processor time that remains for work on all states of a store.
+struct TimeBudget {
+    private let limits: UntrustedLimits
+    private let end: Instant?
+
+    init(_ limits: UntrustedLimits) {
+        self.limits = limits
+        end = limits.seconds.map { Instant.processorTime.advanced(bySeconds: $0) }
+    }
+
+    /// Returns the limits for the next connection.
+    func remaining() -> UntrustedLimits {
+        var limits = limits
+        limits.seconds = end.map { Instant.processorTime.seconds(until: $0) }
+        return limits
+    }
+}

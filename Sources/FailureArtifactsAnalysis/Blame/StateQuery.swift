@@ -1,0 +1,107 @@
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// A query that is run in one state of a store after the other.
+///
+/// It isn't run again if no page changed that it read.
+struct StateQuery: ~Copyable {
+    /// A query's answer in one state.
+    struct Answer {
+        var result = Bisection.Result()
+        /// The hash of all rows, if they were requested; 0 if there are none.
+        var hash = 0
+    }
+
+    private let sql: String
+    /// True to read all rows.
+    private let isWhole: Bool
+    private let budget: TimeBudget
+    private let reads: PageReads?
+    /// The last answer; an error if the state doesn't have a table or column that the query names.
+    private var last: Result<Answer, SQLiteError>?
+    /// The parts of the first page that a query may depend on.
+    private var firstPage: [UInt8] = []
+
+    init(_ sql: String, isWhole: Bool, pageSize: Int, _ limits: UntrustedLimits) {
+        self.sql = sql
+        self.isWhole = isWhole
+        budget = TimeBudget(limits)
+        reads = PageReads(pageSize: pageSize)
+    }
+
+    /// Returns the answer in a state.
+    ///
+    /// - Parameters:
+    ///   - path: The file with the state.
+    ///   - pages: The pages that differ from the state before; nil if any may.
+    ///   - rowLimit: The maximum number of rows to keep.
+    /// - Returns: The answer, or the error about a missing table or column.
+    /// - Throws: Another error of the query, or a ``CommandError`` if it isn't a query.
+    mutating func answer(
+        in path: String, changed pages: [UInt32]?, keeping rowLimit: Int
+    ) throws -> Result<Answer, SQLiteError> {
+        if let last, let pages, try !isAffected(by: pages, path) { return last }
+        if pages == nil { firstPage = try firstPage(of: path) }
+        reads?.clear()
+        let answer: Result<Answer, SQLiteError>
+        do {
+            answer = .success(try run(in: path, keeping: rowLimit))
+        } catch let error as SQLiteError where error.isMissingName {
+            answer = .failure(error)
+        }
+        last = answer
+        return answer
+    }
+
+    /// Returns true if the answer may differ after a change of pages.
+    private mutating func isAffected(by pages: [UInt32], _ path: String) throws -> Bool {
+        var isChanged = false
+        if pages.contains(1) {
+            let page = try firstPage(of: path)
+            isChanged = page != firstPage
+            firstPage = page
+        }
+        return isChanged || pages.contains { $0 > 1 && reads?.contains($0) ?? true }
+    }
+
+    /// Returns the first page, without the fields that change with most transactions but only pragmas can read.
+    private func firstPage(of path: String) throws -> [UInt8] {
+        var page = try File(reading: path).bytes(Int(UInt16.max) + 1, at: 0)
+        let size = page.count >= 18 ? Int(page[16]) << 8 | Int(page[17]) : 0
+        if size > 1 { page.removeSubrange(min(size, page.count)...) }
+        guard page.count >= 100, !sql.lowercased().contains("pragma") else { return page }
+        // The change counter, the sizes of the database and of the freelist, and the version of SQLite
+        // (https://www.sqlite.org/fileformat2.html#the_database_header).
+        for index in Array(24..<40) + Array(92..<100) { page[index] = 0 }
+        return page
+    }
+
+    private borrowing func run(in path: String, keeping rowLimit: Int) throws -> Answer {
+        let connection = try Connection.untrusted(
+            path, vfs: reads?.vfs(), limits: budget.remaining())
+        let statement = try connection.prepare(sql)
+        guard statement.isReadOnly else {
+            throw CommandError(
+                .usage, "'\(sql)' is not run: it changes the store. Pass a query, such as a SELECT.")
+        }
+        var answer = Answer()
+        var hasher = Hasher()
+        answer.result.columns = statement.columnNames
+        while try statement.step() {
+            if answer.result.rows.count < rowLimit {
+                answer.result.rows.append(
+                    (0..<statement.columnCount).map { statement.storedValue(at: $0, limit: 256) })
+            } else if !isWhole {
+                break
+            }
+            guard isWhole else { continue }
+            for column in 0..<statement.columnCount {
+                hasher.combine(statement.storedValue(at: column, limit: .max))
+            }
+            answer.hash = 1
+        }
+        if answer.hash != 0 { answer.hash = hasher.finalize() }
+        return answer
+    }
+}

@@ -1,0 +1,170 @@
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// The states of a store up to the failure: those of its history and, if a transaction was open, what that one saw.
+package struct StoreStates: ~Copyable {
+    /// A transaction with its changed rows and its statements.
+    package struct Transaction: Sendable {
+        /// The maximum number of changed rows to keep of each table in a single transaction.
+        static let rowLimit: Int64 = 100
+
+        /// The number in the history, from 1; nil for the transaction that was open at the failure.
+        package let number: Int?
+        package let changes: StateChanges
+        /// The changed tables, with their first changed rows.
+        package let tables: [ChangedTable]
+        /// The statements; empty if they are unknown.
+        package fileprivate(set) var statements: [StatementRecord] = []
+    }
+
+    package let store: BundleMetadata.Store
+    /// The copy with the changes of the open transaction; nil if no transaction was open.
+    let open: String?
+    let limits: UntrustedLimits
+    let history: ExtractedHistory
+    private let log: [StatementRecord]
+
+    /// Extracts the history of a store.
+    ///
+    /// - Parameters:
+    ///   - choice: The store's copy. The one with the content that the test saw includes an open transaction.
+    ///   - log: The store's statements.
+    ///   - bundle: The bundle.
+    ///   - scratch: An existing directory for temporary files, which the caller removes.
+    ///   - limits: The limits on resources that a state can use.
+    /// - Throws: An error if there is no history, or if a file is damaged.
+    package init(
+        of choice: StoreChoice, log: [StatementRecord], in bundle: BundleReader, scratch: String,
+        limits: UntrustedLimits
+    ) throws {
+        let history = try bundle.extractHistory(of: choice, below: scratch)
+        let isOpen = choice.committed(among: bundle.metadata.storeChoices) != nil
+        let open = isOpen ? try bundle.extract(choice, below: scratch) : nil
+        store = choice.store
+        self.log = log
+        self.limits = limits
+        self.history = history
+        self.open = open
+    }
+
+    /// The copy with the last state.
+    package var lastCopy: String { open ?? history.copy }
+
+    /// The number of transactions in the history.
+    package var transactionCount: Int { history.reader.transactions.count }
+
+    /// Visits the states, oldest first.
+    ///
+    /// One file follows the history.
+    ///
+    /// - Parameter body: Receives the number of the transaction before the state, which is 0 for the first state and
+    ///   nil for the open transaction, and the path of the state. It returns false to stop.
+    /// - Throws: An error if a state can't be rebuilt, or the error that `body` throws.
+    borrowing func forEachState(
+        _ body: (_ number: Int?, _ path: String) throws -> Bool
+    ) throws {
+        let path = try history.rebuild(0)
+        defer { try? FileSystem.remove(path) }
+        for number in 0...transactionCount {
+            if number > 0 { try history.advance(path, from: number - 1) }
+            guard try body(number, path) else { return }
+        }
+        if let open { _ = try body(nil, open) }
+    }
+
+    /// Returns one transaction, with its first changed rows.
+    ///
+    /// - Parameter number: Its number in the history; nil for the open one.
+    /// - Returns: The transaction; nil if it doesn't exist.
+    /// - Throws: An error if a state can't be rebuilt or read.
+    package borrowing func transaction(_ number: Int?) throws -> Transaction? {
+        guard let number else {
+            guard let open else { return nil }
+            let comparison = try StoreComparison(
+                a: .init(path: history.copy, isPrivate: true), b: .init(path: open, isPrivate: true),
+                limits: limits)
+            let (changes, tables) = try comparison.changes(rowLimit: Transaction.rowLimit)
+            return Transaction(
+                number: nil, changes: changes, tables: tables, statements: try statements(of: [nil])[0])
+        }
+        var found: Transaction?
+        try history.forEachTransaction(
+            after: number - 1, rowLimit: Transaction.rowLimit, limits: limits
+        ) { transaction, _ in
+            found = Transaction(
+                number: number, changes: transaction.changes, tables: transaction.tables)
+            return false
+        }
+        found?.statements = try statements(of: [number])[0]
+        return found
+    }
+
+    /// Returns the statements of transactions.
+    ///
+    /// The changes of other transactions help to tell the statements apart. In a large history, only those are read for
+    /// which there is time.
+    ///
+    /// - Parameters:
+    ///   - numbers: The numbers of the transactions in the history; nil for the open one.
+    ///   - seconds: The time limit for reading changes.
+    /// - Returns: The statements of each transaction; empty if they are unknown.
+    /// - Throws: An error if a state can't be rebuilt or read.
+    borrowing func statements(
+        of numbers: [Int?], seconds: Double = 0.5
+    ) throws -> [[StatementRecord]] {
+        guard !log.isEmpty else { return numbers.map { _ in [] } }
+        let transactions = history.reader.transactions
+        var changes = [StateChanges?](repeating: nil, count: transactions.count)
+        let deadline = Instant.now.advanced(bySeconds: seconds)
+        for number in numbers.compactMap(\.self) where Instant.now < deadline {
+            try history.forEachTransaction(after: number - 1, limits: limits) { transaction, _ in
+                changes[number - 1] = transaction.changes
+                return false
+            }
+        }
+        if Instant.now < deadline, numbers.contains(where: { $0 != nil }) {
+            try history.forEachTransaction(limits: limits) { transaction, _ in
+                changes[transaction.number - 1] = transaction.changes
+                return Instant.now < deadline
+            }
+        }
+        let found = LoggedTransactions(log, of: store).statements(
+            of: zip(transactions, changes).map { .init(pages: $0.pages.count, changes: $1) },
+            isWhole: store.history?.reason == nil)
+        return numbers.map { number in
+            number.map { found[$0 - 1] }
+                ?? StatementOutline.openTransaction(in: log).filter {
+                    !StatementOutline($0.sql).isQuery
+                }
+        }
+    }
+}
+
+extension StatementOutline {
+    /// Returns the statements of the transaction that was open at the end of a log.
+    ///
+    /// - Parameter log: The statements of a store's connections, oldest first.
+    /// - Returns: The statements since the `BEGIN`; empty if several connections had a transaction open in which they
+    ///   wrote.
+    static func openTransaction(in log: [StatementRecord]) -> [StatementRecord] {
+        var open: [UInt64: [(record: StatementRecord, outline: StatementOutline)]] = [:]
+        for record in log {
+            let outline = StatementOutline(record.sql)
+            switch outline.kind {
+            case .begin: open[record.connection] = []
+            case .savepoint: if open[record.connection] == nil { open[record.connection] = [] }
+            case .commit, .rollback: open[record.connection] = nil
+            default: open[record.connection]?.append((record, outline))
+            }
+        }
+        let writing = open.values.filter { statements in
+            statements.contains {
+                [.insert, .update, .delete].contains($0.outline.kind) && $0.record.changes != 0
+            }
+        }
+        guard writing.count == 1 else { return [] }
+        return writing[0].map(\.record)
+    }
+}

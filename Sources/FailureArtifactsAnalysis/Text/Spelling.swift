@@ -1,0 +1,69 @@
+package import FailureArtifactsSQLite
+
+/// Finds the name that was probably meant.
+package enum Spelling {
+    /// Returns the name with the smallest edit distance, if it is close.
+    ///
+    /// - Parameters:
+    ///   - name: The misspelled name.
+    ///   - names: The existing names.
+    /// - Returns: The nearest name; nil if none is close.
+    package static func nearest(to name: String, among names: [String]) -> String? {
+        let word = Array(folded(name).unicodeScalars.prefix(64))
+        // One letter more or less makes another word of a short one.
+        let limit = word.count < 3 ? 0 : max(1, word.count / 3)
+        let ranked = names.prefix(1000).map {
+            ($0, distance(word, Array(folded($0).unicodeScalars.prefix(64))))
+        }
+        return ranked.filter { $0.1 <= limit }.min { $0.1 < $1.1 }?.0
+    }
+
+    /// Returns a sentence with the nearest name, for SQLite's message about a missing table or column.
+    ///
+    /// - Parameters:
+    ///   - error: The error of a statement.
+    ///   - path: The store.
+    /// - Returns: The sentence, after a space; empty if no name is near.
+    package static func hint(for error: SQLiteError, inStore path: String) -> String {
+        guard error.isMissingName, let connection = try? Connection.untrusted(path),
+            let schema = try? DatabaseSchema("main", of: connection)
+        else { return "" }
+        let isTable = error.message.hasPrefix("no such table")
+        let names =
+            isTable
+            ? schema.objects.filter { $0.type == "table" || $0.type == "view" }.map(\.name)
+            : schema.tables.values.flatMap { $0.columns.map(\.name) }.sorted()
+        return hint(for: error, among: names)
+    }
+
+    /// Returns the same sentence, for known names.
+    static func hint(for error: SQLiteError, among names: [String]) -> String {
+        guard error.isMissingName, let name = error.message.split(separator: " ").last,
+            let last = name.split(separator: ".").last,
+            let nearest = nearest(to: String(last), among: names)
+        else { return "" }
+        return " The nearest name is '\(nearest)'."
+    }
+
+    /// Returns the number of insertions, deletions and replacements that turn one word into another.
+    private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
+        var row = Array(0...b.count)
+        for (i, first) in a.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, second) in b.enumerated() {
+                let above = row[j + 1]
+                row[j + 1] = min(above + 1, row[j] + 1, diagonal + (first == second ? 0 : 1))
+                diagonal = above
+            }
+        }
+        return row[b.count]
+    }
+}
+
+extension SQLiteError {
+    /// True if a table or a column doesn't exist.
+    var isMissingName: Bool {
+        message.hasPrefix("no such table: ") || message.hasPrefix("no such column: ")
+    }
+}

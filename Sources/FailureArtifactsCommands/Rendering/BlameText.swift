@@ -1,0 +1,245 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+
+/// Transactions with rows and statements as readable text, for `blame` and `bisect`.
+struct BlameText {
+    /// The maximum number of rows shown for a transaction.
+    private static let maximumRows = 20
+    /// The maximum number of columns shown for a row.
+    private static let maximumColumns = 20
+    /// The maximum number of statements shown for a transaction.
+    private static let maximumStatements = 10
+    /// The maximum number of rows shown with their values at the failure.
+    private static let maximumLastRows = 5
+
+    private let output: TextOutput
+    private let statements: StatementText
+
+    init(output: TextOutput) {
+        self.output = output
+        statements = StatementText(output: output)
+    }
+
+    // MARK: - blame
+
+    /// Returns the lines of `blame`.
+    ///
+    /// - Parameters:
+    ///   - blame: The transactions and rows.
+    ///   - title: The table and the key, as the user wrote them.
+    /// - Returns: The lines.
+    func lines(_ blame: Blame, title: String) -> [String] {
+        let heading =
+            output.styled(SafeText.line(title), .heading) + " in store \(SafeText.line(blame.store))"
+        guard let count = blame.transactionCount else { return [heading] + withoutHistory(blame) }
+        let touched = Counted.items(Int64(blame.transactions.count), "transaction")
+        let all = "\(count) in the history"
+        guard !blame.rows.isEmpty else {
+            return ["\(heading): no such row before or after any transaction, of \(all)"]
+                + note(blame.reason)
+        }
+        let rows = blame.rows.count == 1 ? "" : Counted.items(Int64(blame.rows.count), "row") + ", "
+        var lines = ["\(heading): \(rows)\(touched), of \(all)"] + note(blame.reason)
+        if blame.isCut {
+            lines += note("More rows match; only the first \(blame.rows.count) are followed.")
+        }
+        for transaction in blame.transactions {
+            let label = transaction.number.map(String.init) ?? "open transaction"
+            lines += self.lines(label, transaction.rows.map(Self.text), transaction.statements)
+        }
+        return lines + lastRows(blame)
+    }
+
+    private func withoutHistory(_ blame: Blame) -> [String] {
+        var lines = note(blame.reason) + lastRows(blame)
+        guard !blame.otherStatements.isEmpty else { return lines }
+        lines.append(
+            "Statements that wrote to \(SafeText.line(blame.table)), perhaps to other rows:")
+        return lines + self.lines(of: blame.otherStatements.suffix(Self.maximumStatements))
+    }
+
+    /// Returns the rows as they were at the failure.
+    private func lastRows(_ blame: Blame) -> [String] {
+        var lines: [String] = []
+        for row in blame.rows.prefix(Self.maximumLastRows) {
+            let key = SafeText.line(Self.text(of: row.key))
+            guard let values = row.values else {
+                lines.append("at the failure: no row \(key)")
+                continue
+            }
+            let rest = values.filter { value in !row.key.contains { $0.column == value.name } }
+            let cells = rest.prefix(Self.maximumColumns).map {
+                "\(SafeText.line($0.name)) \(StoredText.text(of: $0.value, width: 40))"
+            }
+            lines += TextWrap.message(
+                "at the failure: \(key)" + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", ")),
+                indent: 0, for: output)
+        }
+        let rest = blame.rows.count - Self.maximumLastRows
+        if rest > 0 { lines.append("and \(Counted.items(Int64(rest), "more row")); see --json") }
+        if blame.rows.isEmpty { lines.append("at the failure: no such row") }
+        return lines
+    }
+
+    private static func text(of key: [Finding.Row.KeyValue]) -> String {
+        key.map { "\($0.column) = \(StoredText.text(of: $0.value, width: 40))" }
+            .joined(separator: ", ")
+    }
+
+    // MARK: - bisect
+
+    /// Returns the lines of `bisect`.
+    ///
+    /// - Parameters:
+    ///   - bisection: The states in question.
+    ///   - transaction: The transaction before the first one; nil before the history.
+    ///   - isComparison: True if the results of the query were compared.
+    ///   - reason: The reason why the history is short; nil if it isn't.
+    /// - Returns: The lines.
+    func lines(
+        _ bisection: Bisection, _ transaction: StoreStates.Transaction?, isComparison: Bool,
+        reason: String?
+    ) -> [String] {
+        let effect = isComparison ? "the result differs" : "the query returns a row"
+        let count = Counted.items(Int64(bisection.transactions), "transaction")
+        guard let first = bisection.first else {
+            let states = bisection.transactions + (bisection.hasOpenTransaction ? 2 : 1)
+            let text =
+                isComparison
+                ? "The result is the same in all \(states) states"
+                : "The query returns no row in any of the \(states) states"
+            return [text + ", from before the first of \(count) to the failure."] + note(reason)
+        }
+        var lines: [String]
+        switch first {
+        case .start:
+            lines =
+                [output.styled("Already before the first of \(count) \(effect)", .heading)]
+                + note(
+                    "The history doesn't reach back further." + (reason.map { " " + $0 } ?? ""))
+        case .transaction(let number):
+            lines = [
+                output.styled("Transaction \(number)", .heading)
+                    + " of \(bisection.transactions) is the first after which \(effect)"
+            ]
+        case .openTransaction:
+            lines = [
+                output.styled("The open transaction", .heading)
+                    + ", after \(count) in the history, is the first after which \(effect)"
+            ]
+        }
+        lines += results(bisection, isComparison)
+        if let transaction {
+            lines += schema(transaction.changes)
+            lines += self.lines(
+                nil, transaction.rows.map { Self.text(of: $0, isNamed: true) }, transaction.statements,
+                of: transaction.tables.reduce(0) { $0 + Int($1.counts.total) })
+        }
+        return lines + healing(bisection, isComparison)
+    }
+
+    private func results(_ bisection: Bisection, _ isComparison: Bool) -> [String] {
+        guard let after = bisection.after else { return [] }
+        guard isComparison else { return after.rows.map { "  " + Self.text(of: $0, after.columns) } }
+        var lines: [String] = []
+        for (label, result) in [("before", bisection.before), ("after", after)] {
+            guard let result else { continue }
+            if result.rows.isEmpty { lines.append("  \(label): no row") }
+            lines += result.rows.map { "  \(label): " + Self.text(of: $0, result.columns) }
+        }
+        return lines
+    }
+
+    private static func text(of row: [StoredValue], _ columns: [String]) -> String {
+        zip(columns, row).prefix(maximumColumns).map { name, value in
+            "\(SafeText.line(name)) \(StoredText.text(of: value, width: 40))"
+        }.joined(separator: ", ")
+    }
+
+    private func schema(_ changes: StateChanges) -> [String] {
+        changes.schema.map { SafeText.line("  \($0.type) \($0.name) \($0.change.rawValue)") }
+    }
+
+    private func healing(_ bisection: Bisection, _ isComparison: Bool) -> [String] {
+        var lines: [String] = []
+        let effect = isComparison ? "the result differs" : "the query returns a row"
+        if bisection.changes.count > 1 {
+            let numbers = bisection.changes.dropFirst().prefix(20).map { state in
+                state > bisection.transactions ? "the open one" : String(state)
+            }
+            let rest = bisection.changes.count - 1 - numbers.count
+            lines.append(
+                "It changes again after transaction \(numbers.joined(separator: ", "))"
+                    + (rest > 0 ? " and \(rest) more." : "."))
+        } else if bisection.states.count > 1 {
+            let ranges = bisection.states.prefix(10).map { range in
+                range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)–\(range.upperBound)"
+            }
+            let rest = bisection.states.count - 10
+            lines.append(
+                "It healed in between: \(effect) in the states \(ranges.joined(separator: ", "))"
+                    + (rest > 0 ? " and \(Counted.items(Int64(rest), "more range"))." : "."))
+        }
+        let last = isComparison ? "the result is the first one again" : "the query returns no row"
+        switch bisection.healed {
+        case .transaction(let number):
+            lines.append("It healed: from transaction \(number) to the failure, \(last).")
+        case .openTransaction: lines.append("It healed: after the open transaction, \(last).")
+        case .start, nil: break
+        }
+        return lines
+    }
+
+    // MARK: - Both
+
+    /// Returns the lines of a transaction.
+    ///
+    /// - Parameters:
+    ///   - label: The text before the first row; nil for none.
+    ///   - rows: The texts of the changed rows.
+    ///   - records: The statements.
+    ///   - count: The number of changed rows, of which `rows` has the first; nil if it has all.
+    /// - Returns: The lines.
+    private func lines(
+        _ label: String?, _ rows: [String], _ records: [StatementRecord], of count: Int? = nil
+    ) -> [String] {
+        let indent = label.map { TextWidth.columns(of: $0) + 2 } ?? 2
+        var lines: [String] = []
+        for row in rows.prefix(Self.maximumRows) {
+            lines += TextWrap.message(row, indent: indent, for: output)
+        }
+        if let label, let first = lines.first {
+            lines[0] = output.styled(label, .bold) + first.dropFirst(indent - 2)
+        }
+        let rest = (count ?? rows.count) - min(rows.count, Self.maximumRows)
+        let spaces = String(repeating: " ", count: indent)
+        if rest > 0 { lines.append(spaces + "and \(Counted.items(Int64(rest), "more row"))") }
+        lines += self.lines(of: records.prefix(Self.maximumStatements))
+        let more = records.count - Self.maximumStatements
+        guard more > 0 else { return lines }
+        return lines + ["     and \(Counted.items(Int64(more), "more statement")); see --json"]
+    }
+
+    /// Returns text such as `id = 31 updated: transferID NULL → 9`.
+    private static func text(of row: Finding.Row) -> String { text(of: row, isNamed: false) }
+
+    /// Returns the same text, after the table's name if `isNamed` is true.
+    private static func text(of row: Finding.Row, isNamed: Bool) -> String {
+        var row = row
+        // The key precedes the columns.
+        row.columns.removeAll { cell in
+            (cell.old == nil || cell.new == nil) && row.key.contains { $0.column == cell.column }
+        }
+        let text = FindingText.text(of: row, columns: maximumColumns)
+        return isNamed ? text : String(text.dropFirst(SafeText.line(row.table).count + 1))
+    }
+
+    private func lines(of records: ArraySlice<StatementRecord>) -> [String] {
+        records.flatMap { statements.lines($0, after: "     ", style: .dim) }
+    }
+
+    private func note(_ text: String?) -> [String] {
+        text.map { [output.styled("  " + SafeText.line($0), .yellow)] } ?? []
+    }
+}

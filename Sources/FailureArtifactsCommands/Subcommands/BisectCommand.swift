@@ -1,0 +1,90 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// `bisect`: finds the first transaction after which a query returns a row, or another result than before.
+struct BisectCommand: Command {
+    static let syntax = Syntax(
+        command: "bisect", summary: "Find the transaction after which a query first returns a row",
+        positionals: [
+            .bundle,
+            Syntax.Positional(
+                "SQL", help: "A query that returns rows where something is wrong, and otherwise none."),
+        ],
+        options: [
+            Syntax.Option(
+                "--changed",
+                help:
+                    "Find the first transaction after which the result differs, and list all that changed it."
+            ),
+            .store,
+            .json(
+                "An object: store, sql, changed, transactionCount, result (transaction, open-transaction, "
+                    + "before-first-transaction or none), states (ranges of --at numbers) and, where there is one, "
+                    + "transaction, healedBy, changedAfter, query, changes, rows and statements."),
+            .timeLimit, .noLimits,
+        ],
+        discussion: """
+            Every state of the store's history is tested, because what is wrong can heal. The last one is that of the \
+            transaction that was open at the failure, if there was one. In a state without a table or a column that \
+            the query names, it returns no row.
+
+            With --changed, results are compared with that of the first state in which the query can run. The order \
+            of their rows counts.
+
+            The exit status is 0 if there is such a transaction, or if the query returns a row before the first one, \
+            and 1 otherwise.
+            """)
+
+    private let path: String
+    private let sql: String
+    private let store: String?
+    private let isComparison: Bool
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) {
+        path = arguments.positionals[0]
+        sql = arguments.positionals[1]
+        store = arguments.value(of: "--store")
+        isComparison = arguments.has("--changed")
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            let states = try StoreStates(
+                of: choice, log: try console.statements(of: choice.store, in: bundle), in: bundle,
+                scratch: scratch, limits: console.limits.store)
+            let bisection: Bisection
+            do {
+                bisection = try states.bisect(sql, onChange: isComparison)
+            } catch let error as SQLiteError {
+                throw CommandError(
+                    error, sql: sql, store: choice, path: states.lastCopy, isLast: true,
+                    bundle: bundle.location)
+            }
+            let transaction: StoreStates.Transaction? =
+                switch bisection.first {
+                case .transaction(let number): try states.transaction(number)
+                case .openTransaction: try states.transaction(nil)
+                case .start, nil: nil
+                }
+            if isJSON {
+                try console.output.writeLine(
+                    JSONText.pretty(
+                        BisectionReport(
+                            store: choice.store.name, sql: sql, isComparison: isComparison, bisection,
+                            transaction)))
+            } else {
+                let text = BlameText(output: console.output)
+                let lines = text.lines(
+                    bisection, transaction, isComparison: isComparison,
+                    reason: choice.store.history?.reason)
+                for line in lines { try console.output.writeLine(line) }
+            }
+            return bisection.first == nil ? .found : .done
+        }
+    }
+}

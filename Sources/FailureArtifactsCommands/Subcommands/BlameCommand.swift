@@ -1,0 +1,90 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// `blame`: lists the transactions that touched a row.
+struct BlameCommand: Command {
+    static let syntax = Syntax(
+        command: "blame", summary: "List the transactions that touched a row, with statement and line",
+        positionals: [
+            .bundle, Syntax.Positional("TABLE", help: "The table."),
+            Syntax.Positional(
+                "KEY", isRepeated: true, isOptional: true,
+                help:
+                    "The values of the primary key, or the rowid of a table without one: 31, Paris, X'0A1B'. "
+                    + "Also COLUMN=VALUE, for any columns or rowid, or WHERE and a condition in SQL."),
+        ],
+        options: [
+            .store,
+            .json(
+                "An object: store, table, transactionCount, reason, rows (each with its key, and its values at the "
+                    + "failure, which are null if it didn't exist then) and transactions, each with transaction or "
+                    + "open, rows and statements."),
+            .timeLimit, .noLimits,
+        ],
+        discussion: """
+            The rows are those that match in any state of the store's history, so a row may no longer exist. Each one \
+            is then followed by its key, whether it still matches or not. The last transaction listed is the one \
+            that was open at the failure, if it touched a row.
+
+            The statements are those of the transaction that can have made the change. If there is more than one, \
+            the log leaves open which of them did.
+
+            Text in single quotes is always text: 'a=b', '31'. A condition may be one argument: \
+            failure-artifacts blame BUNDLE posting 'WHERE transferID = 9'
+            """)
+
+    private let path: String
+    private let address: RowAddress
+    private let title: String
+    private let store: String?
+    private let isJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws {
+        path = arguments.positionals[0]
+        let words = Array(arguments.positionals.dropFirst())
+        guard let address = RowAddress(words) else {
+            throw Self.syntax.usageError("'blame' needs KEY, or WHERE and a condition.")
+        }
+        self.address = address
+        title = words.joined(separator: " ")
+        store = arguments.value(of: "--store")
+        isJSON = arguments.has("--json")
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            let blame: Blame
+            do {
+                blame = try self.blame(choice, in: bundle, scratch, console)
+            } catch let error as SQLiteError where !error.isDatabaseDamaged && !error.isOverLimit {
+                throw CommandError(.usage, "The rows cannot be selected: \(error.message).")
+            }
+            if isJSON {
+                try console.output.writeLine(JSONText.pretty(blame))
+            } else {
+                let text = BlameText(output: console.output)
+                for line in text.lines(blame, title: title) { try console.output.writeLine(line) }
+            }
+            return .done
+        }
+    }
+
+    private func blame(
+        _ choice: StoreChoice, in bundle: BundleReader, _ scratch: String, _ console: Console
+    ) throws -> Blame {
+        let log = try console.statements(of: choice.store, in: bundle)
+        do {
+            let states = try StoreStates(
+                of: choice, log: log, in: bundle, scratch: scratch, limits: console.limits.store)
+            return try Blame(address, in: states) { console.time.isOver }
+        } catch let error as BundleError {
+            guard case .noHistory = error.reason else { throw error }
+            return try Blame(
+                address, inCopy: bundle.extract(choice, below: scratch), of: choice,
+                reason: error.description, log: log, limits: console.limits.store)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import XCTest
+
+/// A store whose rows have a history.
+final class RowHistoryTests: XCTestCase {
+    /// `ledger`: several kinds of keys, and an open transaction.
+    ///
+    /// The statements have no parameters, so that the checks can run them again.
+    func testLedger() throws {
+        let database = try Database(try freshPath("ledger.sqlite"), journal: "wal", fruit: "apple")
+        try database.execute(
+            "CREATE TABLE account (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, cents INTEGER NOT NULL)")
+        try database.execute(
+            "CREATE TABLE rate (day TEXT, currency TEXT, value REAL, PRIMARY KEY (day, currency)) WITHOUT ROWID"
+        )
+        try database.execute("CREATE TABLE token (secret BLOB PRIMARY KEY, owner)")
+        try database.execute("CREATE TABLE note (text)")
+        for number in 1...8 {
+            try database.execute(
+                "INSERT INTO account VALUES (\(number), 'owner \(number)', \(number * 100))")
+        }
+        try database.execute(
+            "INSERT INTO rate VALUES ('2026-03-01', 'EUR', 1.5), ('2026-03-01', 'SEK', 9)")
+        try database.execute("INSERT INTO token VALUES (X'00FF', 1), (X'FF', 2)")
+        try database.execute("INSERT INTO note VALUES ('first'), ('second')")
+        try database.execute("UPDATE account SET cents = cents - 350 WHERE id = 3")
+        try database.execute("UPDATE rate SET value = 1.25 WHERE currency = 'EUR'")
+        try database.execute("BEGIN")
+        try database.execute("UPDATE account SET cents = cents + 350 WHERE id = 3")
+        try database.execute("DELETE FROM account WHERE id = 5")
+        try database.execute("COMMIT")
+        try database.execute("UPDATE token SET owner = 7 WHERE secret = X'00FF'")
+        try database.execute("REPLACE INTO account VALUES (4, 'somebody', -1)")
+        try database.execute("DELETE FROM note WHERE text = 'first'")
+        try database.execute("INSERT INTO account VALUES (5, 'again', 5)")
+        try database.execute("UPDATE account SET owner = upper(owner)")
+        try database.execute("UPDATE account SET cents = 0 WHERE cents < 0")
+        try database.execute("BEGIN")
+        try database.execute("UPDATE account SET cents = -7 WHERE id = 8")
+        XCTFail("with a history")
+        try database.execute("ROLLBACK")
+    }
+}
