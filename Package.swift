@@ -191,8 +191,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsBundleTests",
             dependencies: [
-                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSystem",
-                "FailureArtifactsTestPrograms", "FailureArtifactsZip",
+                "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
+                "FailureArtifactsSystem", "FailureArtifactsTestPrograms", "FailureArtifactsZip",
             ],
             exclude: ["SourceLines/unnoticed.c"], swiftSettings: settings),
         .testTarget(
@@ -287,7 +287,8 @@ let package = Package(
             name: "FailureArtifactsTestKitTests",
             dependencies: [
                 "FailureArtifactsTestKit", "FailureArtifactsTesting", "FailureArtifactsBundle",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "FailureArtifactsTestSupport",
+                "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
+                "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

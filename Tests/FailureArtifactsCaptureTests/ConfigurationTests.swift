@@ -73,6 +73,23 @@ import Testing
         #expect(configuration == parse([:]).configuration)
     }
 
+    @Test func invariantsAreADirectoryOfSQLFiles() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(
+            path: "invariants-\(UUID().uuidString)", directoryHint: .isDirectory)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let (configuration, warnings) = parse(["FAILURE_ARTIFACTS_INVARIANTS": directory.path])
+        #expect(warnings.isEmpty)
+        #expect(configuration.invariants?.path == directory.path)
+        let (absent, message) = parse(["FAILURE_ARTIFACTS_INVARIANTS": "missing"])
+        #expect(absent.invariants == nil)
+        #expect(
+            message == [
+                "FAILURE_ARTIFACTS_INVARIANTS is 'missing', which is not a directory of SQL files that can be read; "
+                    + "'none' is used instead."
+            ])
+    }
+
     @Test func redactionsAreReadFromAFile() throws {
         let file = FileManager.default.temporaryDirectory.appending(
             path: "redactions-\(UUID().uuidString)")

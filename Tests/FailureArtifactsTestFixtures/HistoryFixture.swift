@@ -7,11 +7,12 @@ extension Fixture {
     /// Writes the bundle of a store in WAL mode, with the history that a capture would record.
     ///
     /// Each of `transactions` runs between `BEGIN` and `COMMIT`. `log` contains statements and the number of rows each
-    /// one changed. `facts` has more keys of a statement, as JSON, by the statement's index.
+    /// one changed. The bundle of a test that `passed` lies beside the failing one. `facts` has more keys of a statement, as JSON, by the statement's index.
     @discardableResult
     package func walBundle(
         _ transactions: [String] = Self.transactions, uncommitted: String? = nil,
-        log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:], missing: Bool = false
+        log: [(sql: String, changes: Int?)]? = nil, facts: [Int: String] = [:], missing: Bool = false,
+        passed: Bool = false
     ) throws -> String {
         let live = path("live-\(UInt32.random(in: 0 ... .max)).sqlite")
         let connection = try Connection(path: live, mode: .create)
@@ -57,8 +58,10 @@ extension Fixture {
                 "history": {"entry": "history/ledger.wal-history", "transactions": \(summary.transactions),
                 "bytes": \(summary.bytes)}
                 """)
+        let outcome = metadata.replacing("\"outcome\": \"failed\"", with: "\"outcome\": \"passed\"")
         return try zip(
-            "LedgerTests.testWAL-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8))] + entries)
+            passed ? "PlainTests.testStore-passed-1a2b3c4d.zip" : "LedgerTests.testWAL-1a2b3c4d.zip",
+            [("metadata.json", Array((passed ? outcome : metadata).utf8))] + entries)
     }
 
     package static var base: String {

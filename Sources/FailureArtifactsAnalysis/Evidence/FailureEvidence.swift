@@ -10,31 +10,42 @@ package final class FailureEvidence {
     private(set) var stores: [StoreEvidence] = []
     /// The reasons why stores are left out, as full sentences.
     private(set) var notes: [String] = []
+    /// The invariants that are or were broken, by the names of the stores.
+    private(set) var invariants: [String: [InvariantEvidence]] = [:]
+    /// A run of the same test that passed; nil if unknown.
+    package var passing: FailureEvidence?
 
     /// Reads a bundle.
     ///
     /// - Parameters:
     ///   - bundle: The bundle.
     ///   - scratch: An existing directory for temporary files, which the caller removes.
+    ///   - invariants: The invariants to check in the stores and their histories.
     ///   - limits: The limits on resources that a store can use.
     ///   - seconds: The time limit for reading histories, in seconds. Later transactions are left out.
     package init(
-        _ bundle: BundleReader, scratch: String, limits: UntrustedLimits = .standard,
-        seconds: Double = 5
+        _ bundle: BundleReader, scratch: String, checking invariants: [Invariant] = [],
+        limits: UntrustedLimits = .standard, seconds: Double = 5
     ) {
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
         let deadline = Instant.now.advanced(bySeconds: seconds)
+        var results = InvariantResults()
         for choice in metadata.storeChoices where !choice.isCommitted && choice.name == choice.store.name
         {
             do {
-                stores.append(
-                    try StoreEvidence(
-                        choice, of: bundle, scratch: scratch, limits: limits, deadline: deadline))
+                let store = try StoreEvidence(
+                    choice, of: bundle, scratch: scratch, limits: limits, deadline: deadline)
+                stores.append(store)
+                guard !invariants.isEmpty else { continue }
+                self.invariants[store.name] = InvariantEvidence.all(
+                    invariants, in: store, choice, of: bundle, scratch: scratch, limits: limits, &results
+                )
             } catch {
                 notes.append(
                     "Store '\(choice.name)' can't be analysed: \(CommandError(error).description)")
             }
         }
+        notes += results.notes
     }
 }

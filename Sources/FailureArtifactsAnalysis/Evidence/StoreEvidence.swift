@@ -39,6 +39,8 @@ final class StoreEvidence {
     }
 
     let store: BundleMetadata.Store
+    /// The path of the copy with the content that the test saw.
+    let path: String
     /// The copy with the content that the test saw, for reading.
     let connection: Connection
     let schema: DatabaseSchema
@@ -65,7 +67,7 @@ final class StoreEvidence {
         deadline: Instant
     ) throws {
         store = choice.store
-        let path = try bundle.extract(choice, below: scratch)
+        path = try bundle.extract(choice, below: scratch)
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
         let records = StatementLines.applied(to: (try? bundle.statements(of: choice.store)) ?? [])

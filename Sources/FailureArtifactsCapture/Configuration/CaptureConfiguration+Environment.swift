@@ -42,6 +42,14 @@ extension CaptureConfiguration {
             described: \.rawValue
         ) { PassingCapture(rawValue: $0) }
         configuration.readers = Readers(BundleReaders(&reader))
+        configuration.invariants = reader.value(
+            of: Invariant.variable, default: nil, or: "a directory of SQL files that can be read",
+            described: { $0?.path(percentEncoded: false) ?? "none" }
+        ) { text in
+            let path = Path.join(workingDirectory, text)
+            guard (try? Invariant.all(inDirectory: path)) != nil else { return nil }
+            return URL(filePath: path, directoryHint: .isDirectory)
+        }
         guard let file = variables[RedactionRules.variable], !file.isEmpty else {
             return (configuration, reader.warnings)
         }

@@ -141,6 +141,12 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// Stores that the test has used come first. Stores that are merely still open from earlier tests come last.
     public var timeLimitPerFailure: Double = 10
 
+    /// A directory of invariants: `FAILURE_ARTIFACTS_INVARIANTS`, by default none.
+    ///
+    /// Each file with the extension `sql` is a query that must return no rows. The queries run on the copies of a
+    /// failing test's stores while the bundle is packed. Broken invariants are listed in the bundle.
+    public var invariants: URL?
+
     /// The redactions of content that must not get into bundles.
     ///
     /// By default, they are read from the file named by `FAILURE_ARTIFACTS_REDACTIONS`, if any. They are applied before
@@ -159,6 +165,9 @@ public struct CaptureConfiguration: Sendable, Equatable {
 
     /// True if the stores of tests are discovered.
     var watchesStores: Bool { mode != .off && discoversStores }
+
+    /// ``invariants`` as a path.
+    var invariantsPath: String? { invariants?.path(percentEncoded: false) }
 
     /// ``directory`` as a path, without a slash at its end.
     var directoryPath: String {

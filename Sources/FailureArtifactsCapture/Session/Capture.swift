@@ -262,8 +262,9 @@ struct Capture: Sendable {
     private mutating func packStaged() throws(CaptureError) -> String {
         defer { directory.discard(staging) }
         noteWhatIsStillThere()
+        let invariants = readInvariants()
         do {
-            return try publish(describe())
+            return try publish(describe(), checking: invariants)
         } catch {
             // A disk without room for the stores may still have room for their description.
             let first = error
@@ -290,6 +291,18 @@ struct Capture: Sendable {
         }
     }
 
+    /// Reads the invariants; a directory that can't be read gives a warning.
+    private mutating func readInvariants() -> [Invariant] {
+        guard let path = configuration.invariantsPath else { return [] }
+        do {
+            return try Invariant.all(inDirectory: path)
+        } catch {
+            warnings.add(
+                .invariantNotChecked, "The invariants in '\(path)' were not checked: \(error).")
+            return []
+        }
+    }
+
     /// Searches the bundle's content for values that redactions removed elsewhere, and adds warnings.
     private mutating func noteWhatIsStillThere() {
         guard !removed.isEmpty else { return }
@@ -301,9 +314,11 @@ struct Capture: Sendable {
         directory.discard(staging)
     }
 
-    private mutating func publish(_ metadata: BundleMetadata) throws -> String {
+    private mutating func publish(
+        _ metadata: BundleMetadata, checking invariants: [Invariant] = []
+    ) throws -> String {
         try directory.publish(
-            metadata, from: staging, within: configuration.limits, date: date
+            metadata, from: staging, within: configuration.limits, checking: invariants, date: date
         ) { warning in
             publishingProblems.append(warning)
         }

@@ -171,4 +171,30 @@ extension Console {
         let file = given ?? environment[RedactionRules.variable, default: ""]
         return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
     }
+
+    /// Reads a directory of invariants.
+    ///
+    /// - Parameter given: The path from the command line; nil if the option wasn't given.
+    /// - Returns: The invariants in the given directory or the one that the environment names; otherwise none.
+    /// - Throws: An error if the given directory can't be read. For the environment's directory, there is a warning.
+    func invariants(in given: String?) throws -> [Invariant] {
+        if let given {
+            do {
+                return try Invariant.all(inDirectory: given)
+            } catch {
+                throw CommandError(
+                    error.isNotFound ? .noInput : .inputOutput,
+                    "The invariants in '\(given)' cannot be read: \(error).")
+            }
+        }
+        guard let path = environment[Invariant.variable], !path.isEmpty else { return [] }
+        do {
+            return try Invariant.all(inDirectory: path)
+        } catch {
+            try warn(
+                "\(Invariant.variable) is '\(path)', which cannot be read: \(error). No invariants are checked."
+            )
+            return []
+        }
+    }
 }

@@ -2,6 +2,7 @@ internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// `explain`: lists the findings about a failure, best first.
 struct ExplainCommand: Command {
@@ -16,6 +17,15 @@ struct ExplainCommand: Command {
                 "An object: bundle, test, failure and findings, each with code, title, confidence (certain, likely or "
                     + "possible), explanation and, where they are known, store, rows, transaction, statement and source."
             ),
+            Syntax.Option(
+                "--against", value: "BUNDLE",
+                help: "A bundle of the same test that passed; otherwise one that lies beside the bundle."
+            ),
+            Syntax.Option(
+                "--invariants", value: "DIR",
+                help:
+                    "SQL files, each with a SELECT that must return no rows; otherwise those in the directory "
+                    + "that \(Invariant.variable) names."),
             .timeLimit, .noLimits,
         ],
         discussion: """
@@ -27,16 +37,28 @@ struct ExplainCommand: Command {
     private let path: String
     private let isJSON: Bool
     private let showsAll: Bool
+    private let passing: String?
+    private let invariants: String?
 
     init(_ arguments: ParsedArguments) {
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
         showsAll = arguments.has("--all")
+        passing = arguments.value(of: "--against")
+        invariants = arguments.value(of: "--invariants")
     }
 
     func run(_ console: Console) throws -> ExitCode {
-        try console.withBundle(at: path) { bundle, scratch in
-            let evidence = FailureEvidence(bundle, scratch: scratch, limits: console.limits.store)
+        let invariants = try console.invariants(in: invariants)
+        return try console.withBundle(at: path) { bundle, scratch in
+            let evidence = FailureEvidence(
+                bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
+            let other = Path.join(scratch, "passing")
+            try FileSystem.createDirectory(other)
+            if let passing = try passingBundle(for: bundle, scratch: other, console) {
+                evidence.passing = FailureEvidence(
+                    passing, scratch: other, limits: console.limits.store)
+            }
             var explanation = Explanation(evidence, bundle: bundle.location.description)
             let count = explanation.findings.count
             if !showsAll { explanation.keepFirst(Explanation.standardCount) }
@@ -49,5 +71,38 @@ struct ExplainCommand: Command {
             for note in explanation.notes { try console.warn(note) }
             return .done
         }
+    }
+
+    /// Returns the passing test's bundle, which is the given one or lies beside the bundle.
+    private func passingBundle(
+        for bundle: BundleReader, scratch: String, _ console: Console
+    ) throws -> BundleReader? {
+        let test = bundle.metadata.test
+        func open(_ location: BundleLocation) throws -> BundleReader {
+            try BundleReader(location, scratchDirectory: scratch, limits: console.limits.archive)
+        }
+        func isOfTest(_ other: BundleReader) -> Bool {
+            other.metadata.test.suite == test.suite && other.metadata.test.name == test.name
+        }
+        if let passing {
+            let other = try open(BundleLocator.single(at: passing))
+            guard other.metadata.outcome == .passed else {
+                throw CommandError(
+                    .usage,
+                    "The test of '\(passing)' did not pass. Pass a bundle that FAILURE_ARTIFACTS_PASSING=always left."
+                )
+            }
+            if !isOfTest(other) { try console.warn("'\(passing)' is of another test.") }
+            return other
+        }
+        guard bundle.location.inner == nil else { return nil }
+        let directory = ArtifactsDirectory(path: Path.directory(of: bundle.location.path))
+        // Other files beside the bundle need not be bundles.
+        return directory.bundlePaths(of: test).compactMap { path -> BundleReader? in
+            guard let other = try? open(BundleLocation(path: path)),
+                other.metadata.outcome == .passed, isOfTest(other)
+            else { return nil }
+            return other
+        }.max { $0.metadata.capture.at < $1.metadata.capture.at }
     }
 }

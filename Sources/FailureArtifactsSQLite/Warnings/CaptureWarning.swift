@@ -21,6 +21,8 @@ package struct CaptureWarning: Hashable, Sendable {
         case changedWhileCopied = "changed-while-copied"
         case copyUnreadable = "copy-unreadable"
         case copyNotChecked = "copy-not-checked"
+        case invariantBroken = "invariant-broken"
+        case invariantNotChecked = "invariant-not-checked"
         case walDamaged = "wal-damaged"
         case rawFilesNotKept = "raw-files-not-kept"
         case temporaryTriggersMissing = "temporary-triggers-missing"

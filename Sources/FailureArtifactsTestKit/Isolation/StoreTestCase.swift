@@ -1,3 +1,4 @@
+internal import FailureArtifactsCapture
 public import Foundation
 public import XCTest
 
@@ -37,6 +38,17 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
     /// Override this property to choose another name.
     open var storeName: String { "store" }
 
+    /// A Boolean value that indicates whether the store's invariants are checked after each test; by default false.
+    ///
+    /// Override this property to check them as ``assertInvariants(of:in:file:line:)-(TestStore,_,_,_)`` does. They are
+    /// checked after the teardown, unless the test has failed already.
+    open var checksInvariants: Bool { false }
+
+    /// The directory of the invariants; by default the one that `FAILURE_ARTIFACTS_INVARIANTS` names.
+    ///
+    /// Override this property to use another directory, such as one of the test's resources.
+    open var invariants: URL? { CaptureConfiguration.current.invariants }
+
     /// The test's store.
     ///
     /// Available from `setUp` to the end of the teardown, on any thread; reading it at another time is a programming
@@ -69,6 +81,9 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
             self.stores = stores
             opened = try stores.open(storeName, content)
             super.invokeTest()
+            if checksInvariants, let opened, (testRun?.totalFailureCount ?? 0) == 0 {
+                assertInvariants(of: opened, in: invariants)
+            }
         } catch {
             XCTFail(TestStoreError.text(error))
         }

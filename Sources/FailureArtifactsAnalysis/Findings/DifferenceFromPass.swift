@@ -1,0 +1,125 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// The first transaction that a passing run of the same test did differently.
+///
+/// If the transactions of a run are unknown, the stores are compared.
+enum DifferenceFromPass: FindingRule {
+    static let code = Finding.Code.differenceFromPass
+    private static let relevance = 25
+    private static let maximumRows = 20
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        guard let passing = failure.passing?.stores.first(where: { $0.name == store.name }) else {
+            return []
+        }
+        let differences = try StoreDifferences(from: passing, to: store)
+        guard hasAllSteps(store), hasAllSteps(passing) else {
+            return finding(differences, in: store)
+        }
+        let ours = store.steps.indices.filter { !store.steps[$0].isEarlier }
+        let theirs = passing.steps.indices.filter { !passing.steps[$0].isEarlier }
+        for (place, index) in ours.enumerated() {
+            let step = store.steps[index]
+            let other = place < theirs.count ? passing.steps[theirs[place]] : nil
+            let new = differences.rows(of: step.tables)
+            let old = differences.rows(of: other?.tables ?? [])
+            guard new.keys != old.keys || step.changes.schema != other?.changes.schema ?? [] else {
+                continue
+            }
+            // An open transaction may lack only what the test didn't reach.
+            if step.number == nil, Set(new.keys).isSubset(of: old.keys) { return [] }
+            return [
+                finding(
+                    step: index, in: store, own: new.filter { old[$0.key] == nil }.map(\.value),
+                    passing: old.filter { new[$0.key] == nil }.map(\.value), isFurther: other == nil,
+                    differences)
+            ]
+        }
+        // The failing run made the first ones of the passing run's transactions, until it failed.
+        return []
+    }
+
+    /// True if the transactions are known from the first one.
+    private static func hasAllSteps(_ store: StoreEvidence) -> Bool {
+        guard let history = store.store.history, history.entry != nil, history.reason == nil else {
+            return false
+        }
+        return store.steps.count { $0.number != nil } == history.transactions
+            && store.steps.allSatisfy { $0.tables.allSatisfy(\.isComplete) }
+    }
+
+    private static func finding(
+        step index: Int, in store: StoreEvidence, own: [StoreDifferences.Row],
+        passing: [StoreDifferences.Row], isFurther: Bool, _ differences: StoreDifferences
+    ) -> Finding {
+        let step = store.steps[index]
+        let (own, passing) = (own.sorted(), passing.sorted())
+        let name = step.number.map { "Transaction \($0)" } ?? "The open transaction"
+        let other =
+            if isFurther {
+                "The passing run made no further transaction."
+            } else if let row = passing.first {
+                "There, the passing run changed \(Counted.items(Int64(passing.count), "row")) differently or in addition: "
+                    + text(of: row) + "."
+            } else if own.isEmpty {
+                "They changed the schema differently."
+            } else {
+                "The passing run did not change \(own.count == 1 ? "this row" : "these rows") there."
+            }
+        var rows = own.map(\.finding)
+        if rows.isEmpty {
+            rows = passing.map { row in
+                var missing = row.finding
+                if missing.change == .inserted { missing.change = .missing }
+                return missing
+            }
+        }
+        let table = (own.first ?? passing.first)?.finding
+        let origin = table.map {
+            store.origin(
+                inStep: index, of: $0.table,
+                by: $0.change == .deleted ? [.delete] : [.insert, .update])
+        }
+        return Finding(
+            code: code, title: "\(name) is the first one that differs from the passing run",
+            confidence: .likely, store: store.name, rows: Array(rows.prefix(maximumRows)),
+            transaction: step.number, statement: origin?.statement?.record,
+            explanation: "Both runs changed the same rows before. \(other)", relevance: relevance)
+    }
+
+    private static func finding(
+        _ differences: StoreDifferences, in store: StoreEvidence
+    ) -> [Finding] {
+        let rows = differences.changes.sorted()
+        guard !rows.isEmpty else { return [] }
+        let count = Counted.items(Int64(rows.count), "row")
+        return [
+            Finding(
+                code: code,
+                title: "\(count) \(rows.count == 1 ? "differs" : "differ") from the passing run",
+                confidence: .possible, store: store.name,
+                rows: rows.prefix(maximumRows).map { row in
+                    var row = row.finding
+                    row.change =
+                        row.change == .inserted ? .present : row.change == .deleted ? .missing : .updated
+                    return row
+                },
+                explanation:
+                    "Before is the passing run, after the failed one. Their transactions can't be compared, "
+                    + "because the history isn't complete.",
+                relevance: relevance)
+        ]
+    }
+
+    private static func text(of row: StoreDifferences.Row) -> String {
+        let cells = row.finding.columns.prefix(4).map { cell in
+            let values = [cell.old, cell.new].compactMap { $0 }
+                .map { StoredText.text(of: $0, width: 30) }
+            return "\(SafeText.line(cell.column)) \(values.joined(separator: " → "))"
+        }
+        return row.finding.title + " " + row.finding.change.rawValue
+            + (cells.isEmpty ? "" : " (" + cells.joined(separator: ", ") + ")")
+    }
+}

@@ -1,0 +1,173 @@
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+
+/// Invariants that the store breaks at the failure, or that a transaction broke and a later one restored.
+enum InvariantBroken: FindingRule {
+    static let code = Finding.Code.invariantBroken
+    private static let relevance = 40
+
+    static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        failure.invariants[store.name, default: []].compactMap { evidence in
+            evidence.count > 0 ? broken(evidence, in: store) : restored(evidence, in: store)
+        }
+    }
+
+    private static func broken(_ evidence: InvariantEvidence, in store: StoreEvidence) -> Finding {
+        let invariant = evidence.invariant
+        let isMany = evidence.count == InvariantEvidence.countLimit
+        let count = (isMany ? "at least " : "") + Counted.items(Int64(evidence.count), "row")
+        var finding = Finding(
+            code: code, title: "Invariant broken by \(count): \(SafeText.line(invariant.title))",
+            confidence: .certain, store: store.name,
+            explanation: "The query in \(SafeText.line(invariant.name)) must return no rows. It returns "
+                + "\(count)" + returned(evidence) + ".",
+            relevance: relevance)
+        // The states from the last one that held to the failure.
+        let since = evidence.history.lastIndex(of: false).map { $0 + 1 }
+        var step: Int?
+        if let since, since < evidence.history.count {
+            step = store.steps.firstIndex { $0.number == since }
+            finding.transaction = since
+            finding.explanation += " It has been broken since transaction \(since)."
+            if evidence.history[..<since].contains(true) {
+                finding.explanation += " Earlier transactions broke and restored it, too."
+            }
+        } else if since != nil {
+            step = store.steps.firstIndex { $0.number == nil }
+            finding.explanation += " The transaction that was open at the failure broke it."
+        } else if !evidence.history.isEmpty {
+            finding.explanation += " It was broken before the first transaction of the history."
+        }
+        finding.rows = keyedRows(evidence, in: store)
+        add(step, to: &finding, of: invariant, in: store)
+        return finding
+    }
+
+    /// Returns a finding for an invariant that holds at the failure.
+    private static func restored(_ evidence: InvariantEvidence, in store: StoreEvidence) -> Finding? {
+        guard let last = evidence.history.lastIndex(of: true) else { return nil }
+        // The open transaction may have restored it.
+        let start = evidence.history[...last].lastIndex(of: false).map { $0 + 1 } ?? 0
+        guard start > 0, let step = store.steps.firstIndex(where: { $0.number == start }),
+            !store.steps[step].isEarlier
+        else { return nil }
+        let end = last + 1 < evidence.history.count ? "transaction \(last + 1)" : "the open transaction"
+        var finding = Finding(
+            code: code,
+            title: "Invariant broken for a while: \(SafeText.line(evidence.invariant.title))",
+            confidence: .possible, store: store.name, transaction: start,
+            explanation:
+                "The query in \(SafeText.line(evidence.invariant.name)) must return no rows. It "
+                + "returned rows from transaction \(start) until \(end).")
+        add(step, to: &finding, of: evidence.invariant, in: store)
+        return finding
+    }
+
+    /// Adds the statement of the step, and its rows if the finding has none.
+    private static func add(
+        _ step: Int?, to finding: inout Finding, of invariant: Invariant, in store: StoreEvidence
+    ) {
+        guard let step else { return }
+        let words = StatementOutline.words(of: invariant.sql, limit: 2000)
+        let named = store.steps[step].tables.filter { words.contains(folded($0.table.name)) }
+        let own = Set(finding.rows.map { folded($0.table) })
+        // A change of the returned rows themselves is closest to the cause.
+        let tables =
+            named.filter { own.contains(folded($0.table.name)) }
+            + named.filter { !own.contains(folded($0.table.name)) }
+        for table in tables {
+            for (index, row) in finding.rows.enumerated()
+            where folded(row.table) == folded(table.table.name) {
+                let key = row.key.map(\.value)
+                guard let change = table.rows.first(where: { $0.key == key }) else { continue }
+                finding.rows[index] = StoreEvidence.row(change, in: table)
+            }
+        }
+        if finding.rows.isEmpty {
+            finding.rows = tables.flatMap { table in
+                table.rows.prefix(5).map { StoreEvidence.row($0, in: table) }
+            }
+        }
+        let changed = tables.filter { table in
+            table.rows.contains { change in
+                finding.rows.contains { $0.key.map(\.value) == change.key }
+            }
+        }
+        for table in changed + tables where finding.statement == nil {
+            let kinds: Set<StatementOutline.Kind> =
+                table.counts.inserted + table.counts.updated == 0 ? [.delete] : [.insert, .update]
+            finding.statement =
+                store.origin(inStep: step, of: table.table.name, by: kinds).statement?.record
+        }
+    }
+
+    /// Returns text such as ` (id 31, amount 5; id 32, amount 9)`.
+    private static func returned(_ evidence: InvariantEvidence) -> String {
+        let rows = evidence.rows.prefix(3).map { row in
+            zip(evidence.columns, row).prefix(6).map { column, value in
+                "\(SafeText.line(String(column.prefix(60)))) \(StoredText.text(of: value, width: 40))"
+            }.joined(separator: ", ")
+        }
+        return rows.isEmpty
+            ? ""
+            : ": " + rows.joined(separator: "; ")
+                + (evidence.count > rows.count ? "; …" : "")
+    }
+
+    // MARK: - Rows of tables
+
+    /// Returns the rows of a table that the query names by their key; empty if its rows are others.
+    private static func keyedRows(
+        _ evidence: InvariantEvidence, in store: StoreEvidence
+    ) -> [Finding.Row] {
+        let columns = evidence.columns.map(folded)
+        let words = StatementOutline.words(of: evidence.invariant.sql, limit: 2000)
+        var candidates = store.tables.filter { table in
+            words.contains(folded(table.name))
+                && store.keyColumns(of: table.name).allSatisfy { columns.contains(folded($0)) }
+        }
+        if candidates.count > 1 {
+            candidates = candidates.filter { isSelected($0, in: evidence.invariant.sql, words, store) }
+        }
+        guard candidates.count == 1, let table = candidates.first else { return [] }
+        let key = store.keyColumns(of: table.name)
+        let places = key.compactMap { columns.firstIndex(of: folded($0)) }
+        let condition = key.map { "\(quotedIdentifier($0)) IS ?" }.joined(separator: " AND ")
+        let own = Set(table.columns.map { folded($0.name) })
+        var rows: [Finding.Row] = []
+        for values in evidence.rows {
+            let bound = places.compactMap { values[$0].bindable }
+            let sql = "SELECT 1 FROM \(quotedIdentifier(table.name)) WHERE \(condition)"
+            // A column with the name of the key may have another content.
+            guard bound.count == key.count, (try? store.rows(sql, bound, limit: 1))?.isEmpty == false
+            else { return [] }
+            rows.append(
+                Finding.Row(
+                    table: table.name,
+                    key: zip(key, places).map { .init(column: $0, value: values[$1]) },
+                    change: .present,
+                    columns: columns.indices.filter { !places.contains($0) && own.contains(columns[$0]) }
+                        .map { .init(column: evidence.columns[$0], old: nil, new: values[$0]) }))
+        }
+        return rows
+    }
+
+    /// True if the query qualifies the table's key with the table's name or alias, as in `p.id … FROM posting p`.
+    private static func isSelected(
+        _ table: TableShape, in sql: String, _ words: [String], _ store: StoreEvidence
+    ) -> Bool {
+        let text = folded(sql)
+        guard let key = store.keyColumns(of: table.name).first,
+            let point = text.ranges(of: "." + folded(key)).first?.lowerBound
+        else { return false }
+        let qualifier = String(
+            text[..<point].reversed().prefix { $0.isLetter || $0.isNumber || $0 == "_" }.reversed())
+        if qualifier == folded(table.name) { return true }
+        return words.indices.contains { index in
+            words[index] == folded(table.name)
+                && (words.dropFirst(index + 1).first == qualifier
+                    || words.dropFirst(index + 1).prefix(2).elementsEqual(["as", qualifier]))
+        }
+    }
+}

@@ -1,0 +1,161 @@
+internal import CFailureArtifactsSQLite
+package import FailureArtifactsSystem
+
+/// A query about a store that must return no rows.
+package struct Invariant: Equatable, Sendable {
+    /// The environment variable with the path of a directory of invariants.
+    package static let variable = "FAILURE_ARTIFACTS_INVARIANTS"
+    /// The maximum size of a file, in bytes.
+    private static let maximumFileBytes = 1 << 20
+
+    /// The name of the SQL file.
+    package let name: String
+    /// The text of the file's leading comment, or the file's name without its extension.
+    package let title: String
+    package let sql: String
+
+    package init(name: String, sql: String) {
+        self.name = name
+        self.sql = sql
+        let comment = LeadingComments(of: sql).text
+        title = comment.isEmpty ? Path.stem(of: name) : String(comment.prefix(200))
+    }
+
+    /// Reads the SQL files of a directory, in the order of their names.
+    ///
+    /// - Throws: An error if the directory or one of its SQL files can't be read.
+    package static func all(inDirectory path: String) throws(SystemError) -> [Invariant] {
+        var invariants: [Invariant] = []
+        for name in try FileSystem.contents(ofDirectory: path).sorted() where name.hasSuffix(".sql") {
+            let bytes = try FileSystem.contents(
+                ofFile: Path.join(path, name), limit: maximumFileBytes)
+            invariants.append(Invariant(name: name, sql: String(decoding: bytes, as: UTF8.self)))
+        }
+        return invariants
+    }
+
+    /// The result of a check.
+    package enum Result: Equatable, Sendable {
+        case holds
+        /// The query returned this number of rows, which is at most the limit.
+        case broken(rows: Int)
+        /// The store has no such table or column.
+        case notApplicable(String)
+        /// The query failed, ran out of time or isn't a single SELECT; the reason is a clause.
+        case failed(String)
+    }
+
+    /// Runs the query.
+    ///
+    /// - Parameters:
+    ///   - connection: A connection to an untrusted store.
+    ///   - deadline: The point in time after which the query is interrupted.
+    ///   - limit: The maximum number of rows to read.
+    ///   - visit: Receives the query, at each row.
+    /// - Returns: The result.
+    package func check(
+        _ connection: borrowing Connection, deadline: Instant, limit: Int,
+        _ visit: (borrowing Statement) -> Void = { _ in }
+    ) -> Result {
+        guard ["select", "with", "values"].contains(LeadingComments(of: sql).firstWord) else {
+            return .failed("it is not a SELECT")
+        }
+        connection.setDeadline(deadline)
+        defer { connection.setDeadline(nil) }
+        do throws(SQLiteError) {
+            let statement = try connection.prepare(sql)
+            guard statement.isReadOnly, statement.columnCount > 0 else {
+                return .failed("it is not a SELECT")
+            }
+            var rows = 0
+            while rows < limit, try statement.step() {
+                rows += 1
+                visit(statement)
+            }
+            return rows == 0 ? .holds : .broken(rows: rows)
+        } catch {
+            if error.isInterrupted { return .failed("it ran out of time") }
+            let isAbsent = ["no such table", "no such column"].contains(where: error.message.hasPrefix)
+            return isAbsent ? .notApplicable(error.message) : .failed(error.message)
+        }
+    }
+}
+
+/// The results of invariants in several stores, for reporting those that were not checked.
+package struct InvariantResults {
+    private var absences: [(invariant: Invariant, reason: String)] = []
+    private var failures: [(invariant: Invariant, store: String, reason: String)] = []
+    private var checked: Set<String> = []
+
+    package init() {}
+
+    /// Adds a result.
+    package mutating func add(_ result: Invariant.Result, of invariant: Invariant, in store: String) {
+        switch result {
+        case .holds, .broken: checked.insert(invariant.name)
+        case .notApplicable(let reason): absences.append((invariant, reason))
+        case .failed(let reason):
+            checked.insert(invariant.name)
+            failures.append((invariant, store, reason))
+        }
+    }
+
+    /// The invariants that were not checked: those that failed, and those for whose tables there is no store.
+    ///
+    /// The store is nil for an invariant that applies to no store. The text is a full sentence.
+    package var notChecked: [(invariant: Invariant, store: String?, text: String)] {
+        var seen: Set<String> = []
+        return failures.map { invariant, store, reason in
+            (
+                invariant, store,
+                "The invariant '\(invariant.title)' (\(invariant.name)) was not checked in the store '\(store)': "
+                    + "\(reason)."
+            )
+        }
+            + absences.filter {
+                !checked.contains($0.invariant.name) && seen.insert($0.invariant.name).inserted
+            }
+            .map { invariant, reason in
+                (
+                    invariant, nil,
+                    "The invariant '\(invariant.title)' (\(invariant.name)) applies to no store: \(reason)."
+                )
+            }
+    }
+
+    /// The sentences of ``notChecked``.
+    package var notes: [String] { notChecked.map(\.text) }
+}
+
+/// The comments before a statement, and the statement's first word.
+private struct LeadingComments {
+    private(set) var text = ""
+    private(set) var firstWord = ""
+
+    init(of sql: String) {
+        var rest = Substring(sql)
+        var lines: [String] = []
+        while true {
+            rest = rest.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
+            if rest.hasPrefix("--") {
+                let line = rest.prefix { !$0.isNewline }
+                lines.append(String(line.drop { $0 == "-" }))
+                rest = rest[line.endIndex...]
+            } else if rest.hasPrefix("/*") {
+                let characters = Array(rest)
+                var end = 2
+                while end < characters.count,
+                    !(characters[end] == "*" && end + 1 < characters.count && characters[end + 1] == "/")
+                {
+                    end += 1
+                }
+                lines.append(String(characters[2..<end]))
+                rest = rest.dropFirst(end + 2)
+            } else {
+                break
+            }
+        }
+        text = lines.joined(separator: " ").split { $0.isWhitespace }.joined(separator: " ")
+        firstWord = rest.prefix { $0.isLetter }.lowercased()
+    }
+}

@@ -1,0 +1,246 @@
+import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsCommands
+
+/// `explain --invariants`.
+@Suite struct ExplainInvariantTests {
+    private static let invariant =
+        "-- No balance is negative\nSELECT id, balance FROM account WHERE balance < 0"
+
+    private static let transactions = [
+        "UPDATE account SET balance = 15 WHERE id = 1",
+        "INSERT INTO account VALUES (3, 'c', 30)",
+        "UPDATE account SET balance = balance - 25 WHERE id < 3",
+        "UPDATE account SET name = 'd' WHERE id = 3",
+    ]
+
+    private func findings(_ outcome: Outcome) throws -> String {
+        try Program.python(
+            """
+            import json, sys
+            for f in json.load(open(sys.argv[1]))["findings"]:
+                if f["code"] == "invariant-broken":
+                    print(f["confidence"], f["title"], f.get("transaction"), f.get("statement", {}).get("sql"),
+                          (f.get("source") or {}).get("line"))
+                    print([(r["table"], r["key"], r["change"], r.get("columns")) for r in f.get("rows", [])])
+                    print(f["explanation"])
+            """, outcome.output)
+    }
+
+    @Test func theTransactionThatBrokeAnInvariant() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
+        let bundle = try fixture.walBundle(
+            Self.transactions, log: zip(Self.transactions, [1, 1, 2, 1]).map { ($0, $1) },
+            facts: [2: "\"source\":{\"file\":\"Sources/Ledger.swift\",\"line\":42}"])
+        let outcome = run(
+            "explain", bundle, "--all", "--json", "--invariants", fixture.path("invariants"))
+        #expect(outcome.status == 0 && outcome.error.isEmpty, "\(outcome.error)")
+        let found = try findings(outcome)
+        #expect(
+            found == """
+                certain Invariant broken by 2 rows: No balance is negative 3 UPDATE account SET balance = balance - 25 WHERE id < 3 42
+                [('account', {'id': 1}, 'updated', {'balance': {'after': -10, 'before': 15}}), ('account', {'id': 2}, 'updated', {'balance': {'after': -5, 'before': 20}})]
+                The query in balance.sql must return no rows. It returns 2 rows: id 1, balance -10; id 2, balance -5. It has been broken since transaction 3.
+
+                """, "\(found)")
+        // The directory can also come from the environment.
+        let same = run(
+            ["explain", bundle, "--all", "--json"],
+            environment: ["FAILURE_ARTIFACTS_INVARIANTS": fixture.path("invariants")])
+        #expect(try findings(same) == findings(outcome))
+        // SQL never comes from a bundle, and without invariants there is no finding.
+        #expect(try findings(run("explain", bundle, "--all", "--json")) == "")
+    }
+
+    @Test func wholeOutput() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
+        let bundle = try fixture.walBundle(Self.transactions)
+        let outcome = try Program.tool("explain", bundle, "--invariants", fixture.path("invariants"))
+        #expect(outcome.status == 0 && outcome.error == "")
+        #expect(
+            outcome.output.hasPrefix(
+                """
+                PlainTests.testStore
+                m
+
+                1. Invariant broken by 2 rows: No balance is negative  certain, invariant-broken
+                   The query in balance.sql must return no rows. It returns 2 rows: id 1, balance -10; id 2, balance -5. It has been broken since transaction 3.
+                   account id = 1 updated: balance 15 → -10
+                   account id = 2 updated: balance 20 → -5
+                   transaction 3
+
+                """), "\(outcome.output)")
+    }
+
+    @Test func restoredInvariantsArePossibleCauses() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
+        let bundle = try fixture.walBundle(
+            Self.transactions + ["UPDATE account SET balance = 0", "UPDATE account SET balance = 1"])
+        let outcome = run(
+            "explain", bundle, "--all", "--json", "--invariants", fixture.path("invariants"))
+        let found = try findings(outcome)
+        #expect(
+            found == """
+                possible Invariant broken for a while: No balance is negative 3 None None
+                [('account', {'id': 1}, 'updated', {'balance': {'after': -10, 'before': 15}}), ('account', {'id': 2}, 'updated', {'balance': {'after': -5, 'before': 20}})]
+                The query in balance.sql must return no rows. It returned rows from transaction 3 until transaction 5.
+
+                """, "\(found)")
+    }
+
+    @Test func theOpenTransactionBrokeIt() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
+        let bundle = try fixture.walBundle(
+            Array(Self.transactions.prefix(2)),
+            uncommitted: "UPDATE account SET balance = -1 WHERE id = 2")
+        let outcome = run(
+            "explain", bundle, "--all", "--json", "--invariants", fixture.path("invariants"))
+        let found = try findings(outcome)
+        #expect(
+            found == """
+                certain Invariant broken by 1 row: No balance is negative None None None
+                [('account', {'id': 2}, 'updated', {'balance': {'after': -1, 'before': 20}})]
+                The query in balance.sql must return no rows. It returns 1 row: id 2, balance -1. The transaction that was open at the failure broke it.
+
+                """, "\(found)")
+    }
+
+    @Test func brokenBeforeTheHistory() throws {
+        let fixture = try Fixture()
+        try fixture.write(
+            Array("-- Few accounts\nSELECT count(*) AS n FROM account HAVING n > 1".utf8),
+            to: "invariants/few.sql")
+        let bundle = try fixture.walBundle(Self.transactions)
+        let outcome = run(
+            "explain", bundle, "--all", "--json", "--invariants", fixture.path("invariants"))
+        let found = try findings(outcome)
+        #expect(
+            found == """
+                certain Invariant broken by 1 row: Few accounts None None None
+                []
+                The query in few.sql must return no rows. It returns 1 row: n 3. It was broken before the first transaction of the history.
+
+                """, "\(found)")
+    }
+
+    /// Hostile files are named on standard error, and the others are checked.
+    @Test func invariantsThatCannotBeChecked() throws {
+        let fixture = try Fixture()
+        for (name, sql) in [
+            ("a", "DELETE FROM account"), ("b", "SELECT 1; SELECT 2"), ("c", "SELECT * FROM nowhere"),
+            (
+                "d",
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0"
+            ),
+            ("e", Self.invariant),
+        ] {
+            try fixture.write(Array(sql.utf8), to: "invariants/\(name).sql")
+        }
+        let bundle = try fixture.walBundle(Self.transactions)
+        let outcome = run("explain", bundle, "--invariants", fixture.path("invariants"))
+        #expect(outcome.status == 0 && outcome.output.contains("broken since transaction 3"))
+        let lines = outcome.error.replacing("\n", with: " ")
+        for text in [
+            "(a.sql) was not checked in the store 'ledger': it is not a SELECT.",
+            "(b.sql) was not checked in the store 'ledger': more than one statement.",
+            "(c.sql) applies to no store: no such table: nowhere.",
+            "(d.sql) was not checked in the store 'ledger': it ran out of time.",
+        ] {
+            #expect(lines.contains(text), "\(outcome.error)")
+        }
+        let absent = run("explain", bundle, "--invariants", fixture.path("absent"))
+        #expect(absent.status == 66 && absent.error.contains("absent' cannot be read"))
+    }
+}
+
+/// `explain --against`.
+@Suite struct ExplainDifferenceTests {
+    private static let transactions = [
+        "INSERT INTO account VALUES (3, 'c', 30)", "UPDATE account SET balance = 15 WHERE id = 1",
+        "INSERT INTO account VALUES (4, 'd', 40)", "UPDATE account SET name = 'e' WHERE id = 4",
+    ]
+
+    private func findings(_ outcome: Outcome) throws -> String {
+        try Program.python(
+            """
+            import json, sys
+            for f in json.load(open(sys.argv[1]))["findings"]:
+                if f["code"] == "difference-from-pass":
+                    print(f["confidence"], f["title"], f.get("transaction"))
+                    print([(r["table"], r["key"], r["change"], r.get("columns")) for r in f.get("rows", [])])
+                    print(f["explanation"])
+            """, outcome.output)
+    }
+
+    /// Compares two runs, the passing one beside the failing one.
+    private func difference(passing: [String], failing: [String]) throws -> String {
+        let fixture = try Fixture()
+        try fixture.walBundle(passing, passed: true)
+        let bundle = try fixture.walBundle(failing)
+        let outcome = run("explain", bundle, "--all", "--json")
+        #expect(outcome.status == 0 && outcome.error.isEmpty, "\(outcome.error)")
+        let other = try Fixture()
+        let elsewhere = try other.walBundle(failing)
+        let against = run(
+            "explain", elsewhere, "--all", "--json", "--against",
+            fixture.path("PlainTests.testStore-passed-1a2b3c4d.zip"))
+        #expect(try findings(against) == findings(outcome))
+        return try findings(outcome)
+    }
+
+    @Test func theFirstTransactionThatDiverges() throws {
+        var failing = Self.transactions
+        failing[1] = "UPDATE account SET balance = 16 WHERE id = 1"
+        failing.append("UPDATE account SET balance = 99 WHERE id = 2")
+        #expect(
+            try difference(passing: Self.transactions, failing: failing) == """
+                likely Transaction 2 is the first one that differs from the passing run 2
+                [('account', {'id': 1}, 'updated', {'balance': {'after': 16, 'before': 10}})]
+                Both runs changed the same rows before. There, the passing run changed 1 row differently or in addition: account id = 1 updated (balance 10 → 15).
+
+                """)
+    }
+
+    @Test func equalAndShorterRunsHaveNoDifference() throws {
+        let same = Self.transactions
+        #expect(try difference(passing: same, failing: same) == "")
+        #expect(try difference(passing: same, failing: Array(same.prefix(2))) == "")
+    }
+
+    @Test func valuesThatDifferInEveryRunAreIgnored() throws {
+        func sessions(_ seed: Int, _ cents: Int) -> [String] {
+            [
+                "CREATE TABLE note(id INTEGER PRIMARY KEY, session, cents)",
+                "INSERT INTO note VALUES (1, \(seed), 5), (2, \(seed + 7), \(cents))",
+            ]
+        }
+        #expect(try difference(passing: sessions(10, 6), failing: sessions(20, 6)) == "")
+        let different = try difference(passing: sessions(10, 6), failing: sessions(20, 7))
+        #expect(different.contains("'cents': {'after': 7, 'before': None}"), "\(different)")
+        func notes(_ seed: Int, _ cents: Int) -> [String] {
+            [
+                "CREATE TABLE note(uuid TEXT PRIMARY KEY, at, cents)",
+                """
+                INSERT INTO note VALUES ('6F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', '2026-11-23 03:04:\(seed)', 1),
+                ('7F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', '2026-11-23T03:05:\(seed).5Z', \(cents))
+                """,
+            ]
+        }
+        #expect(try difference(passing: notes(10, 2), failing: notes(20, 2)) == "")
+        let other = try difference(passing: notes(10, 2), failing: notes(20, 3))
+        #expect(other.contains("Transaction 2 is the first one"), "\(other)")
+    }
+
+    @Test func bundlesThatAreNotOfThePassingTest() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(["INSERT INTO account VALUES (3, 'c', 30)"])
+        let outcome = run("explain", bundle, "--against", bundle)
+        #expect(outcome.status == 64 && outcome.error.contains("did not pass"))
+    }
+}

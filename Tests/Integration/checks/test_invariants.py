@@ -1,0 +1,144 @@
+"""Invariants, checked when a test fails and by `explain`, and the difference from a passing run."""
+
+import json
+import subprocess
+
+from harness import clean_environment, launch, read
+from test_fleet import TOOL
+from test_kit import PLACEMENTS
+from test_passing import ENOUGH, FEW, PassingCase, tool
+
+TEST = "RawSuite.RetriedTests/testOpen"
+FILES = {
+    "apples.sql": "-- There are enough apples\nSELECT name, kilos FROM fruit WHERE name = 'apple' AND kilos < 4",
+    "endless.sql": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0",
+    "pears.sql": "-- There are pears\nSELECT 1 WHERE NOT EXISTS (SELECT 1 FROM fruit WHERE name = 'pear')",
+    "two.sql": "SELECT name FROM fruit; DELETE FROM fruit",
+    "write.sql": "DELETE FROM fruit",
+}
+
+
+class Case(PassingCase):
+    def setUp(self):
+        super().setUp()
+        self.files = self.directory / "invariants"
+        self.files.mkdir()
+
+    def explained(self, bundle, *options):
+        """The findings by their codes."""
+        explanation = json.loads(tool("explain", bundle, "--all", "--json", *options))
+        return {finding["code"]: finding for finding in explanation["findings"]}
+
+    def write(self, *names):
+        for name in names:
+            (self.files / name).write_text(FILES[name])
+
+
+class WhenATestFails(Case):
+    """The warnings are in the bundle, and `show` prints them without the SQL files."""
+
+    def failed(self, *names, **variables):
+        self.write(*names)
+        variables = {"FAILURE_ARTIFACTS_INVARIANTS": str(self.files), **variables}
+        process = launch(TEST, self.directory, {"SUITE_KILOS": FEW, **variables})
+        found = read(process, self.directory / "failure-artifacts")
+        self.assertNotEqual(found.status, 0, found.errors)
+        self.assertEqual(len(found.bundles), 1, found.errors)
+        self.assertEqual(sorted(path.name for path in self.files.iterdir()), sorted(names))
+        return found, found.bundles[0]
+
+    def test_broken(self):
+        found, bundle = self.failed("apples.sql", "pears.sql")
+        [warning] = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
+        text = ("The invariant 'There are enough apples' (apples.sql) is broken in the store 'open': its query returns "
+                "1 row.")
+        self.assertEqual(warning, {
+            "code": "invariant-broken", "invariant": "apples.sql", "rows": 1, "store": "open", "text": text,
+            "title": "There are enough apples"})
+        self.assertIn(text, found.errors)
+        for path in self.files.iterdir():
+            path.unlink()
+        self.assertIn("There are enough apples", tool("show", bundle.path))
+        # SQL never comes from a bundle.
+        self.assertNotIn("invariant-broken", self.explained(bundle.path))
+
+    def test_hostile(self):
+        _, bundle = self.failed("apples.sql", "endless.sql", "two.sql", "write.sql")
+        warnings = {each["invariant"]: each for each in bundle.metadata["warnings"] if "invariant" in each}
+        self.assertEqual({name: warning["code"] for name, warning in warnings.items()}, {
+            "apples.sql": "invariant-broken", "endless.sql": "invariant-not-checked",
+            "two.sql": "invariant-not-checked", "write.sql": "invariant-not-checked"})
+        self.assertTrue(warnings["endless.sql"]["text"].endswith("it ran out of time."))
+        self.assertEqual(self.rows(bundle)["open"], [("apple", 3), ("pear", 1)])
+
+    def test_redacted(self):
+        rules = self.directory / "rules.json"
+        rules.write_text('{"columns": [{"table": "fruit", "column": "kilos", "method": "blank"}]}')
+        _, bundle = self.failed("apples.sql", FAILURE_ARTIFACTS_REDACTIONS=str(rules))
+        [warning] = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
+        self.assertEqual(warning["code"], "invariant-not-checked")
+
+    def test_no_directory(self):
+        found, _ = self.failed(FAILURE_ARTIFACTS_INVARIANTS="nowhere")
+        self.assertEqual(found.errors.count("FAILURE_ARTIFACTS_INVARIANTS is 'nowhere', which is not a directory"), 1)
+
+
+class Explained(Case):
+    def test_the_transaction_that_broke_it(self):
+        self.write("apples.sql")
+        [bundle] = self.attempt(TEST, FEW, passing="never").bundles
+        finding = self.explained(bundle.path, "--invariants", self.files)["invariant-broken"]
+        self.assertEqual(finding["confidence"], "certain")
+        self.assertEqual(finding["transaction"], 2)
+        self.assertTrue(finding["statement"]["sql"].startswith("INSERT INTO fruit"))
+        self.assertTrue(finding["source"]["file"].endswith("RawSuite/Database.swift"))
+        self.assertIn(("fruit", {"name": "apple"}), [(row["table"], row["key"]) for row in finding["rows"]])
+
+    def test_the_difference_from_a_passing_run(self):
+        self.attempt(TEST, FEW, passing="retry")
+        found = self.by_outcome(self.attempt(TEST, ENOUGH, passing="retry"))
+        # The passing bundle lies beside the failing one.
+        finding = self.explained(found["failed"].path)["difference-from-pass"]
+        self.assertEqual((finding["confidence"], finding["transaction"]), ("likely", 2))
+        self.assertEqual(finding["rows"], [{
+            "table": "fruit", "key": {"name": "apple"}, "change": "inserted",
+            "columns": {"name": {"before": None, "after": "apple"}, "kilos": {"before": None, "after": 3}}}])
+        self.assertTrue(finding["source"]["file"].endswith("RawSuite/Database.swift"))
+        elsewhere = self.directory / "elsewhere.zip"
+        found["failed"].path.rename(elsewhere)
+        self.assertNotIn("difference-from-pass", self.explained(elsewhere))
+        self.assertEqual(self.explained(elsewhere, "--against", found["passed"].path)["difference-from-pass"], finding)
+        refused = subprocess.run(
+            [TOOL, "explain", elsewhere, "--against", elsewhere], capture_output=True, text=True,
+            env=clean_environment("/tmp"))
+        self.assertEqual(refused.returncode, 64, refused.stderr)
+
+
+class OfTheTestKit(Case):
+    """A broken invariant fails the test, at the assertion or after the test."""
+
+    def runs(self, selection, placement):
+        (self.files / "cherry.sql").write_text(
+            "-- There is no cherry\nSELECT name FROM fruit WHERE name = 'cherry'")
+        directory = self.directory / placement
+        directory.mkdir(exist_ok=True)
+        process = launch(selection, directory, {
+            "FAILURE_ARTIFACTS_TEST_STORES": placement, "FAILURE_ARTIFACTS_INVARIANTS": str(self.files)})
+        return read(process, directory / "failure-artifacts")
+
+    def test_broken(self):
+        message = "The invariant 'There is no cherry' (cherry.sql) is broken by 1 row: name 'cherry'."
+        for placement in PLACEMENTS:
+            for selection, line in (("InvariantTests/testAssertion", 13), ("InvariantsAfterEachTests/testBroken", None)):
+                with self.subTest(placement=placement, selection=selection):
+                    [bundle] = self.runs(f"KitSuite.{selection}", placement).bundles[-1:]
+                    [failure] = bundle.metadata["failures"]
+                    self.assertIn(message, failure["message"])
+                    if line:
+                        self.assertTrue(failure["file"].endswith("KitSuite/InvariantTests.swift"))
+                        self.assertEqual(failure["line"], line)
+                    bundle.path.unlink()
+
+    def test_fulfilled(self):
+        found = self.runs("KitSuite.InvariantsAfterEachTests/testFulfilled", "disk")
+        self.assertEqual(found.status, 0, found.output)
