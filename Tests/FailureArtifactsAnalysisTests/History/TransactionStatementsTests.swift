@@ -131,7 +131,7 @@ import Testing
             ] { connection.run(statement) }
             connection.finish()
             let history = try store.history()
-            #expect(history.last?.changes.tables == [.init(name: "phone", deleted: 4)])
+            #expect(history.last?.changes?.tables == [.init(name: "phone", deleted: 4)])
             let result = try check(store, connection.records, history)
             #expect(result.tied == history.count && result.wrong.isEmpty, "\(result)")
         }
