@@ -55,6 +55,14 @@ import Testing
         #expect(try findings(run("explain", bundle, "--all", "--json")) == "")
     }
 
+    @Test func theLastTransactionBrokeIt() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
+        let bundle = try fixture.walBundle(Array(Self.transactions.prefix(3)))
+        let outcome = run("explain", bundle, "--invariants", fixture.path("invariants"))
+        #expect(outcome.output.contains("broken since transaction 3"), "\(outcome.output)")
+    }
+
     @Test func wholeOutput() throws {
         let fixture = try Fixture()
         try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
