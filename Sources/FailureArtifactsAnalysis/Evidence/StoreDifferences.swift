@@ -1,5 +1,6 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// The differences between a passing and a failing run of a test, without values that differ in every run.
 struct StoreDifferences {
@@ -15,11 +16,16 @@ struct StoreDifferences {
 
     /// The rows that turn the passing run's store into the failing run's.
     let changes: [Row]
-    /// The columns whose values differ in all rows, as `table column` in lower case.
-    private let varying: Set<String>
+    private let varying: VaryingValues
 
     /// Compares the stores at the end of both runs.
-    init(from passing: StoreEvidence, to failing: StoreEvidence) throws {
+    ///
+    /// - Parameters:
+    ///   - passing: The passing run's store.
+    ///   - failing: The failing run's store.
+    ///   - times: The times of the captures, in the form of the metadata.
+    /// - Throws: An error if the stores can't be compared.
+    init(from passing: StoreEvidence, to failing: StoreEvidence, at times: [String]) throws {
         let comparison = try StoreComparison(
             a: .init(path: passing.path, isPrivate: true), b: .init(path: failing.path, isPrivate: true))
         var tables: [ChangedTable] = []
@@ -34,19 +40,19 @@ struct StoreDifferences {
             }
             return counts
         }
-        var varying: Set<String> = []
+        var varying = VaryingValues(times)
         for table in tables where table.table.presence == .both {
             let name = table.table.name
             let all = try passing.count("SELECT count(*) FROM \(quotedIdentifier(name))")
             let matched = all - table.counts.deleted
             for column in table.table.commonColumns {
                 let differing = table.rows.count { $0.kind == .updated && $0.cell(column) != nil }
-                if matched > 1, differing == matched { varying.insert(Self.key(name, column)) }
+                if matched > 1, differing == matched { varying.columns.insert(Self.key(name, column)) }
             }
             // Without a common key, the keys are generated.
             guard matched == 0, table.counts.deleted > 1, table.counts.inserted > 1 else { continue }
             let keys = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
-            varying.formUnion(keys.map { Self.key(name, $0) })
+            varying.columns.formUnion(keys.map { Self.key(name, $0) })
         }
         self.varying = varying
         // Rows that differ only in generated keys appear as a deleted and an inserted row.
@@ -89,7 +95,7 @@ struct StoreDifferences {
     }
 
     private static func counts(
-        of kind: RowChange.Kind, in tables: [ChangedTable], _ varying: Set<String>
+        of kind: RowChange.Kind, in tables: [ChangedTable], _ varying: VaryingValues
     ) -> [String: Int] {
         var counts: [String: Int] = [:]
         for table in tables {
@@ -106,12 +112,12 @@ struct StoreDifferences {
 
     /// Returns a row without varying values; nil if no other value of an updated row changed.
     private static func row(
-        _ change: RowChange, in table: ChangedTable, _ varying: Set<String>
+        _ change: RowChange, in table: ChangedTable, _ varying: VaryingValues
     ) -> Row? {
         let cells = change.cells.filter { cell in
-            if varying.contains(key(table.table.name, cell.column)) { return false }
+            if varying.columns.contains(key(table.table.name, cell.column)) { return false }
             guard change.kind == .updated, let old = cell.old, let new = cell.new else { return true }
-            return !(GeneratedValue(old) != nil && GeneratedValue(old) == GeneratedValue(new))
+            return !(varying.form(of: old) != nil && varying.form(of: old) == varying.form(of: new))
         }
         if change.kind == .updated, cells.isEmpty { return nil }
         let columns = Set(cells.map { folded($0.column) })
@@ -122,16 +128,16 @@ struct StoreDifferences {
 
     /// Returns a text that is the same for the same row or change in another run.
     private static func identity(
-        _ change: RowChange, in table: ChangedTable, _ varying: Set<String>
+        _ change: RowChange, in table: ChangedTable, _ varying: VaryingValues
     ) -> String {
         func text(_ value: StoredValue) -> String {
-            GeneratedValue(value).map { "\($0)" } ?? "\(value.content)"
+            varying.form(of: value).map { "\($0)" } ?? "\(value.content)"
         }
         let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
         let name = table.table.name
-        let key = zip(names, change.key).filter { !varying.contains(self.key(name, $0.0)) }
+        let key = zip(names, change.key).filter { !varying.columns.contains(self.key(name, $0.0)) }
             .map { text($0.1) }
-        let cells = change.cells.filter { !varying.contains(self.key(name, $0.column)) }
+        let cells = change.cells.filter { !varying.columns.contains(self.key(name, $0.column)) }
             .map { cell in
                 [folded(cell.column)] + [cell.old, cell.new].compactMap { $0.map(text) }
             }
@@ -139,48 +145,76 @@ struct StoreDifferences {
     }
 }
 
-/// The forms of values that differ in every run.
-enum GeneratedValue: Equatable {
-    case uuid, time
+/// The values that differ in every run.
+private struct VaryingValues {
+    enum Form {
+        case uuid, time
+    }
 
-    /// Recognizes a value; nil if it has another form.
-    init?(_ value: StoredValue) {
+    /// The columns whose values differ in all rows, as `table column` in lower case.
+    var columns: Set<String> = []
+    /// The dates around the runs, as `2026-11-21`.
+    private var dates: Set<String> = []
+    /// The starts of the days of the runs, in seconds since 1970.
+    private var days: [Double] = []
+
+    private static let day: Int64 = 86_400
+    /// The seconds from 1970 to 2001, from which Foundation counts.
+    private static let referenceDate = 978_307_200.0
+
+    /// Creates the values for runs at certain times.
+    init(_ times: [String]) {
+        for time in times {
+            let parts = time.prefix(10).split(separator: "-").compactMap { Int64($0) }
+            guard parts.count == 3 else { continue }
+            // Days since 1970, counted in years that begin in March.
+            let (year, month) = parts[1] > 2 ? (parts[0], parts[1] - 3) : (parts[0] - 1, parts[1] + 9)
+            let leapDays = year / 4 - year / 100 + year / 400
+            let number = year * 365 + leapDays + (month * 153 + 2) / 5 + parts[2] - 1 - 719_468
+            days.append(Double(number * Self.day))
+            // The test may use another time zone, or run over midnight.
+            for neighbour in -1...1 {
+                let seconds = (number + Int64(neighbour)) * Self.day
+                dates.insert(String(Timestamp(seconds: seconds).description.prefix(10)))
+            }
+        }
+    }
+
+    /// Recognizes a UUID, or a point in time around the runs; nil for another value.
+    func form(of value: StoredValue) -> Form? {
         switch value.content {
         case .text(let bytes):
-            let text = String(decoding: bytes, as: UTF8.self)
-            let scalars = Array(text.utf8)
-            func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-            func isHexadecimal(_ byte: UInt8) -> Bool {
-                isDigit(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
-            }
-            if scalars.count == 36,
-                scalars.indices.allSatisfy({
-                    [8, 13, 18, 23].contains($0) ? scalars[$0] == 0x2D : isHexadecimal(scalars[$0])
-                })
-            {
-                self = .uuid
-            } else if scalars.count >= 16, scalars.count <= 35, scalars[..<4].allSatisfy(isDigit),
-                scalars[4] == 0x2D, scalars[7] == 0x2D, [0x20, 0x54].contains(scalars[10]),
-                scalars[13] == 0x3A
-            {
-                // A date without a time, such as a due date, is the application's.
-                self = .time
-            } else {
+            if Self.isUUID(bytes) { return .uuid }
+            // A date without a time is the application's.
+            guard bytes.count >= 16, bytes.count <= 35, [0x20, 0x54].contains(bytes[10]) else {
                 return nil
             }
-        case .blob(let bytes):
-            guard bytes.count == 16, !value.isCut else { return nil }
-            self = .uuid
-        case .real(let number):
-            // Seconds of the clock, since 1970 or since 2001, have a fraction.
-            guard number.rounded() != number, (500_000_000..<4_000_000_000).contains(number)
-            else { return nil }
-            self = .time
-        case .integer(let number):
-            // Milliseconds or smaller units since 1970.
-            guard (1_400_000_000_000...).contains(number) else { return nil }
-            self = .time
+            return dates.contains(String(decoding: bytes.prefix(10), as: UTF8.self)) ? .time : nil
+        case .blob(let bytes): return bytes.count == 16 && !value.isCut ? .uuid : nil
+        case .real(let number): return isTime(number) ? .time : nil
+        case .integer(let number): return isTime(Double(number)) ? .time : nil
         case .null: return nil
+        }
+    }
+
+    private static func isUUID(_ bytes: [UInt8]) -> Bool {
+        bytes.count == 36
+            && bytes.indices.allSatisfy { index in
+                let byte = bytes[index]
+                if [8, 13, 18, 23].contains(index) { return byte == 0x2D }
+                return (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte)
+                    || (0x61...0x66).contains(byte)
+            }
+    }
+
+    /// True if the number is a time around the runs, in seconds or smaller units since 1970 or 2001.
+    private func isTime(_ number: Double) -> Bool {
+        days.contains { start in
+            [1, 1e3, 1e6, 1e9].contains { unit in
+                [0, Self.referenceDate].contains { epoch in
+                    abs(number / unit + epoch - start) < Double(2 * Self.day)
+                }
+            }
         }
     }
 }

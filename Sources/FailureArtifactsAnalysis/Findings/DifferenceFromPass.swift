@@ -11,10 +11,11 @@ enum DifferenceFromPass: FindingRule {
     private static let maximumRows = 20
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        guard let passing = failure.passing?.stores.first(where: { $0.name == store.name }) else {
-            return []
-        }
-        let differences = try StoreDifferences(from: passing, to: store)
+        guard let run = failure.passing,
+            let passing = run.stores.first(where: { $0.name == store.name })
+        else { return [] }
+        let differences = try StoreDifferences(
+            from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
         guard hasAllSteps(store), hasAllSteps(passing) else {
             return finding(differences, in: store)
         }

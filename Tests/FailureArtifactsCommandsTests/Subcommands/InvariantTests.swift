@@ -55,6 +55,14 @@ import Testing
         #expect(try findings(run("explain", bundle, "--all", "--json")) == "")
     }
 
+    @Test func theLastTransactionBrokeIt() throws {
+        let fixture = try Fixture()
+        try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
+        let bundle = try fixture.walBundle(Array(Self.transactions.prefix(3)))
+        let outcome = run("explain", bundle, "--invariants", fixture.path("invariants"))
+        #expect(outcome.output.contains("broken since transaction 3"), "\(outcome.output)")
+    }
+
     @Test func wholeOutput() throws {
         let fixture = try Fixture()
         try fixture.write(Array(Self.invariant.utf8), to: "invariants/balance.sql")
@@ -227,14 +235,24 @@ import Testing
             [
                 "CREATE TABLE note(uuid TEXT PRIMARY KEY, at, cents)",
                 """
-                INSERT INTO note VALUES ('6F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', '2026-11-23 03:04:\(seed)', 1),
-                ('7F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', '2026-11-23T03:05:\(seed).5Z', \(cents))
+                INSERT INTO note VALUES ('6F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', '2026-11-21 03:04:\(seed)', 1),
+                ('7F9619FF-8B86-D011-B42D-00CF4FC964\(seed)', 17952\(seed)000, \(cents))
                 """,
             ]
         }
         #expect(try difference(passing: notes(10, 2), failing: notes(20, 2)) == "")
         let other = try difference(passing: notes(10, 2), failing: notes(20, 3))
         #expect(other.contains("Transaction 2 is the first one"), "\(other)")
+        // A time far from the runs is the test's own.
+        func due(_ hour: Int) -> [String] {
+            [
+                "CREATE TABLE note(id INTEGER PRIMARY KEY, due)",
+                "INSERT INTO note VALUES (1, '2026-03-01 \(hour):00:00')",
+            ]
+        }
+        #expect(
+            try difference(passing: due(10), failing: due(11)).contains("Transaction 2 is the first one")
+        )
     }
 
     @Test func bundlesThatAreNotOfThePassingTest() throws {
