@@ -197,3 +197,48 @@ extension Finding.Row {
         return SafeText.line(table) + (key.isEmpty ? "" : " " + key.joined(separator: ", "))
     }
 }
+
+extension Finding.Row {
+    /// The maximum number of columns in a row's text.
+    private static let maximumColumns = 6
+
+    /// A description such as `posting id = 31 inserted: transferID NULL → 9`.
+    package var text: String { text(columns: Self.maximumColumns) }
+
+    /// Returns the description with a maximum number of columns.
+    package func text(columns limit: Int) -> String {
+        let cells = columns.prefix(limit).map { cell in
+            let name = SafeText.line(cell.column)
+            switch (cell.old, cell.new) {
+            case (let old?, let new?):
+                let texts = StoredText.text(of: old, new, width: 40)
+                return "\(name) \(texts.old) → \(texts.new)"
+            case (let value?, nil), (nil, let value?):
+                return "\(name) \(StoredText.text(of: value, width: 40))"
+            case (nil, nil): return name
+            }
+        }
+        return title + " " + change.rawValue
+            + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", "))
+    }
+}
+
+extension Finding {
+    /// The transaction, the function and the line; empty if they are unknown.
+    package var place: String {
+        var parts: [String] = []
+        if let transaction { parts.append("transaction \(transaction)") }
+        if let source {
+            let function = source.function.map { SafeText.line($0) + " " } ?? ""
+            let file = source.file.split(separator: "/").last.map(String.init) ?? source.file
+            parts.append(function + SafeText.line(file) + ":\(source.line)")
+        }
+        return parts.joined(separator: ", ")
+    }
+
+    /// One line such as `posting 31 has no transfer, transaction 6, Ledger.remove(_:) Ledger.swift:42`.
+    package var line: String {
+        let title = TextWidth.shortened(SafeText.line(title), to: 300)
+        return place.isEmpty ? title : title + ", " + TextWidth.shortened(place, to: 300)
+    }
+}

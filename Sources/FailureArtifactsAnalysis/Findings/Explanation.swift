@@ -110,6 +110,15 @@ package struct Explanation: Encodable {
         findings = Self.ordered(found)
     }
 
+    /// Creates an explanation from findings, for tests of its outputs.
+    init(bundle: String, test: Test, failure: Failure?, findings: [Finding]) {
+        self.bundle = bundle
+        self.test = test
+        self.failure = failure
+        self.findings = findings
+        notes = []
+    }
+
     /// Removes all findings but the first ones.
     package mutating func keepFirst(_ count: Int) { findings = Array(findings.prefix(count)) }
 

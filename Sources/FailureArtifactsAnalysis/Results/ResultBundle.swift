@@ -25,6 +25,8 @@ package struct ResultBundle: Sendable {
     package let at: String
     /// The environment variables that identify the run.
     package let variables: [String: String]
+    /// The best finding above `possible`; nil if there is none or it wasn't looked for.
+    package var finding: Finding?
 
     package init(_ metadata: BundleMetadata, path: String) {
         self.path = path
@@ -68,6 +70,9 @@ package struct BundleCause: Sendable {
 
     /// The bundle that represents the cause.
     package var first: ResultBundle { bundles[0] }
+
+    /// The finding of the first bundle that has one.
+    package var finding: Finding? { bundles.lazy.compactMap(\.finding).first }
 
     /// Groups bundles by cause, in the order of each cause's first bundle.
     package static func causes(of bundles: [ResultBundle]) -> [BundleCause] {

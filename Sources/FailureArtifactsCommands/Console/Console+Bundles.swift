@@ -84,7 +84,10 @@ extension Console {
             } _: {
                 if let bundle = $0 { bundles.append(bundle) }
             }
-            return (bundles.sorted { ($0.at, $0.path) < ($1.at, $1.path) }, code)
+            bundles.sort { ($0.at, $0.path) < ($1.at, $1.path) }
+            let findings = bestFindings(of: BundleCause.causes(of: bundles).map(\.first.path))
+            for index in bundles.indices { bundles[index].finding = findings[bundles[index].path] }
+            return (bundles, code)
         }
     }
 }

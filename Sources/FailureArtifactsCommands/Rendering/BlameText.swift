@@ -231,7 +231,7 @@ struct BlameText {
         row.columns.removeAll { cell in
             (cell.old == nil || cell.new == nil) && row.key.contains { $0.column == cell.column }
         }
-        let text = FindingText.text(of: row, columns: maximumColumns)
+        let text = row.text(columns: maximumColumns)
         return isNamed ? text : String(text.dropFirst(SafeText.line(row.table).count + 1))
     }
 

@@ -10,6 +10,8 @@ struct BundleText {
     struct Content: Encodable {
         var bundle: String
         var metadata: BundleMetadata
+        /// The first findings, best first; nil without findings.
+        var findings: [Finding]?
         var uncommitted: [String: UncommittedChanges] = [:]
         var lastTransaction: [String: LastTransaction] = [:]
         var coreData: [String: CoreDataStore] = [:]
@@ -34,6 +36,7 @@ struct BundleText {
     func lines(_ report: Content, statements limit: Int?) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
         var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
+        sections.append(findings(report.findings ?? []))
         sections += metadata.stores.map { story(of: $0, report, limit) }
         for store in metadata.stores {
             sections.append(
@@ -68,6 +71,13 @@ struct BundleText {
             lines += TextWrap.message(failure.message, indent: 4, for: output)
         }
         return lines
+    }
+
+    private func findings(_ findings: [Finding]) -> [String] {
+        guard !findings.isEmpty else { return [] }
+        let text = FindingText(output: output)
+        return [output.styled("Findings", .heading)]
+            + findings.enumerated().flatMap { text.lines($1, number: $0 + 1).map { "  " + $0 } }
     }
 
     /// Returns the last transaction before the failure and the last statements.

@@ -1,13 +1,10 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
-internal import FailureArtifactsReading
 
 /// Findings as readable text.
 struct FindingText {
     /// The maximum number of rows shown for a finding.
     private static let maximumRows = 5
-    /// The maximum number of columns shown for a row.
-    static let maximumColumns = 6
 
     private let output: TextOutput
     private let statements: StatementText
@@ -60,7 +57,7 @@ struct FindingText {
         ]
         lines += TextWrap.message(finding.explanation, indent: 3, for: output)
         for row in finding.rows.prefix(Self.maximumRows) {
-            lines.append("   " + Self.text(of: row))
+            lines.append("   " + row.text)
         }
         if finding.rows.count > Self.maximumRows {
             lines.append(
@@ -73,22 +70,5 @@ struct FindingText {
             lines.append("   transaction \(number)")
         }
         return lines
-    }
-
-    /// Returns text such as `posting id = 31 inserted: transferID NULL → 9`.
-    static func text(of row: Finding.Row, columns limit: Int = maximumColumns) -> String {
-        let cells = row.columns.prefix(limit).map { cell in
-            let name = SafeText.line(cell.column)
-            switch (cell.old, cell.new) {
-            case (let old?, let new?):
-                let texts = StoredText.text(of: old, new, width: 40)
-                return "\(name) \(texts.old) → \(texts.new)"
-            case (let value?, nil), (nil, let value?):
-                return "\(name) \(StoredText.text(of: value, width: 40))"
-            case (nil, nil): return name
-            }
-        }
-        return row.title + " " + row.change.rawValue
-            + (cells.isEmpty ? "" : ": " + cells.joined(separator: ", "))
     }
 }

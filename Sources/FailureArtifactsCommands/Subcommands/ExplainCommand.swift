@@ -1,6 +1,7 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
+internal import FailureArtifactsReport
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
@@ -26,6 +27,14 @@ struct ExplainCommand: Command {
                 help:
                     "SQL files, each with a SELECT that must return no rows; otherwise those in the directory "
                     + "that \(Invariant.variable) names."),
+            Syntax.Option(
+                "--markdown",
+                help: "Markdown for a coding agent, with everything that was stored marked as data."),
+            Syntax.Option(
+                "--max-tokens", value: "N",
+                help:
+                    "The maximum length of the Markdown, \(FindingMarkdown.leastTokens) or more; by default "
+                    + "\(FindingMarkdown.standardTokens). Three bytes count as one token."),
             .timeLimit, .noLimits,
         ],
         discussion: """
@@ -39,8 +48,26 @@ struct ExplainCommand: Command {
     private let showsAll: Bool
     private let passing: String?
     private let invariants: String?
+    private let isMarkdown: Bool
+    private let maximumTokens: Int
 
-    init(_ arguments: ParsedArguments) {
+    init(_ arguments: ParsedArguments) throws {
+        isMarkdown = arguments.has("--markdown")
+        let tokens = arguments.value(of: "--max-tokens")
+        let number = tokens.map { Int($0) ?? 0 } ?? FindingMarkdown.standardTokens
+        guard (FindingMarkdown.leastTokens...1_000_000).contains(number)
+        else {
+            throw Self.syntax.usageError(
+                "'\(tokens ?? "")' is no number for '--max-tokens': it is at least "
+                    + "\(FindingMarkdown.leastTokens) and at most 1000000.")
+        }
+        maximumTokens = number
+        if tokens != nil, !isMarkdown {
+            throw Self.syntax.usageError("'--max-tokens' needs --markdown.")
+        }
+        if isMarkdown, arguments.has("--json") {
+            throw Self.syntax.usageError("'--json' and '--markdown' exclude each other.")
+        }
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
         showsAll = arguments.has("--all")
@@ -64,6 +91,13 @@ struct ExplainCommand: Command {
             if !showsAll { explanation.keepFirst(Explanation.standardCount) }
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(explanation))
+                return .done
+            }
+            if isMarkdown {
+                let markdown = FindingMarkdown(
+                    explanation, count: count, path: path, maximumTokens: maximumTokens)
+                try console.output.write(markdown.text)
+                for note in explanation.notes { try console.warn(note) }
                 return .done
             }
             let text = FindingText(output: console.output)

@@ -13,7 +13,7 @@ struct ShowCommand: Command {
             Syntax.Option(
                 "--statements", help: "All statements that were kept; otherwise the last 5 of a store."),
             .json(
-                "An object: bundle, metadata and, by the name of the store, where a transaction was open, "
+                "An object: bundle, metadata, the first findings (findings, as in explain) and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
                     + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), "
                     + "and the last statements (statements)."),
@@ -63,6 +63,14 @@ struct ShowCommand: Command {
                 try checkTime(console)
                 report.uncommitted[choice.name] = try uncommitted(
                     in: choice, among: choices, of: bundle, scratch, console)
+            }
+            if bundle.metadata.outcome != .passed {
+                try checkTime(console)
+                var explanation = Explanation(
+                    FailureEvidence(bundle, scratch: scratch, limits: console.limits.store),
+                    bundle: bundle.location.description)
+                explanation.keepFirst(Explanation.standardCount)
+                if !explanation.findings.isEmpty { report.findings = explanation.findings }
             }
             if isJSON {
                 try console.output.writeLine(JSONText.pretty(report))

@@ -22,6 +22,7 @@ extension FailureDetail {
             location, scratchDirectory: directory, limits: archive)
         self.init(location: location, metadata: bundle.metadata)
         readAttachments(of: bundle, limits)
+        readFindings(of: bundle, scratch: directory, limits)
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
         let changes = ReadingBudget(limits, bytes: limits.changeBytes)
         let choices = metadata.storeChoices
@@ -38,6 +39,21 @@ extension FailureDetail {
             }
             stores.append(detail)
         }
+    }
+
+    /// Looks for findings, unless a store is too large for a page.
+    private mutating func readFindings(of bundle: BundleReader, scratch: String, _ limits: ReportLimits)
+    {
+        guard metadata.outcome != .passed, metadata.stores.count <= limits.stores,
+            metadata.storeChoices.allSatisfy({
+                bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
+            })
+        else { return }
+        var explanation = Explanation(
+            FailureEvidence(bundle, scratch: scratch, seconds: limits.seconds / 2),
+            bundle: location.description, seconds: limits.seconds / 20)
+        explanation.keepFirst(Explanation.standardCount)
+        findings = explanation.findings
     }
 
     private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {

@@ -7,6 +7,8 @@ internal import FailureArtifactsSQLite
 struct FailureDetail: Sendable {
     let location: BundleLocation
     let metadata: BundleMetadata
+    /// The first findings, best first.
+    var findings: [Finding] = []
     var stores: [StoreDetail] = []
     /// The content of attachments that can be shown, by their entries.
     var attachments: [String: AttachmentPreview] = [:]

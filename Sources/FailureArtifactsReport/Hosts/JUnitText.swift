@@ -86,6 +86,9 @@ package struct JUnitText: WrittenText {
         if text.utf8.count > Self.textLimit {
             text = String(text.unicodeScalars.prefix(Self.textLimit / 4)) + "…"
         }
+        if let finding = run.bundles.lazy.compactMap(\.finding).first {
+            text += "\nCause (\(finding.confidence.rawValue)): " + finding.line
+        }
         let content = XMLText.content(text)
         // A repeated run has its text one level lower: see `rerunType` of the schema.
         let isDeep = isFlaky || !isFirst

@@ -100,6 +100,13 @@ package struct SummaryMarkdown {
         if bundle.failures.count > 5 {
             text += "\(bundle.failures.count - 5) more failures of this test.\n\n"
         }
+        if let finding = cause.finding {
+            let line = Markdown.code(finding.line)
+            let url = finding.source.flatMap { SourceLink.url(of: $0, variables: bundle.variables) }
+            text +=
+                "Cause (\(finding.confidence.rawValue)): "
+                + (url.map { "[\(line)](<\($0)>)" } ?? line) + "\n\n"
+        }
         for store in bundle.stores { text += "- Store \(Markdown.code(store))\n" }
         text += bundle.stores.isEmpty ? "" : "\n"
         return text + Markdown.block("failure-artifacts show \(ShellWord.quoted(bundle.path))")

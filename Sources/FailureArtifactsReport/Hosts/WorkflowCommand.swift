@@ -28,8 +28,11 @@ package enum WorkflowCommand {
             let title = "\(bundle.title) \(bundle.outcome.label)" + (count > 1 ? ", \(count) times" : "")
             properties.append(("title", SafeText.line(title)))
             let message = bundle.message.isEmpty ? "The test \(bundle.outcome.label)." : bundle.message
-            return error(SafeText.lines(message).joined(separator: "\n"), properties)
+            var text = SafeText.lines(message)
+            if let finding = cause.finding { text.append(finding.line) }
+            return error(text.joined(separator: "\n"), properties)
         }
+        lines += causes.prefix(shown).compactMap { culprit(of: $0, workspace: workspace) }
         if causes.count > shown {
             let rest = Counted.items(Int64(causes.count - shown), "more failure")
             lines.append(error("\(rest): see the summary of the run.", []))
@@ -37,14 +40,33 @@ package enum WorkflowCommand {
         return lines
     }
 
+    /// Returns the line that marks the culprit in the source; nil if its line is unknown.
+    private static func culprit(of cause: BundleCause, workspace: String?) -> String? {
+        guard let finding = cause.finding, let source = finding.source, source.isInPackage,
+            source.line > 0
+        else { return nil }
+        return command(
+            "warning", finding.line,
+            [
+                ("file", relative(source.file, to: workspace)), ("line", String(source.line)),
+                ("title", SafeText.line("\(finding.confidence.rawValue) cause of \(cause.first.title)")),
+            ])
+    }
+
     /// Returns an `::error` line.
     static func error(_ message: String, _ properties: [(String, String)]) -> String {
+        command("error", message, properties)
+    }
+
+    private static func command(
+        _ name: String, _ message: String, _ properties: [(String, String)]
+    ) -> String {
         let cut =
             message.unicodeScalars.count > messageLimit
             ? String(String.UnicodeScalarView(message.unicodeScalars.prefix(messageLimit))) + "…"
             : message
         let list = properties.map { "\($0)=\(escaped($1, isProperty: true))" }.joined(separator: ",")
-        return "::error" + (list.isEmpty ? "" : " " + list) + "::" + escaped(cut, isProperty: false)
+        return "::\(name)" + (list.isEmpty ? "" : " " + list) + "::" + escaped(cut, isProperty: false)
     }
 
     /// Returns two lines to put around untrusted text.

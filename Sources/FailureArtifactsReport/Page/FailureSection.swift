@@ -32,6 +32,11 @@ struct FailureSection {
         text += "</summary>\n<div class=\"body\">\n"
         if let detail {
             text += failures(of: detail.metadata)
+            text +=
+                FindingsSection(
+                    findings: detail.findings,
+                    variables: detail.metadata.environment.ci?.variables ?? [:]
+                ).html
             text += attemptText
             text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
             for (index, store) in detail.stores.enumerated() {

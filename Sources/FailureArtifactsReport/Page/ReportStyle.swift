@@ -40,6 +40,8 @@ enum ReportStyle {
         .badge.timedOut, .badge.terminated { color: var(--warn); }
         .count { font-weight: 600; color: var(--dim); }
         .message pre { white-space: pre-wrap; background: var(--del); border-left: 4px solid var(--bad); border-radius: 4px; padding: .6rem .8rem; font-size: .92em; }
+        .findings li { overflow-wrap: anywhere; padding-bottom: .4rem; } .findings ol, .findings ul { padding-left: 1.4rem; }
+        .findings .certain > strong, .findings .likely > strong { color: var(--bad); }
         .message figcaption { padding-top: .25rem; }
         .warnings { background: var(--warnbg); color: var(--warn); border-radius: 6px; padding: .5rem .8rem .5rem 2rem; }
         .facts { font-size: .9em; color: var(--dim); } .facts span:not(:last-child)::after { content: " · "; }

@@ -1,4 +1,4 @@
-import FailureArtifactsAnalysis
+internal import FailureArtifactsReading
 import FailureArtifactsBundle
 import FailureArtifactsReport
 import FailureArtifactsSystem
@@ -6,6 +6,7 @@ import FailureArtifactsTestFixtures
 import FailureArtifactsTestRun
 import Testing
 
+@testable import FailureArtifactsAnalysis
 @testable import FailureArtifactsCommands
 
 @Suite struct SummaryTests {
@@ -64,6 +65,33 @@ import Testing
                 "  failed PlainTests.test0: m", "  failed PlainTests.test1: m",
                 "  failed PlainTests.test2: m", "  and 10 more: failure-artifacts list new",
                 "To look at the first: failure-artifacts open new/20.zip",
+            ])
+    }
+
+    @Test func crashesComeFirstWithTheirFinding() throws {
+        func metadata(_ name: String, _ outcome: BundleMetadata.Outcome) throws -> BundleMetadata {
+            var metadata = try BundleMetadata(
+                json: Array(Metadata.plain(test: name, message: "m").utf8), of: "sample")
+            metadata.outcome = outcome
+            return metadata
+        }
+        let finding = Finding(
+            code: .orphan, title: "posting 31\u{1B}[2J", confidence: .likely, transaction: 6,
+            explanation: "")
+        let lines = RunSummary.lines(
+            [
+                ("/w/new/a.zip", try metadata("a", .failed)),
+                ("/w/new/b.zip", try metadata("b", .crashed)),
+            ],
+            recovered: 0, directory: "/w/new", workingDirectory: "/w",
+            findings: ["/w/new/a.zip": finding],
+            for: Memory().output())
+        #expect(
+            lines == [
+                "failure-artifacts: 2 bundles in new", "  crashed PlainTests.b: m",
+                "  failed PlainTests.a: m",
+                "    posting 31\\u{1b}[2J, transaction 6", "    failure-artifacts show new/a.zip",
+                "To look at the first: failure-artifacts open new/b.zip",
             ])
     }
 

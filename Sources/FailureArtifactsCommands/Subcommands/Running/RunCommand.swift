@@ -158,7 +158,9 @@ struct RunCommand: Command {
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let outputs = RunOutputs(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
-            directory: directory, workingDirectory: workingDirectory)
+            directory: directory, workingDirectory: workingDirectory,
+            findings: console.bestFindings(
+                of: new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)))
         let page = hasReport ? try outputs.writeReport() : nil
         let results = recorder.map(outputs.results)
         if let results, let junit { try outputs.writeResults(results, to: junit) }
@@ -168,7 +170,8 @@ struct RunCommand: Command {
         let lines = RunSummary.lines(
             outputs.bundles, recovered: recovered.count, leftOut: leftOut, hint: hint,
             directory: directory,
-            workingDirectory: workingDirectory, report: page, for: console.error)
+            workingDirectory: workingDirectory, report: page, findings: outputs.findings,
+            for: console.error)
         // GitHub recognises a command only at the start of a line.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
         if let end = brackets?.end {

@@ -15,6 +15,8 @@ struct RunOutputs {
     let directory: String
     /// The directory that displayed paths are relative to.
     let workingDirectory: String
+    /// The best findings, by the path of the bundle.
+    var findings: [String: Finding] = [:]
 
     /// Writes the report on all bundles.
     ///
@@ -107,8 +109,10 @@ struct RunOutputs {
     private var resultBundles: [ResultBundle] {
         bundles.compactMap { bundle in
             guard let metadata = bundle.metadata, metadata.outcome != .passed else { return nil }
-            return ResultBundle(
+            var result = ResultBundle(
                 metadata, path: Path.relative(bundle.path, to: workingDirectory))
+            result.finding = findings[bundle.path]
+            return result
         }
     }
 

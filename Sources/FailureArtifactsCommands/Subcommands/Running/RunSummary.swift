@@ -3,7 +3,7 @@ internal import FailureArtifactsBundle
 internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 
-/// The final message of `run`: ten lines at most.
+/// The final message of `run`: sixteen lines at most.
 enum RunSummary {
     /// The maximum number of failures listed.
     private static let failures = 3
@@ -20,13 +20,15 @@ enum RunSummary {
     ///   - directory: The absolute path of the bundles' directory.
     ///   - workingDirectory: The directory that displayed paths are relative to.
     ///   - report: The path of the report; nil without a report.
+    ///   - findings: The best findings, by the path of the bundle.
     ///   - output: The output for the lines.
     /// - Returns: The lines. Empty if there are no bundles, no omissions and no hint.
     static func lines(
         _ bundles: [(path: String, metadata: BundleMetadata?)], recovered: Int, leftOut: Int = 0,
         hint: TraitHint? = nil,
         directory: String,
-        workingDirectory: String, report: String? = nil, for output: TextOutput
+        workingDirectory: String, report: String? = nil, findings: [String: Finding] = [:],
+        for output: TextOutput
     ) -> [String] {
         let label = "failure-artifacts:"
         let heading = output.styled(label, .heading) + " "
@@ -36,7 +38,9 @@ enum RunSummary {
             Self.omissions(bundles.compactMap(\.metadata), leftOut: leftOut)
             + (hint?.lines(width: room) ?? [])
         let all = bundles
-        let bundles = all.filter { $0.metadata?.outcome != .passed }
+        let failed = all.filter { $0.metadata?.outcome != .passed }
+        // Crashes and hangs come first, because they end other tests too.
+        let bundles = failed.filter(Self.isEnded) + failed.filter { !Self.isEnded($0) }
         let passed = all.count - bundles.count
         guard let first = bundles.first ?? all.first else {
             return omissions.enumerated().map { ($0 == 0 ? heading : "  ") + $1 }
@@ -51,7 +55,14 @@ enum RunSummary {
                 + SafeText.line(place)
         }
         var lines = [heading + head]
-        for bundle in bundles.prefix(failures) { lines.append(line(bundle, for: output)) }
+        for bundle in bundles.prefix(failures) {
+            lines.append(line(bundle, for: output))
+            guard let finding = findings[bundle.path] else { continue }
+            let room = (output.terminal?.width ?? width) - 4
+            let path = Path.relative(bundle.path, to: workingDirectory)
+            lines.append("    " + TextWidth.shortened(finding.line, to: room))
+            lines.append("    failure-artifacts show \(ShellWord.quoted(path))")
+        }
         if bundles.count > failures {
             lines.append(
                 "  and \(bundles.count - failures) more: failure-artifacts list \(ShellWord.quoted(place))"
@@ -62,6 +73,11 @@ enum RunSummary {
         lines.append("To look at the first: failure-artifacts open \(ShellWord.quoted(path))")
         if let report { lines.append("To see all of them: " + SafeText.line(report)) }
         return lines
+    }
+
+    /// True if the test crashed, hung or was terminated.
+    private static func isEnded(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
+        bundle.metadata.map { $0.outcome != .failed } ?? false
     }
 
     /// Returns one line about content that limits excluded, or no line.
