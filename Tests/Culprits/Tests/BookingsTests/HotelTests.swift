@@ -4,7 +4,7 @@ import XCTest
 @testable import Bookings
 
 final class HotelTests: HotelTestCase {
-    // Expected: no-effect; reservations uuid=C0FFEE00-0000-4000-8000-000000000009
+    // Expected: no-effect
     func testCancelledStaysAreFree() throws {
         let hotel = try openHotel()
         try hotel.pay(7_000, for: stays[0], at: 1_777_200_000)
