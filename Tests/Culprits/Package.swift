@@ -66,5 +66,19 @@ let package = Package(
                 .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
+        .target(name: "Bookings", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
+        .target(name: "Feeds", dependencies: ["CCulpritsSQLite"], swiftSettings: settings),
+        .testTarget(
+            name: "BookingsTests",
+            dependencies: [
+                "Bookings", .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FeedsTests",
+            dependencies: [
+                "Feeds", .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
     ]
 )
