@@ -80,5 +80,25 @@ let package = Package(
                 "Feeds", .product(name: "FailureArtifactsTesting", package: "failure-artifacts"),
             ],
             swiftSettings: settings),
+        .target(
+            name: "Clinic", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ClinicTests",
+            dependencies: [
+                "Clinic", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "Inventory", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "InventoryTests",
+            dependencies: [
+                "Inventory", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "FailureArtifacts", package: "failure-artifacts"),
+            ],
+            swiftSettings: settings),
     ]
 )
