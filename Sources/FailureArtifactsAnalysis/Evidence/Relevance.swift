@@ -116,7 +116,9 @@ struct Relevance {
     /// True if a column's name looks like a reference to another row.
     static func isReference(_ column: String) -> Bool {
         let name = folded(column)
-        return name == "id" || column.hasSuffix("ID") || column.hasSuffix("Id") || name.hasSuffix("_id")
+        return name == "id" || name == "uuid" || column.hasSuffix("ID") || column.hasSuffix("Id")
+            || name.hasSuffix("_id") || name.hasSuffix("_uuid") || column.hasSuffix("UUID")
+            || column.hasSuffix("Uuid")
     }
 
     // MARK: - Scores
@@ -169,7 +171,8 @@ struct Relevance {
     /// Returns a score for values of the message in the finding's rows.
     private func valueScore(_ finding: Finding) -> Int {
         let values = message.differing
-        guard !values.isEmpty else { return 0 }
+        // A value of the message is what that rule looks for.
+        guard !values.isEmpty, finding.code != .messageValues else { return 0 }
         var best = 0
         for row in finding.rows {
             for cell in row.columns {

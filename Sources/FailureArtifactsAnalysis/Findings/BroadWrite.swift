@@ -20,7 +20,11 @@ enum BroadWrite: FindingRule {
             let rows = try rowsBefore(step, statement, table.name, in: store)
             let equalized = equalized(step, table.name, parts, in: store)
             let isAll = changes > 2 && Int64(changes) >= rows
-            guard isWithout || isAll || equalized != nil else { continue }
+            // Without a history, only the number of rows is known.
+            // Each row got a value of its own.
+            let isRecomputed = statement.outline.kind == .update && step != nil
+            let isUnknown = store.steps.isEmpty && changes > 3
+            guard isWithout || isAll || equalized != nil || isUnknown else { continue }
             // Rows that are replaced at once, or deleted before anything else is done with the table.
             if statement.outline.kind == .delete, isWithout {
                 let next = statements[(index + 1)...].first { $0.writes }
@@ -40,7 +44,7 @@ enum BroadWrite: FindingRule {
                     }
                         ?? (isWithout
                             ? "A statement without WHERE \(verb) \(Counted.items(Int64(changes), "row")) of \(table.name)"
-                            : "A statement \(verb) all \(changes) rows of \(table.name)"),
+                            : "A statement \(verb) \(isAll ? "all " : "")\(changes) rows of \(table.name)"),
                     confidence: .possible, store: store.name,
                     rows: changedRows(step, table.name, statement.outline.kind, in: store),
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
@@ -50,7 +54,7 @@ enum BroadWrite: FindingRule {
                         + (equalized.map { " Their values of \($0) were different before." } ?? ""),
                     // A migration converts all rows as a rule.
                     relevance: isMigration(step, statement, in: store)
-                        ? 5 : isWithout ? 35 : equalized != nil ? 40 : 15,
+                        ? 5 : isWithout ? 35 : equalized != nil ? 40 : isRecomputed ? 5 : 15,
                     likelyFrom: isWithout ? 75 : 95))
         }
         return Array(findings.suffix(3))

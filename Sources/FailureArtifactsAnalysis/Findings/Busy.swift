@@ -82,8 +82,12 @@ enum Busy: FindingRule {
     private static func isLockedOut(
         _ statement: StoreEvidence.Statement, in store: StoreEvidence, isNamed: Bool
     ) -> Bool {
+        // An INSERT without a conflict clause inserts a row or fails.
+        let hasFailed =
+            statement.outline.kind == .insert && !statement.outline.mayHaveNoEffect
+            && statement.record.changes == 0
         let mayHaveFailed =
-            statement.outline.beginsWriting
+            hasFailed || statement.outline.beginsWriting
             || (isNamed && statement.writes && statement.record.changes ?? 0 == 0)
         guard mayHaveFailed, statement.record.error == nil,
             let holder = holder(before: statement, in: store)
@@ -95,7 +99,9 @@ enum Busy: FindingRule {
         }
         // The statement has ended if its connection runs another one, or if its effects are known.
         let next = later.first { $0.record.connection == statement.record.connection }
-        guard let release else { return isNamed || next != nil || statement.record.versions != nil }
+        guard let release else {
+            return isNamed || hasFailed || next != nil || statement.record.versions != nil
+        }
         return next.map { $0.order < release.order } ?? false
     }
 

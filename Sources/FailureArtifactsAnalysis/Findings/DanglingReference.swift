@@ -95,10 +95,11 @@ struct DanglingReference {
     var title: String {
         let count = Int64(rows.count)
         let verb = count == 1 ? "refers" : "refer"
+        let rows = "\(Counted.items(count, "row")) of \(reference.table) \(verb) to "
         let isVowel = reference.parent.first.map { "aeiou".contains($0.lowercased()) } ?? false
-        return "\(Counted.items(count, "row")) of \(reference.table) \(verb) to \(isVowel ? "an" : "a") "
-            + "\(reference.parent) "
-            + "that does not exist"
+        return reference.parent.lowercased().hasSuffix("s")
+            ? rows + "rows of \(reference.parent) that do not exist"
+            : rows + (isVowel ? "an " : "a ") + reference.parent + " that does not exist"
     }
 
     /// A sentence about the event that broke the reference.

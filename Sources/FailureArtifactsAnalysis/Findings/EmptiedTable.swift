@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
@@ -46,7 +47,77 @@ enum EmptiedTable: FindingRule {
                 findings += emptiedColumns(changed, step, index, isMigration, rows: after, in: store)
             }
         }
+        return try findings + unfilledColumns(in: store)
+    }
+
+    /// Returns the columns without any value after a statement that should have filled them, such as a migration's.
+    private static func unfilledColumns(in store: StoreEvidence) throws -> [Finding] {
+        var findings: [Finding] = []
+        for table in store.tables {
+            let columns = Outliers.columns(of: table)
+            let name = quotedIdentifier(table.name)
+            let counts = columns.map { "count(\(quotedIdentifier($0.name)))" }.joined(separator: ", ")
+            guard !columns.isEmpty,
+                let row = try store.rows("SELECT count(*), \(counts) FROM \(name)").first,
+                (row[0].number ?? 0) > 1
+            else { continue }
+            for (column, count) in zip(columns, row.dropFirst()) where count.number == 0 {
+                guard let statement = emptying(folded(column.name), of: folded(table.name), in: store),
+                    !findings.contains(where: { $0.statement?.order == statement.order })
+                else { continue }
+                let key = store.keyColumns(of: table.name)
+                let keys = try store.rows(
+                    "SELECT \(key.map(quotedIdentifier).joined(separator: ", ")) FROM \(name)", limit: 10
+                )
+                findings.append(
+                    Finding(
+                        code: code, title: "No row of \(table.name) has a \(column.name)",
+                        confidence: .possible, store: store.name,
+                        rows: keys.map { values in
+                            Finding.Row(
+                                table: table.name,
+                                key: zip(key, values).map { .init(column: $0, value: $1) },
+                                change: .present,
+                                columns: [.init(column: column.name, old: nil, new: StoredValue(.null))])
+                        }, transaction: store.step(of: statement).flatMap { store.steps[$0].number },
+                        statement: statement.record,
+                        explanation: statement.outline.kind == .update
+                            ? "The statement set it to NULL in "
+                                + "\(Counted.items(Int64(statement.record.changes ?? 0), "row"))."
+                            : "The statement copied the rows to a new table, without this column.",
+                        relevance: 45, likelyFrom: 70))
+            }
+        }
         return findings
+    }
+
+    /// Returns the statement that left a column without a value: an `UPDATE` of it, or the copy of the table's rows.
+    private static func emptying(
+        _ column: String, of table: String, in store: StoreEvidence
+    ) -> StoreEvidence.Statement? {
+        let writes = store.testStatements.filter {
+            ($0.record.changes ?? 0) > 0 && $0.record.error == nil
+        }
+        let updates = writes.filter {
+            $0.outline.kind == .update && $0.outline.table == table
+                && StatementOutline.Parts($0.record.sql).assigned.contains(column)
+                && !StatementOutline.words(of: $0.record.sql, limit: 600).contains("null")
+        }
+        if let last = updates.last(where: { !$0.record.sql.contains("?") }) { return last }
+        // A rebuilt table had another name when it was filled.
+        let names = store.testStatements.compactMap { statement -> String? in
+            let words = StatementOutline.words(of: statement.record.sql, limit: 12)
+            guard words.starts(with: ["alter", "table"]), words.count > 5, words.contains("rename"),
+                words.last(where: { $0 != ";" }) == table
+            else { return nil }
+            return words[2]
+        }
+        let copies = writes.filter { statement in
+            let words = StatementOutline.words(of: statement.record.sql, limit: 600)
+            return statement.outline.kind == .insert && names.contains(statement.outline.table ?? "")
+                && words.contains("select") && !words.contains(column)
+        }
+        return copies.last
     }
 
     /// True if the same step created a table that may have the rows now.

@@ -48,10 +48,10 @@ enum Orphan: FindingRule {
         _ column: TableShape.Column, of table: TableShape, in store: StoreEvidence
     ) -> Reference? {
         let name = folded(column.name)
-        guard Relevance.isReference(column.name), name != "id",
+        guard Relevance.isReference(column.name), name != "id", name != "uuid",
             column.keyPosition != 1 || table.primaryKey.count > 1
         else { return nil }
-        var stem = String(name.dropLast(2))
+        var stem = String(name.dropLast(name.hasSuffix("uuid") ? 4 : 2))
         while stem.hasSuffix("_") { stem.removeLast() }
         guard !stem.isEmpty else { return nil }
         let candidates = store.tables.filter { parent in

@@ -85,6 +85,8 @@ enum PatternOutlier: FindingRule {
 
     /// Returns a text with runs of lower-case letters, upper-case letters and digits replaced by one character each.
     static func shape(_ text: String) -> String {
+        // Each hexadecimal identifier has letters and digits in other places.
+        if text.utf8.count >= 16, text.allSatisfy({ $0.isHexDigit || $0 == "-" }) { return "x" }
         var result = ""
         for character in text {
             let kind: Character =

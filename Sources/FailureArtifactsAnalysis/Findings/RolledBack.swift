@@ -40,7 +40,7 @@ enum RolledBack: FindingRule {
         _ attempt: Attempt, endedBy end: StoreEvidence.Statement, in store: StoreEvidence,
         _ failure: FailureEvidence
     ) -> Finding? {
-        guard !attempt.writes.isEmpty || attempt.error != nil else { return nil }
+        guard !attempt.writes.isEmpty else { return nil }
         let names = attempt.writes.compactMap {
             $0.outline.table.flatMap { store.schema.tables[$0]?.name }
         }

@@ -22,6 +22,17 @@ import Testing
                   Tests/LedgerTests.swift:42
                     XCTAssertEqual failed: ("90") is not equal to ("100") - the money is gone
 
+                Findings
+                  1. account.balance was inserted as 90  possible, message-values
+                     The message names '90', which is the value in this row.
+                     account id = 1 inserted: balance 90
+                  2. 1 row of account has no balance  possible, null-outlier
+                     1 of 3 rows have NULL in balance.
+                     account id = 2 inserted: balance NULL
+                  3. 1 row of account has a name that is empty  possible, pattern-outlier
+                     '' is unlike the other 2 values of name, such as 'Savings, "old"'.
+                     account id = 3 inserted: name ''
+
                 Store ledger
                   stores/ledger.sqlite (8 KB), what the test's connection saw
                   stores/ledger.committed.sqlite, what everyone else saw
@@ -101,7 +112,7 @@ import Testing
             """, outcome.output)
         #expect(
             read
-                == "['bundle', 'coreData', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
+                == "['bundle', 'coreData', 'findings', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
                 + "['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")

@@ -31,6 +31,16 @@ import Testing
                 """
                     m
 
+                Findings
+                  1. Table entry was dropped with its 2 rows  possible, emptied-table
+                     It had 2 rows before transaction 3, which also changed the schema, and has none since.
+                     entry rowid = 1 deleted: account 1, amount -5
+                     entry rowid = 2 deleted: account 2, amount 5
+                     transaction 3  DROP TABLE entry
+                  2. 1 change in account was rolled back  possible, rolled-back
+                     The transaction ended with ROLLBACK, although none of its statements failed.
+                     INSERT INTO account VALUES (9, 9, 9)  (1 row)
+
                 Last transaction before it: table entry removed, 2 rows deleted from account, 2 rows deleted from entry
                   DELETE FROM account WHERE id > 1  (2 rows)
                   DROP TABLE entry
