@@ -242,7 +242,7 @@ extension StoreEvidence {
         return inserts[Int(number) - 1]
     }
 
-    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors; nil if there is none.
+    /// Returns the last statement of the test whose text is in a message, as in GRDB's errors; nil for other messages.
     func statement(namedIn message: FailureMessage) -> Statement? {
         let text = message.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return testStatements.last { statement in

@@ -7,8 +7,9 @@ enum MessageValues: FindingRule {
     static let code = Finding.Code.messageValues
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
+        let sums = try unbalancedGroups(in: store, failure)
         let values = failure.message.differing.filter { $0.text != "nil" && !$0.text.isEmpty }
-        guard !values.isEmpty else { return [] }
+        guard !values.isEmpty else { return sums }
         var findings: [Finding] = []
         for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
             for table in step.tables where table.table.name != "grdb_migrations" {
@@ -36,7 +37,77 @@ enum MessageValues: FindingRule {
             if findings.count > 50 { break }
         }
         if store.steps.isEmpty { findings = try presentValues(values, in: store) }
-        return Array(findings.sorted { $0.relevance > $1.relevance }.prefix(3))
+        return sums + findings.sorted { $0.relevance > $1.relevance }.prefix(3)
+    }
+
+    /// Returns the groups whose sum differs from the sum of nearly all others by what the assertion was off.
+    ///
+    /// The postings of each transfer add up to 0, for example.
+    private static func unbalancedGroups(
+        in store: StoreEvidence, _ failure: FailureEvidence
+    ) throws -> [Finding] {
+        guard let numbers = failure.message.numbers, numbers.left != numbers.right else { return [] }
+        let delta = abs(numbers.left - numbers.right)
+        for table in store.tables {
+            for column in Outliers.columns(of: table) where !Relevance.isReference(column.name) {
+                guard [.integer, .real, .numeric].contains(Affinity(declaredType: column.type)) else {
+                    continue
+                }
+                for group in table.columns
+                where Relevance.isReference(group.name) && group.keyPosition == 0 {
+                    let finding = try unbalancedGroup(
+                        of: table, column, by: group, delta: delta, in: store)
+                    if let finding { return [finding] }
+                }
+            }
+        }
+        return []
+    }
+
+    private static func unbalancedGroup(
+        of table: TableShape, _ column: TableShape.Column, by group: TableShape.Column, delta: Double,
+        in store: StoreEvidence
+    ) throws -> Finding? {
+        let (name, value, by) = (
+            quotedIdentifier(table.name), quotedIdentifier(column.name), quotedIdentifier(group.name)
+        )
+        let groups = try store.rows(
+            "SELECT \(by), sum(\(value)) FROM \(name) GROUP BY 1 HAVING count(*) > 1", limit: 5000)
+        let sums = Dictionary(grouping: groups.compactMap { $0[1].number }, by: { $0 })
+        guard let (usual, same) = sums.max(by: { $0.value.count < $1.value.count }), same.count >= 3,
+            groups.count - same.count == 1, let odd = groups.first(where: { $0[1].number != usual }),
+            let sum = odd[1].number, abs(abs(sum - usual) - delta) < 1e-6, let target = odd[0].bindable
+        else { return nil }
+        let key = store.keyColumns(of: table.name)
+        let rows = try store.rows(
+            "SELECT \((key + [column.name]).map(quotedIdentifier).joined(separator: ", ")) FROM \(name) "
+                + "WHERE \(by) IS ?", [target], limit: 20)
+        let keys = Set(rows.map { Array($0.prefix(key.count)) })
+        let last = store.lastStep(
+            where: { _, change in change.kind != .deleted && keys.contains(change.key) }, of: table.name)
+        let origin = store.origin(inStep: last?.index, of: table.name, by: [.insert, .update])
+        let text = (
+            StoredText.text(of: odd[0], width: 40), ValueText.real(usual), ValueText.real(sum)
+        )
+        func plain(_ number: String) -> String {
+            number.hasSuffix(".0") ? String(number.dropLast(2)) : number
+        }
+        return Finding(
+            code: code,
+            title:
+                "The sum of \(table.name).\(column.name) is \(plain(text.1)) for each \(group.name) but \(text.0), "
+                + "where it is \(plain(text.2))",
+            confidence: .likely, store: store.name,
+            rows: rows.map { row in
+                Finding.Row(
+                    table: table.name, key: zip(key, row).map { .init(column: $0, value: $1) },
+                    change: .present,
+                    columns: [.init(column: column.name, old: nil, new: row[key.count])])
+            }, transaction: origin.transaction, statement: origin.statement?.record,
+            explanation:
+                "\(same.count) other groups of rows have this sum, and the difference is the one that the "
+                + "assertion saw.",
+            relevance: 60)
     }
 
     /// Returns the rows of a store without a history that have a significant value now.

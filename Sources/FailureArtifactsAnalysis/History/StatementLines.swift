@@ -60,7 +60,7 @@ package struct StatementLines {
         }
     }
 
-    /// Returns the innermost line outside of the wrapper; if there is none, the innermost line.
+    /// Returns the innermost line outside of the wrapper, or else the innermost line.
     ///
     /// A file with a wrapper's line contains the wrapper, so its other lines are passed over, too, where they run a
     /// statement themselves or another file of the same folder called them.

@@ -25,7 +25,7 @@ package struct ResultBundle: Sendable {
     package let at: String
     /// The environment variables that identify the run.
     package let variables: [String: String]
-    /// The best finding above `possible`; nil if there is none or it wasn't looked for.
+    /// The best finding above `possible`; nil without one, or if the search was skipped.
     package var finding: Finding?
 
     package init(_ metadata: BundleMetadata, path: String) {

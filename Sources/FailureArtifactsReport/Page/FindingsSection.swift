@@ -13,8 +13,8 @@ struct FindingsSection {
     /// The section; empty without findings.
     var html: String {
         guard !findings.isEmpty else { return "" }
-        return "<section class=\"findings\" aria-label=\"Findings\"><h3>Findings</h3>\n<ol>\n"
-            + findings.map(item).joined() + "</ol></section>\n"
+        return "<div class=\"findings\"><h3>Findings</h3>\n<ol>\n"
+            + findings.map(item).joined() + "</ol></div>\n"
     }
 
     private func item(_ finding: Finding) -> String {

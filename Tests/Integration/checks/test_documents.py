@@ -52,7 +52,9 @@ class Documents(unittest.TestCase):
             [TOOL, "--help"], env=clean_environment("/tmp"), check=True, capture_output=True, text=True).stdout
         commands = re.findall(r"^  ([a-z]+) ", text.split("Commands:")[1].split("Options:")[0], re.MULTILINE)
         article = (ARTICLES / "ReadingBundles.md").read_text()
-        described = re.findall(r"^\| (`.+?) \|", article, re.MULTILINE)
+        # Other tables follow the commands'.
+        table = re.search(r"^\| (?:\| )?.*\n\|[ -|]+\n((?:\|.*\n)+)", article, re.MULTILINE)[1]
+        described = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
         words = {word for row in described for word in re.findall(r"`([a-z]+)", row)}
         self.assertEqual(words, set(commands))
 
