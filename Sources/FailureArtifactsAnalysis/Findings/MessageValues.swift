@@ -184,7 +184,7 @@ enum MessageValues: FindingRule {
             let both = old != nil && new != nil
             let significant = [old, new].compactMap { $0 }.contains { !$0.isCommon }
             guard both || (significant && (old ?? new) != nil) else { continue }
-            let strength = both ? (significant ? 30 : 10) : new != nil ? 12 : 8
+            let strength = both ? (significant ? 30 : 10) : new != nil ? 18 : 8
             if strength > best?.strength ?? 0 {
                 best = (cell, [old, new].compactMap { $0?.text }, strength)
             }
