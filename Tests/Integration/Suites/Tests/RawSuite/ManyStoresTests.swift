@@ -4,7 +4,7 @@ import XCTest
 
 /// Many stores at once, and many one after the other.
 final class ManyStoresTests: XCTestCase {
-    nonisolated(unsafe) private static var descriptors = 0
+    nonisolated(unsafe) private static var filesBefore: [String] = []
     nonisolated(unsafe) private static var memory = 0
 
     /// `store-0` to `store-49`: apple and the store's number, each with 20,000 bytes of noise.
@@ -22,7 +22,7 @@ final class ManyStoresTests: XCTestCase {
 
     /// No bundle; ten thousand stores of each kind come and go.
     func test1Passes() throws {
-        Self.descriptors = try openFiles().count
+        Self.filesBefore = try openFiles()
         let path = try freshPath("again.sqlite")
         for number in 0..<10_000 {
             // The first stores fill the test's saved states and the allocator's caches.
@@ -38,13 +38,13 @@ final class ManyStoresTests: XCTestCase {
             if number % 100 == 0 { try FileManager.default.removeItem(atPath: path) }
         }
         XCTAssertLessThan(try residentBytes() - Self.memory, 8 << 20, "memory grows")
-        XCTAssertLessThan(try openFiles().count - Self.descriptors, 200, "descriptors are left open")
+        XCTAssertLessThan(try openFiles().count - Self.filesBefore.count, 200, "descriptors are left open")
     }
 
     /// No bundle; the states saved for the preceding test are gone.
     func test2PassesToo() throws {
         let files = try openFiles()
-        XCTAssertEqual(files.count, Self.descriptors, files.joined(separator: ", "))
+        XCTAssertEqual(files.count, Self.filesBefore.count, "\(files), before: \(Self.filesBefore)")
     }
 
     /// Returns the paths of open files, because the system's queues and timers come and go.
