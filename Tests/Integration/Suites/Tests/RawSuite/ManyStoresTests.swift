@@ -38,7 +38,8 @@ final class ManyStoresTests: XCTestCase {
             if number % 100 == 0 { try FileManager.default.removeItem(atPath: path) }
         }
         XCTAssertLessThan(try residentBytes() - Self.memory, 8 << 20, "memory grows")
-        XCTAssertLessThan(try openFiles().count - Self.filesBefore.count, 200, "descriptors are left open")
+        XCTAssertLessThan(
+            try openFiles().count - Self.filesBefore.count, 200, "descriptors are left open")
     }
 
     /// No bundle; the states saved for the preceding test are gone.
