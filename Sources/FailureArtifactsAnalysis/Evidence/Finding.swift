@@ -72,6 +72,16 @@ package struct Finding: Equatable, Sendable {
         /// The columns that matter.
         package var columns: [RowChange.Cell]
 
+        /// Returns the key of a row.
+        ///
+        /// - Parameters:
+        ///   - columns: The key's columns.
+        ///   - values: Their values; further values are ignored.
+        /// - Returns: The key.
+        static func key(_ columns: [String], _ values: [StoredValue]) -> [KeyValue] {
+            zip(columns, values).map { KeyValue(column: $0, value: $1) }
+        }
+
         package init(
             table: String, key: [KeyValue], change: Change, columns: [RowChange.Cell] = []
         ) {

@@ -46,7 +46,7 @@ struct Relevance {
         var queries = 0
         for statement in store.testStatements.reversed() {
             if statement.outline.isQuery {
-                let words = StatementOutline.words(of: statement.record.sql, limit: 600)
+                let words = statement.parts.words
                 guard words.first == "select" || words.first == "with" else { continue }
                 let read = names.intersection(words)
                 guard !read.isEmpty else { continue }

@@ -32,6 +32,13 @@ final class StoreEvidence {
     struct Statement {
         let record: StatementRecord
         let outline: StatementOutline
+        let parts: StatementOutline.Parts
+
+        init(_ record: StatementRecord) {
+            self.record = record
+            outline = StatementOutline(record.sql)
+            parts = StatementOutline.Parts(record.sql)
+        }
 
         var order: UInt64 { record.order }
         /// True if it inserts, updates or deletes rows.
@@ -50,6 +57,8 @@ final class StoreEvidence {
     let steps: [Step]
     /// The maximum number of changed rows to keep for a table and a transaction.
     static let rowLimit: Int64 = 500
+
+    private var knownRelevance: Relevance?
 
     var name: String { store.name }
 
@@ -71,7 +80,7 @@ final class StoreEvidence {
         connection = try Connection.untrusted(path, limits: limits)
         schema = try DatabaseSchema("main", of: connection)
         let records = StatementLines.applied(to: (try? bundle.statements(of: choice.store)) ?? [])
-        statements = records.map { Statement(record: $0, outline: StatementOutline($0.sql)) }
+        statements = records.map { Statement($0) }
         var steps: [Step] = []
         let committed = choice.committed(among: bundle.metadata.storeChoices)
         if choice.store.history?.entry != nil, let base = committed ?? Optional(choice) {
@@ -86,9 +95,7 @@ final class StoreEvidence {
             steps.append(open)
         }
         if let last = steps.indices.last, steps[last].number == nil {
-            steps[last].statements = StatementOutline.openTransaction(in: records).map {
-                Statement(record: $0, outline: StatementOutline($0.sql))
-            }
+            steps[last].statements = StatementOutline.openTransaction(in: records).map { Statement($0) }
         }
         self.steps = steps
     }
@@ -100,7 +107,7 @@ final class StoreEvidence {
         let history = try bundle.extractHistory(of: choice, below: scratch)
         var steps: [Step] = []
         var transactions: [LoggedTransactions.Transaction] = []
-        try history.forEachTransaction(rowLimit: rowLimit, limits: limits) { transaction, _ in
+        try history.forEachTransaction(rowLimit: rowLimit, limits: limits) { transaction in
             steps.append(
                 Step(
                     number: transaction.number, changes: transaction.changes, tables: transaction.tables)
@@ -112,9 +119,7 @@ final class StoreEvidence {
         let found = LoggedTransactions(records, of: choice.store).statements(
             of: transactions, isWhole: choice.store.history?.reason == nil)
         for (index, statements) in found.enumerated() {
-            steps[index].statements = statements.map {
-                Statement(record: $0, outline: StatementOutline($0.sql))
-            }
+            steps[index].statements = statements.map { Statement($0) }
         }
         return steps
     }
@@ -191,8 +196,7 @@ extension StoreEvidence {
         if kinds.contains(.definition) {
             let copies = writing.filter { statement in
                 statement.outline.kind == .insert
-                    && StatementOutline.words(of: statement.record.sql, limit: 600).contains(
-                        folded(table))
+                    && statement.parts.words.contains(folded(table))
             }
             if copies.count == 1 { return copies[0] }
             let drops = statements.filter { $0.outline.drops && $0.record.error == nil }
@@ -223,12 +227,13 @@ extension StoreEvidence {
                 && $0.record.changes != 0
         }
         for statement in writing where statement.outline.kind == .update {
-            let assigned = StatementOutline.Parts(statement.record.sql).assigned
-            guard !columns.contains(where: { assigned.contains(folded($0)) }) else { return nil }
+            guard !columns.contains(where: { statement.parts.assigned.contains(folded($0)) }) else {
+                return nil
+            }
         }
         let inserts = writing.filter { $0.outline.kind != .update }
         let isPlain = inserts.allSatisfy { statement in
-            let words = StatementOutline.words(of: statement.record.sql, limit: 200)
+            let words = statement.parts.words.prefix(200)
             return statement.outline.kind == .insert && statement.record.changes == 1
                 && !statement.outline.mayHaveNoEffect && !isRolledBack(statement)
                 && words.prefix(while: { $0 != "values" }).contains("(")
@@ -292,15 +297,14 @@ extension StoreEvidence {
 extension StoreEvidence {
     /// Returns the row of a finding for a changed row.
     static func row(
-        _ change: RowChange, in table: ChangedTable, columns: Set<String>? = nil,
-        as kind: Finding.Row.Change? = nil
+        _ change: RowChange, in table: ChangedTable, columns: Set<String>? = nil
     ) -> Finding.Row {
         let names = table.table.keyColumns.isEmpty ? ["rowid"] : table.table.keyColumns
         let cells = change.cells.filter { columns?.contains(folded($0.column)) ?? true }
         return Finding.Row(
             table: table.table.name,
-            key: zip(names, change.key).map { .init(column: $0, value: $1) },
-            change: kind ?? .init(change.kind), columns: cells)
+            key: Finding.Row.key(names, change.key),
+            change: .init(change.kind), columns: cells)
     }
 
     /// Returns the columns that identify a row of a table: its primary key, or the rowid.
@@ -342,6 +346,21 @@ extension StoreEvidence {
         return rows
     }
 
+    /// Returns the relation between findings about the store and a failure, which takes time only once.
+    ///
+    /// It lifts the connection's deadline, so a rule must not be the first to ask for it.
+    ///
+    /// - Parameters:
+    ///   - message: The failure's message, which is the same in all calls.
+    ///   - seconds: The time limit for searching for sums.
+    /// - Returns: The relation.
+    func relevance(to message: FailureMessage, seconds: Double = 0.1) -> Relevance {
+        if let knownRelevance { return knownRelevance }
+        let relevance = Relevance(self, message, deadline: Instant.now.advanced(bySeconds: seconds))
+        knownRelevance = relevance
+        return relevance
+    }
+
     /// Returns the number in the only row of a query.
     func count(_ sql: String) throws(SQLiteError) -> Int64 { try connection.integer(of: sql) }
 }
@@ -376,6 +395,12 @@ extension StoredValue {
     }
 
     var isNull: Bool { content == .null }
+
+    /// The text; nil if the value isn't one.
+    var string: String? {
+        guard case .text(let bytes) = content else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     /// The value as a number; nil if it isn't one.
     var number: Double? {

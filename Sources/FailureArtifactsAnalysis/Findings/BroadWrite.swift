@@ -14,7 +14,7 @@ enum BroadWrite: FindingRule {
                 let changes = statement.record.changes, changes > 1,
                 let table = statement.outline.table.flatMap({ store.schema.tables[$0] })
             else { continue }
-            let parts = StatementOutline.Parts(statement.record.sql)
+            let parts = statement.parts
             let isWithout = !parts.hasCondition
             let step = store.step(of: statement)
             let rows = try rowsBefore(step, statement, table.name, in: store)

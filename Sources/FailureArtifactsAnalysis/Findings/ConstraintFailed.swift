@@ -85,7 +85,7 @@ enum ConstraintFailed: FindingRule {
         guard rows.count == 1 else { return [] }
         return rows.map { values in
             Finding.Row(
-                table: shape.name, key: zip(key, values).map { .init(column: $0, value: $1) },
+                table: shape.name, key: Finding.Row.key(key, values),
                 change: .present, columns: [.init(column: column, old: nil, new: values[key.count])])
         }
     }

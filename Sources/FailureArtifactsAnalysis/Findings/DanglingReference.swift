@@ -46,7 +46,7 @@ struct DanglingReference {
             let rowKey = Array(values.prefix(key.count))
             let target = Array(values.dropFirst(key.count))
             var row = Finding.Row(
-                table: reference.table, key: zip(key, rowKey).map { .init(column: $0, value: $1) },
+                table: reference.table, key: Finding.Row.key(key, rowKey),
                 change: .present,
                 columns: zip(reference.columns, target).map { .init(column: $0, old: nil, new: $1) })
             let child = store.lastStep(

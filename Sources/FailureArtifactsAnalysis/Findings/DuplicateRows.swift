@@ -48,7 +48,7 @@ enum DuplicateRows: FindingRule {
                         rows: extra.map { rowKey in
                             Finding.Row(
                                 table: table.name,
-                                key: zip(key, rowKey).map { .init(column: $0, value: $1) },
+                                key: Finding.Row.key(key, rowKey),
                                 change: inserted.contains { $0.0 == rowKey } ? .inserted : .present,
                                 columns: zip(compared, group.dropFirst()).map {
                                     .init(column: $0.name, old: nil, new: $1)

@@ -76,7 +76,7 @@ enum EmptiedTable: FindingRule {
                         rows: keys.map { values in
                             Finding.Row(
                                 table: table.name,
-                                key: zip(key, values).map { .init(column: $0, value: $1) },
+                                key: Finding.Row.key(key, values),
                                 change: .present,
                                 columns: [.init(column: column.name, old: nil, new: StoredValue(.null))])
                         }, transaction: store.step(of: statement).flatMap { store.steps[$0].number },
@@ -100,20 +100,20 @@ enum EmptiedTable: FindingRule {
         }
         let updates = writes.filter {
             $0.outline.kind == .update && $0.outline.table == table
-                && StatementOutline.Parts($0.record.sql).assigned.contains(column)
-                && !StatementOutline.words(of: $0.record.sql, limit: 600).contains("null")
+                && $0.parts.assigned.contains(column)
+                && !$0.parts.words.contains("null")
         }
         if let last = updates.last(where: { !$0.record.sql.contains("?") }) { return last }
         // A rebuilt table had another name when it was filled.
         let names = store.testStatements.compactMap { statement -> String? in
-            let words = StatementOutline.words(of: statement.record.sql, limit: 12)
+            let words = Array(statement.parts.words.prefix(12))
             guard words.starts(with: ["alter", "table"]), words.count > 5, words.contains("rename"),
                 words.last(where: { $0 != ";" }) == table
             else { return nil }
             return words[2]
         }
         let copies = writes.filter { statement in
-            let words = StatementOutline.words(of: statement.record.sql, limit: 600)
+            let words = statement.parts.words
             return statement.outline.kind == .insert && names.contains(statement.outline.table ?? "")
                 && words.contains("select") && !words.contains(column)
         }

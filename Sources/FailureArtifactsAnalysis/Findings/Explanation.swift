@@ -89,8 +89,7 @@ package struct Explanation: Encodable {
         notes = evidence.notes
         var found: [Finding] = []
         for store in evidence.stores {
-            let relevance = Relevance(
-                store, evidence.message, deadline: Instant.now.advanced(bySeconds: seconds))
+            let relevance = store.relevance(to: evidence.message, seconds: seconds)
             for rule in Self.rules {
                 store.connection.setDeadline(Instant.now.advanced(bySeconds: seconds))
                 do {

@@ -31,21 +31,17 @@ enum ForeignKeyViolation: FindingRule {
         // The columns of the result: id, seq, table, from, to, on_update, on_delete, match.
         let rows = try store.rows(
             "PRAGMA foreign_key_list(\(quotedIdentifier(table.name)))", limit: 1000)
-        func text(_ value: StoredValue) -> String? {
-            guard case .text(let bytes) = value.content else { return nil }
-            return String(decoding: bytes, as: UTF8.self)
-        }
         var references: [Reference] = []
         for (_, parts) in Dictionary(grouping: rows, by: { $0[0].number ?? 0 }).sorted(by: {
             $0.key < $1.key
         }) {
             let parts = parts.sorted { ($0[1].number ?? 0) < ($1[1].number ?? 0) }
-            guard let parent = text(parts[0][2]), let shape = store.schema.tables[folded(parent)] else {
+            guard let parent = parts[0][2].string, let shape = store.schema.tables[folded(parent)] else {
                 continue
             }
-            let columns = parts.compactMap { text($0[3]) }
+            let columns = parts.compactMap { $0[3].string }
             // Without columns, a foreign key refers to the primary key.
-            let named = parts.compactMap { text($0[4]) }
+            let named = parts.compactMap { $0[4].string }
             let targets = named.count == columns.count ? named : store.keyColumns(of: shape.name)
             guard targets.count == columns.count else { continue }
             references.append(

@@ -33,10 +33,7 @@ enum Integrity: FindingRule {
         var lines = store.store.integrity?.split(separator: "\n").map(String.init) ?? []
         let size = try store.count("PRAGMA page_count") * store.count("PRAGMA page_size")
         if size <= maximumBytes {
-            lines = try store.rows("PRAGMA integrity_check(100)").compactMap { row in
-                guard case .text(let bytes) = row[0].content else { return nil }
-                return String(decoding: bytes, as: UTF8.self)
-            }
+            lines = try store.rows("PRAGMA integrity_check(100)").compactMap { $0[0].string }
         }
         let signs = [
             "malformed", "not a database", "*** in database", "missing from index", "wrong # of entries",
@@ -64,7 +61,7 @@ enum Integrity: FindingRule {
     ) -> StoreEvidence.Statement? {
         let dangerous = store.statements.filter { statement in
             guard statement.order > order, statement.record.error == nil else { return false }
-            let words = StatementOutline.words(of: statement.record.sql, limit: 12)
+            let words = statement.parts.words.prefix(12)
             if ["sqlite_master", "sqlite_schema"].contains(statement.outline.table) { return true }
             guard words.first == "pragma", words.count > 2 else { return false }
             let isOff = ["off", "0", "false", "no"].contains(words.last ?? "")
@@ -111,7 +108,7 @@ enum Integrity: FindingRule {
             for row in values {
                 rows.append(
                     Finding.Row(
-                        table: table.name, key: zip(key, row).map { .init(column: $0, value: $1) },
+                        table: table.name, key: Finding.Row.key(key, row),
                         change: .present))
             }
         }
@@ -159,7 +156,7 @@ enum Integrity: FindingRule {
             code: code, title: title(count), confidence: .certain, store: store.name,
             rows: rows.map { values in
                 Finding.Row(
-                    table: table.name, key: zip(key, values).map { .init(column: $0, value: $1) },
+                    table: table.name, key: Finding.Row.key(key, values),
                     change: .present,
                     columns: zip(columns, values.dropFirst(key.count)).map {
                         .init(column: $0, old: nil, new: $1)

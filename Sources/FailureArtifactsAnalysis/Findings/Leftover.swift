@@ -12,7 +12,7 @@ enum Leftover: FindingRule {
             $0.record.phase == .earlier && $0.writes && $0.record.changes != 0
         }
         guard store.store.shared == true || store.store.openedBy != nil || hasEarlier else { return [] }
-        let relevance = Relevance(store, failure.message, deadline: .now.advanced(bySeconds: 0.1))
+        let relevance = store.relevance(to: failure.message)
         var findings: [Finding] = []
         for table in store.tables where relevance.readTables.contains(folded(table.name)) {
             let name = quotedIdentifier(table.name)
@@ -47,7 +47,7 @@ enum Leftover: FindingRule {
                     rows: left.prefix(20).map { rowKey in
                         Finding.Row(
                             table: table.name,
-                            key: zip(key, rowKey).map { .init(column: $0, value: $1) },
+                            key: Finding.Row.key(key, rowKey),
                             change: .present)
                     }, transaction: earlier.flatMap { store.steps[$0].number },
                     statement: writers.last?.record,

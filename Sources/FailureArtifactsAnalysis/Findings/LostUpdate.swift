@@ -16,12 +16,12 @@ enum LostUpdate: FindingRule {
             guard let table = second.outline.table.flatMap({ store.schema.tables[$0]?.name }) else {
                 continue
             }
-            let columns = Set(StatementOutline.Parts(second.record.sql).assigned)
+            let columns = Set(second.parts.assigned)
             guard
                 let firstIndex = statements[..<index].lastIndex(where: { write in
                     isAbsoluteUpdate(write) && write.outline.table == second.outline.table
                         && write.record.changes != 0 && !store.isRolledBack(write)
-                        && !columns.isDisjoint(with: StatementOutline.Parts(write.record.sql).assigned)
+                        && !columns.isDisjoint(with: write.parts.assigned)
                 })
             else { continue }
             let first = statements[firstIndex]
@@ -81,7 +81,7 @@ enum LostUpdate: FindingRule {
 
     private static func isAbsoluteUpdate(_ statement: StoreEvidence.Statement) -> Bool {
         guard statement.outline.kind == .update else { return false }
-        let parts = StatementOutline.Parts(statement.record.sql)
+        let parts = statement.parts
         return !parts.assigned.isEmpty && parts.relative.isEmpty
     }
 
@@ -90,7 +90,7 @@ enum LostUpdate: FindingRule {
         _ statement: StoreEvidence.Statement, _ table: String, by writer: StoreEvidence.Statement?
     ) -> Bool {
         guard statement.outline.isQuery,
-            StatementOutline.words(of: statement.record.sql, limit: 600).contains(folded(table))
+            statement.parts.words.contains(folded(table))
         else { return false }
         guard let writer else { return true }
         return statement.record.thread == writer.record.thread

@@ -100,7 +100,7 @@ enum MessageValues: FindingRule {
             confidence: .likely, store: store.name,
             rows: rows.map { row in
                 Finding.Row(
-                    table: table.name, key: zip(key, row).map { .init(column: $0, value: $1) },
+                    table: table.name, key: Finding.Row.key(key, row),
                     change: .present,
                     columns: [.init(column: column.name, old: nil, new: row[key.count])])
             }, transaction: origin.transaction, statement: origin.statement?.record,
@@ -142,7 +142,7 @@ enum MessageValues: FindingRule {
                             rows: rows.map { row in
                                 Finding.Row(
                                     table: table.name,
-                                    key: zip(key, row).map { .init(column: $0, value: $1) },
+                                    key: Finding.Row.key(key, row),
                                     change: .present,
                                     columns: [.init(column: column.name, old: nil, new: row[key.count])])
                             },

@@ -13,7 +13,7 @@ enum NoEffect: FindingRule {
             guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
                 let table = statement.outline.table.flatMap({ store.schema.tables[$0]?.name })
             else { continue }
-            let parts = StatementOutline.Parts(statement.record.sql)
+            let parts = statement.parts
             let step = store.step(of: statement)
             let explanation: String
             if statement.record.changes == 0 {

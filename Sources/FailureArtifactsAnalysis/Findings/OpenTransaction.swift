@@ -37,7 +37,7 @@ enum OpenTransaction: FindingRule {
         let reader = store.testStatements.last { statement in
             statement.record.connection != connection && statement.order > last.order
                 && statement.outline.isQuery
-                && !tables.isDisjoint(with: StatementOutline.words(of: statement.record.sql, limit: 600))
+                && !tables.isDisjoint(with: statement.parts.words)
         }
         let step = store.steps.last.flatMap { $0.number == nil ? $0 : nil }
         let rows = step?.tables.flatMap { table in

@@ -46,7 +46,7 @@ enum Outliers {
             if change == nil, !store.steps.isEmpty { continue }
             rows.append(
                 Finding.Row(
-                    table: table.name, key: zip(key, rowKey).map { .init(column: $0, value: $1) },
+                    table: table.name, key: Finding.Row.key(key, rowKey),
                     change: change.map { .init($0.row.kind) } ?? .present,
                     columns: [
                         change?.row.cell(column.name) ?? .init(column: column.name, old: nil, new: value)

@@ -16,11 +16,11 @@ enum TypeMismatch: FindingRule {
                 let types = try store.rows(
                     "SELECT \(type), count(*) FROM \(quotedIdentifier(table.name)) WHERE typeof(\(name)) <> 'null' "
                         + "GROUP BY 1 ORDER BY 2 DESC", limit: 4)
-                guard types.count > 1, let usual = text(types[0][0]), let most = types[0][1].number,
+                guard types.count > 1, let usual = types[0][0].string, let most = types[0][1].number,
                     most >= 2
                 else { continue }
                 for other in types.dropFirst() {
-                    guard let kind = text(other[0]), let few = other[1].number, few * 2 <= most else {
+                    guard let kind = other[0].string, let few = other[1].number, few * 2 <= most else {
                         continue
                     }
                     let affinity = Affinity(declaredType: column.type)
@@ -46,10 +46,5 @@ enum TypeMismatch: FindingRule {
             }
         }
         return findings
-    }
-
-    private static func text(_ value: StoredValue) -> String? {
-        guard case .text(let bytes) = value.content else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

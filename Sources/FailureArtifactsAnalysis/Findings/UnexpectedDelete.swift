@@ -51,10 +51,10 @@ enum UnexpectedDelete: FindingRule {
                 statement.record.error == nil, seen.insert(statement.record.sql).inserted
             else { continue }
             for child in store.tables {
-                let keys = try store.count(
-                    "SELECT count(*) FROM pragma_foreign_key_list(\(quotedLiteral(child.name))) WHERE "
-                        + "lower(\"table\") = \(quotedLiteral(table)) AND on_delete = 'CASCADE'")
-                guard keys > 0 else { continue }
+                let keys = try store.rows(
+                    "SELECT 1 FROM pragma_foreign_key_list(?) WHERE lower(\"table\") = ? AND on_delete = 'CASCADE'",
+                    [.text(child.name), .text(table)], limit: 1)
+                guard !keys.isEmpty else { continue }
                 findings.append(
                     Finding(
                         code: code,
@@ -68,10 +68,6 @@ enum UnexpectedDelete: FindingRule {
             }
         }
         return findings
-    }
-
-    private static func quotedLiteral(_ text: String) -> String {
-        "'" + text.replacing("'", with: "''") + "'"
     }
 
     /// Returns the `INSERT` statements whose rows a trigger deleted in the same transaction.
@@ -117,7 +113,7 @@ enum UnexpectedDelete: FindingRule {
 
     private static func deletes(_ statement: StoreEvidence.Statement) -> Bool {
         if statement.outline.kind == .delete { return true }
-        let words = Set(StatementOutline.words(of: statement.record.sql, limit: 8))
+        let words = statement.parts.words.prefix(8)
         if statement.outline.kind == .insert { return words.contains("replace") }
         return statement.outline.kind == .update
     }

@@ -24,12 +24,12 @@ extension ExtractedHistory {
     ///   - first: The number of the state before the first transaction to visit.
     ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
     ///   - limits: The limits on resources that a state can use.
-    ///   - body: Receives the transaction and the path of the state after it. It returns false to stop.
+    ///   - body: Receives the transaction. It returns false to stop.
     /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
     package borrowing func forEachTransaction(
         after first: Int = 0, rowLimit: Int64 = 0,
         limits: UntrustedLimits = .standard,
-        _ body: (TransactionChanges, _ state: String) throws -> Bool
+        _ body: (TransactionChanges) throws -> Bool
     ) throws {
         let old = try rebuild(first)
         let new = try rebuild(first, to: old + ".next")
@@ -48,7 +48,7 @@ extension ExtractedHistory {
                 number: index + 1, pages: transaction.pages.count,
                 size: UInt64(transaction.databaseSize) * UInt64(reader.pageSize), changes: changes,
                 tables: tables)
-            guard try body(visited, new) else { return }
+            guard try body(visited) else { return }
             try advance(old, from: index)
         }
     }

@@ -92,7 +92,7 @@ package struct StoreStates: ~Copyable {
         var found: Transaction?
         try history.forEachTransaction(
             after: number - 1, rowLimit: Transaction.rowLimit, limits: limits
-        ) { transaction, _ in
+        ) { transaction in
             found = Transaction(
                 number: number, changes: transaction.changes, tables: transaction.tables)
             return false
@@ -119,13 +119,13 @@ package struct StoreStates: ~Copyable {
         var changes = [StateChanges?](repeating: nil, count: transactions.count)
         let deadline = Instant.now.advanced(bySeconds: seconds)
         for number in numbers.compactMap(\.self) where Instant.now < deadline {
-            try history.forEachTransaction(after: number - 1, limits: limits) { transaction, _ in
+            try history.forEachTransaction(after: number - 1, limits: limits) { transaction in
                 changes[number - 1] = transaction.changes
                 return false
             }
         }
         if Instant.now < deadline, numbers.contains(where: { $0 != nil }) {
-            try history.forEachTransaction(limits: limits) { transaction, _ in
+            try history.forEachTransaction(limits: limits) { transaction in
                 changes[transaction.number - 1] = transaction.changes
                 return Instant.now < deadline
             }

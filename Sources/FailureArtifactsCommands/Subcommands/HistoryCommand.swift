@@ -51,7 +51,7 @@ struct HistoryCommand: Command {
                 for line in heading { try console.output.writeLine(line) }
             }
             var number = 0
-            try history.forEachTransaction(limits: console.limits.store) { changes, _ in
+            try history.forEachTransaction(limits: console.limits.store) { changes in
                 number = changes.number
                 let transaction = HistoryText.Transaction(
                     number: changes.number, pages: changes.pages, size: changes.size,
