@@ -26,14 +26,20 @@ struct StatementSources {
     }
 
     /// Returns the line that ran a statement; nil if unknown.
+    ///
+    /// If the package's C code ran it, this is the line of Swift that called the C code, if there is one.
     mutating func source(of stack: [UInt64]) -> StatementRecord.Source? {
+        var inC: StatementRecord.Source?
         for address in Self.reliablePart(of: stack, in: images) {
             for frame in frames[address] ?? [] {
                 guard let file = sources?.relativePath(of: frame.file) else { continue }
-                return StatementRecord.Source(file: file, function: frame.function, line: frame.line)
+                let source = StatementRecord.Source(
+                    file: file, function: frame.function, line: frame.line)
+                if file.hasSuffix(".swift") { return source }
+                inC = inC ?? source
             }
         }
-        return nil
+        return inC
     }
 
     /// Returns the addresses outside of the toolchain up to the first one in another library.
