@@ -172,6 +172,23 @@ static void move_chunk(failure_artifacts_log *log, failure_artifacts_connection 
     failure_artifacts_chunk_free(old);
 }
 
+// MARK: - The budget
+
+// Finds the times from which the budget allows to observe statements, after a stack or an end that took `cost` ticks.
+static void spend(failure_artifacts_log *log, uint64_t cost) {
+    log->spent += cost;
+    bool is_free = log->allowance > 0;
+    log->due_for_first_change = is_free ? 0 : log->opened + ((log->spent + 1) << 7);
+    log->due = is_free ? 0 : log->opened + ((log->spent + 1) << 8);
+    // Where statements are frequent, stacks take all of the budget, so that an end would never be within it.
+    log->due_for_ends = is_free ? 0 : log->opened + ((log->spent + log->spent / 8 + 1) << 8);
+    if (log->reports_ends || atomic_load_explicit(&records_stacks, memory_order_relaxed)) return;
+    // There is nothing else to observe.
+    log->due_for_first_change = log->due = log->due_for_ends;
+}
+
+// MARK: - Logs of connections
+
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     if (atomic_load_explicit(&capacity, memory_order_relaxed) == 0) return NULL;
     failure_artifacts_log *log = calloc(1, sizeof *log);
@@ -183,6 +200,7 @@ static failure_artifacts_log *create(failure_artifacts_connection *connection) {
     log->reports_ends = true;
     log->opened = failure_artifacts_ticks();
     log->allowance = allowance_of_test;
+    spend(log, 0);
     if (!begin_part(log, connection)) {
         release(log);
         return NULL;
@@ -203,6 +221,7 @@ void failure_artifacts_log_test_starts(failure_artifacts_connection *connection)
     failure_artifacts_log *log = connection->log;
     if (!log) return;
     log->allowance = allowance_of_test;
+    spend(log, 0);
     // The file exists since the first test that needs it; this connection may be older.
     if (!log->chunk || failure_artifacts_chunk_is_preferred(log->chunk)) return;
     if (failure_artifacts_recorder_takes_older_chunks()) move_chunk(log, connection);
@@ -299,13 +318,6 @@ void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *han
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &pages->version);
 }
 
-void failure_artifacts_log_transaction(failure_artifacts_log *log, sqlite3 *handle, const text *text) {
-    // An error may have ended the transaction.
-    log->is_in_transaction = !text->is_control && !sqlite3_get_autocommit(handle);
-    // Until the transaction ends, SQLite writes only pages that its cache has no space for.
-    log->may_have_written = log->has_pages && !log->is_in_transaction;
-}
-
 // MARK: - Ends
 
 static failure_artifacts_log_counters counters_of(sqlite3_stmt *statement) {
@@ -317,11 +329,12 @@ static failure_artifacts_log_counters counters_of(sqlite3_stmt *statement) {
 }
 
 // Prepares to record the end of a statement that starts.
-static void will_end(failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order) {
+static void will_end(
+    failure_artifacts_connection *connection, sqlite3_stmt *statement, uint64_t order, uint64_t ticks) {
     failure_artifacts_log *log = connection->log;
     if (!log->reports_ends) {
         // SQLite reports the end of each statement that starts from now on.
-        failure_artifacts_report_ends(connection, log->reports_ends = true);
+        if (ticks >= log->due_for_ends) failure_artifacts_report_ends(connection, log->reports_ends = true);
         return;
     }
     log->running[log->next_running++ % failure_artifacts_running_statements] = (failure_artifacts_log_running){
@@ -345,6 +358,7 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
         // The statement's start was recorded on the fast path: statements are too frequent for their ends.
         if (log->allowance > 0) return;
         failure_artifacts_report_ends(connection, log->reports_ends = false);
+        spend(log, 0);
         memset(log->running, 0, sizeof log->running);
         return;
     }
@@ -365,7 +379,7 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
     uint64_t started = end->ticks;
     complete(log, sizeof *end);
     // SQLite itself takes about as long, to read the clock twice.
-    if (log->allowance == 0) log->spent += 2 * (failure_artifacts_ticks() - started);
+    if (log->allowance == 0) spend(log, 2 * (failure_artifacts_ticks() - started));
 }
 
 // MARK: - Statements
@@ -405,9 +419,9 @@ void failure_artifacts_log_add_slowly(
         if (is_observed && atomic_load_explicit(&records_stacks, memory_order_relaxed)) stack = add_stack(log);
         failure_artifacts_log_add(log, connection->handle, text, stack, order, ticks);
         if (is_observed) {
-            will_end(connection, statement, order);
-            if (log->allowance > 0) log->allowance--;
-            else log->spent += failure_artifacts_ticks() - ticks;
+            will_end(connection, statement, order, ticks);
+            if (log->allowance == 0) spend(log, failure_artifacts_ticks() - ticks);
+            else if (--log->allowance == 0) spend(log, 0);
         }
         break;
     }

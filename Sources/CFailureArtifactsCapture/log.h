@@ -109,6 +109,11 @@ struct failure_artifacts_log {
     uint64_t opened;
     // The number of statements whose stacks and ends don't count; renewed when a test starts.
     unsigned allowance;
+    // The time from which the budget allows to observe a statement, in ticks: the first change of a transaction, other
+    // statements, and other statements including the ends of those that follow. 0 as long as there is an allowance.
+    uint64_t due_for_first_change;
+    uint64_t due;
+    uint64_t due_for_ends;
     failure_artifacts_log_running running[failure_artifacts_running_statements];
     // The place in `running` that is used next.
     unsigned next_running;
@@ -181,17 +186,21 @@ static inline bool failure_artifacts_is_inside(failure_artifacts_log_text *text,
 // statement, beyond the allowance. The first change of each transaction may use all of it, other statements half.
 static inline bool failure_artifacts_is_within_budget(
     const failure_artifacts_log *log, const failure_artifacts_log_text *text, uint64_t ticks) {
-    if (log->allowance > 0) return true;
-    uint64_t budget = (ticks - log->opened) >> 7;
-    return log->spent < budget && (log->spent < budget / 2 || (text->is_writing && !log->is_in_transaction));
+    return ticks >= log->due_for_first_change
+        && (ticks >= log->due || (text->is_writing && !log->is_in_transaction));
 }
 
 // Updates the pages that a connection has written.
 void failure_artifacts_pages_update(failure_artifacts_pages *pages, sqlite3 *handle);
 
 // Notes that a statement starts that changes the database, or begins or ends a transaction.
-void failure_artifacts_log_transaction(
-    failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text);
+static inline void failure_artifacts_log_transaction(
+    failure_artifacts_log *log, sqlite3 *handle, const failure_artifacts_log_text *text) {
+    // An error may have ended the transaction.
+    log->is_in_transaction = !text->is_control && !sqlite3_get_autocommit(handle);
+    // Until the transaction ends, SQLite writes only pages that its cache has no space for.
+    log->may_have_written = log->has_pages && !log->is_in_transaction;
+}
 
 // Adds a statement whose text is in the current chunk, which has space for it.
 static inline void failure_artifacts_log_add(

@@ -73,7 +73,9 @@ package final class InFlightJournal: Sendable {
         let lines = JournalLines()
         /// The redaction rules, as a line of JSON; nil if there are none.
         var redactions: String?
-        /// True if the start of the file lists the current shared stores and redaction rules.
+        /// The images of the process, as a line of JSON; nil before the first test.
+        var images: String?
+        /// True if the start of the file lists the images, and the current shared stores and redaction rules.
         var isStartCurrent = false
     }
 
@@ -117,9 +119,15 @@ package final class InFlightJournal: Sendable {
 
     /// Records the start of a test.
     ///
-    /// It is in flight if there are stores that it may use without opening them.
+    /// It is in flight if there are stores that it may use without opening them. Must not be called in a callback of
+    /// SQLite: listing the images of the process takes the dynamic linker's lock.
     package func testBegan(_ test: Test) {
+        let images = LoadedImages.currentJSON
         state.withLock { state in
+            if state.images != images {
+                state.images = images
+                state.isStartCurrent = false
+            }
             guard !state.shared.isEmpty, hasFile(&state) else { return }
             state.lines.clear()
             guard note(test, &state) else { return }
@@ -213,14 +221,14 @@ package final class InFlightJournal: Sendable {
         if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
             state.lines.add(.process(environment()))
-            state.lines.add(.images(LoadedImages.currentJSON))
+            if let images = state.images { state.lines.add(.images(images)) }
             if let rules = state.redactions { state.lines.add(.redactions(rules)) }
             for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }
             // Without the rules that precede it, the test's record must not be written.
             guard write(&state) else { return false }
             state.lines.clear()
             state.startEnd = state.end
-            state.isStartCurrent = true
+            state.isStartCurrent = state.images != nil
         }
         if let file = state.file { failure_artifacts_recorder_calibrate(file.recorder) }
         state.lines.addBegan(test)

@@ -26,6 +26,8 @@ struct StatementSources {
     }
 
     /// Returns the lines that were running when a statement ran, the innermost first; empty if they are unknown.
+    ///
+    /// If the package's C code ran it, the lines begin with the line of Swift that called the C code, if there is one.
     mutating func lines(of stack: [UInt64]) -> [StatementRecord.Source] {
         var lines: [StatementRecord.Source] = []
         for address in Self.reliablePart(of: stack, in: images) {
@@ -33,10 +35,10 @@ struct StatementSources {
                 guard let file = sources?.relativePath(of: frame.file) else { continue }
                 let line = StatementRecord.Source(file: file, function: frame.function, line: frame.line)
                 if lines.last != line { lines.append(line) }
-                if lines.count == StatementRecord.maximumCallers + 1 { return lines }
             }
         }
-        return lines
+        let swift = lines.firstIndex { $0.file.hasSuffix(".swift") } ?? 0
+        return Array(lines[swift...].prefix(StatementRecord.maximumCallers + 1))
     }
 
     /// Returns the addresses outside of the toolchain up to the first one in another library.

@@ -166,6 +166,25 @@ import Testing
         journal.close()
     }
 
+    /// SQLite reports an opened store while it holds its locks.
+    @Test func imagesAreListedWhenATestBeginsAndNotWhenAStoreIsOpened() throws {
+        let path = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-journal-")
+        defer { try? FileSystem.remove(path) }
+        let journal = InFlightJournal(in: OutputDirectory(path)) {
+            RunEnvironment.describe(variables: [:])
+        }
+        defer { journal.close() }
+        let identity = BundleMetadata.Test(framework: "XCTest", suite: "S", name: "t")
+        for id in UInt64(1)...3 {
+            let test = InFlightJournal.Test(id: id, identity: identity, start: .now, order: 0)
+            if id == 2 { journal.testBegan(test) }
+            journal.storeOpened("/store", by: test)
+            let tests = ArtifactsDirectory(path: path).journals.flatMap(\.tests)
+            #expect(tests.map(\.images) == [id == 1 ? nil : LoadedImages.currentJSON])
+            journal.testEnded(id, leaving: [])
+        }
+    }
+
     /// Parsing arbitrary bytes must not crash.
     @Test func noiseIsNoRecord() {
         var dice = Dice(seed: 20_261_121)

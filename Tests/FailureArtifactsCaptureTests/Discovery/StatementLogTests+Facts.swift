@@ -229,6 +229,26 @@ extension StatementLogTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func endsAreObservedAgainWhenTheBudgetHasGrown(hasStacks: Bool) throws {
+        let count = 20_000
+        try withConnection(.init(statements: count, stacks: hasStacks), path: ":memory:") { handle in
+            var statement: OpaquePointer?
+            defer { sqlite3_finalize(statement) }
+            try #require(sqlite3_prepare_v2(handle.handle, "SELECT 1", -1, &statement, nil) == SQLITE_OK)
+            for _ in 0..<count {
+                while sqlite3_step(statement) == SQLITE_ROW {}
+                sqlite3_reset(statement)
+            }
+            usleep(500_000)
+            for _ in 0..<3 { try handle.run("SELECT 2") }
+            let last = try statements(handle).suffix(3)
+            #expect(last.allSatisfy { $0.sql == "SELECT 2" })
+            // SQLite starts to report ends with the statement after the first one.
+            #expect(last.dropFirst().allSatisfy { $0.end != nil })
+        }
+    }
+
     /// SQLite's callback runs on stacks of any size and depth.
     @Test(arguments: [16, 32, 64, 256])
     func aSmallStackIsLeftAlone(kilobytes: Int) throws {

@@ -21,9 +21,12 @@ let package = Package(
         .systemLibrary(
             name: "CSuiteSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+        // C code that is called by Swift, and that calls Swift.
+        .target(name: "CSuiteCallbacks", dependencies: ["CSuiteSQLite"]),
         .testTarget(
             name: "RawSuite",
             dependencies: [
+                "CSuiteCallbacks",
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],

@@ -1,5 +1,6 @@
 """Each statement of a bundle has the line of the package's own sources that ran it."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -31,14 +32,26 @@ def records(bundle):
     return [json.loads(line) for name in entries for line in bundle.contents[name].decode().splitlines()]
 
 
-def show(bundle):
-    """Returns the output of `show` for a bundle, which is written again because the original file is gone."""
+@contextlib.contextmanager
+def kept(bundle):
+    """Writes a bundle again, because the original file is gone."""
     with tempfile.TemporaryDirectory(prefix="integration ") as directory:
         path = pathlib.Path(directory) / "bundle.zip"
         with zipfile.ZipFile(path, "w") as archive:
             for name in bundle.names:
                 archive.writestr(name, bundle.contents[name])
-        return subprocess.run([str(TOOL), "show", str(path)], capture_output=True, text=True, check=True).stdout
+        yield path
+
+
+def tool(*words):
+    """Returns the output of a command of the tool."""
+    return subprocess.run([str(TOOL), *map(str, words)], capture_output=True, text=True, check=True).stdout
+
+
+def show(bundle):
+    """Returns the output of `show` for a bundle."""
+    with kept(bundle) as path:
+        return tool("show", path)
 
 
 class SourceLineCase(SuiteCase):
@@ -84,6 +97,50 @@ class SourceLines(SourceLineCase):
         })
         line = marked_lines("Tests/RawSuite/SourceLineTests.swift")["await"]
         self.assertIn(f"SourceLineTests.insertAfterAwait(_:) Tests/RawSuite/SourceLineTests.swift:{line}", show(bundle))
+
+    def test_c_code(self):
+        """A statement that C code runs has the line of Swift that called the C code."""
+        function = "SourceLineTests.testCCode()"
+        self.assertLines(self.leaves("RawSuite.SourceLineTests/testCCode"), "RawSuite", {
+            "called back": f"closure #1 in {function}",
+            "direct": function,
+        })
+
+    def test_c_code_in_a_callback(self):
+        """The functions outside SQLite's callback are unknown, so the line of C code is the best one."""
+        bundle = self.leaves("RawSuite.SourceLineTests/testCCodeInACallback")
+        found = {record["sql"]: record.get("source") for record in records(bundle)}
+        lines = marked_lines("Tests/RawSuite/SourceLineTests.swift")
+        self.assertEqual(found["SELECT 1"], {
+            "file": "Tests/RawSuite/SourceLineTests.swift", "function": "SourceLineTests.testCCodeInACallback()",
+            "line": lines["for a row"]})
+        file = "Sources/CSuiteCallbacks/callbacks.c"
+        self.assertEqual(found["INSERT INTO fruit VALUES ('for a row')"], {
+            "file": file, "function": "suite_run", "line": marked_lines(file)["suite_run"]})
+
+    def test_interleaved_transactions(self):
+        """The transactions of two connections on two threads are tied to the statements that made them."""
+        lines = marked_lines("Tests/RawSuite/SourceLineTests.swift")
+        # Three statements for each transaction.
+        bundle = self.leaves(
+            "RawSuite.SourceLineTests/testInterleavedTransactions", variables={"FAILURE_ARTIFACTS_STATEMENTS": "400"})
+        expected = [(f"{thread} {number}", lines[f"{thread} thread"])
+                    for number in range(50) for thread in ("first", "second")]
+        with kept(bundle) as path:
+            history = json.loads(tool("history", path, "--json"))
+        found = history["transactions"][-100:]
+        rows = [transaction["changes"]["tables"] for transaction in found]
+        inserted = [[(table["name"], table["inserted"]) for table in tables] for tables in rows]
+        self.assertEqual(inserted, 100 * [[("fruit", 1)]])
+        tied = 0
+        for transaction, (value, line) in zip(found, expected):
+            statements = [s for s in transaction.get("statements", []) if s["sql"].startswith("INSERT")]
+            if not statements:
+                continue
+            tied += 1
+            self.assertEqual([s["sql"] for s in statements], [f"INSERT INTO fruit VALUES ('{value}')"])
+            self.assertEqual([s["source"]["line"] for s in statements], [line])
+        self.assertGreaterEqual(tied, 99)
 
     def test_writes_of_a_queue(self):
         self.assertLines(self.leaves(GRDB + "testWritesOfAQueue"), "GRDBSuite", {

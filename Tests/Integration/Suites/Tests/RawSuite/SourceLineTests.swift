@@ -1,3 +1,4 @@
+import CSuiteCallbacks
 import CSuiteSQLite
 import XCTest
 
@@ -32,6 +33,59 @@ final class SourceLineTests: XCTestCase {
         await insertAfterAwait(database)
         XCTFail("lines")
         try database.close()
+    }
+
+    /// `c-code`: apple, called back, direct.
+    func testCCode() throws {
+        let database = try Database(try freshPath("c-code.sqlite"), journal: "wal", fruit: "apple")
+        let handle = UnsafeMutableRawPointer(database.handle)
+        suite_call(
+            { context in
+                let sql = "INSERT INTO fruit VALUES ('called back')"
+                sqlite3_exec(context.map { OpaquePointer($0) }, sql, nil, nil, nil)  // line: called back
+            }, handle)
+        suite_run(handle, "INSERT INTO fruit VALUES ('direct')")  // line: direct
+        XCTFail("C code")
+        try database.close()
+    }
+
+    /// `c-callback`: for a row.
+    func testCCodeInACallback() throws {
+        let database = try Database(try freshPath("c-callback.sqlite"), journal: "wal")
+        let sql = "INSERT INTO fruit VALUES ('for a row')"
+        let handle = UnsafeMutableRawPointer(database.handle)
+        suite_run_for_each_row(handle, "SELECT 1", sql)  // line: for a row
+        XCTFail("C code in a callback")
+        try database.close()
+    }
+
+    /// `interleaved`: 100 rows of two connections, which two threads insert in transactions of their own.
+    func testInterleavedTransactions() throws {
+        let path = try freshPath("interleaved.sqlite")
+        let first = try Database(path, journal: "wal")
+        let second = try Database(path)
+        let turns = Turns()
+        let threads = [first, second].enumerated().map { index, database in
+            Thread {
+                for number in 0..<50 {
+                    turns.wait(for: 2 * number + index)
+                    sqlite3_exec(database.handle, "BEGIN IMMEDIATE", nil, nil, nil)
+                    let sql = "INSERT INTO fruit VALUES ('\(index == 0 ? "first" : "second") \(number)')"
+                    if index == 0 {
+                        sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: first thread
+                    } else {
+                        sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: second thread
+                    }
+                    sqlite3_exec(database.handle, "COMMIT", nil, nil, nil)
+                    turns.finish()
+                }
+            }
+        }
+        for thread in threads { thread.start() }
+        turns.wait(for: 100)
+        XCTFail("interleaved")
+        try second.close()
+        try first.close()
     }
 
     private func step(_ sql: String, in database: Database) {
@@ -89,6 +143,26 @@ final class SourceLineTests: XCTestCase {
         try? await Task.sleep(nanoseconds: 1_000_000)
         let sql = "INSERT INTO fruit VALUES ('await')"
         sqlite3_exec(database.handle, sql, nil, nil, nil)  // line: await
+    }
+}
+
+/// Threads that take turns.
+private final class Turns: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var turn = 0
+
+    /// Waits until this number of turns is finished.
+    func wait(for turn: Int) {
+        condition.lock()
+        while self.turn < turn { condition.wait() }
+        condition.unlock()
+    }
+
+    func finish() {
+        condition.lock()
+        turn += 1
+        condition.broadcast()
+        condition.unlock()
     }
 }
 
