@@ -140,8 +140,10 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "CFailureArtifactsFunctions", "CFailureArtifactsZlib",
             ],
-            swiftSettings: settings),
+            // The page's style and script.
+            resources: [.embedInCode("Web")], swiftSettings: settings),
         .target(
             name: "FailureArtifactsTestRun",
             dependencies: [
@@ -259,6 +261,7 @@ let package = Package(
                 "FailureArtifactsTestRun", "FailureArtifactsAnalysis", "FailureArtifactsReading",
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
                 "FailureArtifactsSystem", "FailureArtifactsTestFixtures", "FailureArtifactsTestPrograms",
+                "FailureArtifactsTestStores",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void failure_artifacts_sha256(const void *bytes, size_t size, unsigned char result[32]) {
+    struct sha256 hash;
+    sha256_begin(&hash);
+    sha256_add(&hash, bytes, size);
+    sha256_end(&hash, result);
+}
+
 void failure_artifacts_hmac_sha256(
     const void *key, size_t key_size, const void *message, size_t message_size, unsigned char result[32]) {
     struct hmac hmac;

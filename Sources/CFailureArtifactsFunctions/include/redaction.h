@@ -9,6 +9,9 @@ struct sqlite3;
 // The parts of the redaction that run for every value or every byte. They are in C because users compile this
 // without optimisation, and Swift then takes a hundred times as long.
 
+// Computes a SHA-256 hash (FIPS 180-4).
+void failure_artifacts_sha256(const void *bytes, size_t size, unsigned char result[32]);
+
 // Computes an HMAC-SHA-256 (RFC 2104, FIPS 180-4).
 void failure_artifacts_hmac_sha256(
     const void *key, size_t key_size, const void *message, size_t message_size, unsigned char result[32]);

@@ -27,7 +27,8 @@ package struct CoreDataChanges {
         self.init(store)
     }
 
-    init(_ store: CoreDataStore) {
+    /// Creates a description from the model's description.
+    package init(_ store: CoreDataStore) {
         self.store = store
         roots = Dictionary(
             store.entities.filter { $0.superentity == nil }.compactMap { entity in

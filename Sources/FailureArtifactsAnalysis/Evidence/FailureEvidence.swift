@@ -7,9 +7,9 @@ internal import FailureArtifactsSystem
 package final class FailureEvidence {
     let metadata: BundleMetadata
     let message: FailureMessage
-    private(set) var stores: [StoreEvidence] = []
+    package private(set) var stores: [StoreEvidence] = []
     /// The reasons why stores are left out, as full sentences.
-    private(set) var notes: [String] = []
+    package private(set) var notes: [String] = []
     /// The invariants that are or were broken, by the names of the stores.
     private(set) var invariants: [String: [InvariantEvidence]] = [:]
     /// A run of the same test that passed; nil if unknown.

@@ -72,7 +72,7 @@ package struct FailureMessage: Sendable {
     // MARK: - Parsing
 
     /// Returns the operands' texts; the right one is nil if there is only one.
-    static func operands(of text: String) -> (left: String, right: String?)? {
+    package static func operands(of text: String) -> (left: String, right: String?)? {
         if let start = text.firstRange(of: "(\"")?.upperBound {
             let rest = text[start...]
             let connectors =

@@ -1,18 +1,20 @@
-internal import FailureArtifactsBundle
+package import FailureArtifactsBundle
 internal import FailureArtifactsReading
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// A store of a failure, with everything that findings are derived from.
-final class StoreEvidence {
+package final class StoreEvidence {
     /// A transaction that changed the store, or the one that was open at the failure.
-    struct Step {
+    package struct Step {
         /// The transaction's number in the history; nil for the open transaction.
-        let number: Int?
-        let changes: StateChanges
-        let tables: [ChangedTable]
+        package let number: Int?
+        /// The number of pages that the transaction wrote; 0 if unknown.
+        package let pages: Int
+        package let changes: StateChanges
+        package let tables: [ChangedTable]
         /// The transaction's statements; empty if they are unknown.
-        fileprivate(set) var statements: [Statement] = []
+        package fileprivate(set) var statements: [Statement] = []
 
         /// True if it ran before the test.
         var isEarlier: Bool {
@@ -29,8 +31,8 @@ final class StoreEvidence {
     }
 
     /// A logged statement.
-    struct Statement {
-        let record: StatementRecord
+    package struct Statement {
+        package let record: StatementRecord
         let outline: StatementOutline
         let parts: StatementOutline.Parts
 
@@ -47,20 +49,24 @@ final class StoreEvidence {
 
     let store: BundleMetadata.Store
     /// The path of the copy with the content that the test saw.
-    let path: String
+    package let path: String
     /// The copy with the content that the test saw, for reading.
     let connection: Connection
-    let schema: DatabaseSchema
+    package let schema: DatabaseSchema
     /// The statements on the store's connections, oldest first.
-    let statements: [Statement]
-    /// The transactions that the history has, oldest first.
-    let steps: [Step]
+    package let statements: [Statement]
+    /// The last transactions of the history, oldest first, and the transaction that was open at the failure.
+    ///
+    /// All of the history's transactions are there unless the time was up.
+    package let steps: [Step]
+    /// The number of transactions that the history has.
+    package let transactionCount: Int
     /// The maximum number of changed rows to keep for a table and a transaction.
     static let rowLimit: Int64 = 500
 
     private var knownRelevance: Relevance?
 
-    var name: String { store.name }
+    package var name: String { store.name }
 
     /// Reads a store.
     ///
@@ -82,11 +88,13 @@ final class StoreEvidence {
         let records = StatementLines.applied(to: (try? bundle.statements(of: choice.store)) ?? [])
         statements = records.map { Statement($0) }
         var steps: [Step] = []
+        var count = 0
         let committed = choice.committed(among: bundle.metadata.storeChoices)
-        if choice.store.history?.entry != nil, let base = committed ?? Optional(choice) {
-            steps =
-                (try? Self.history(of: base, in: bundle, scratch: scratch, limits, deadline, records))
-                ?? []
+        if choice.store.history?.entry != nil, let base = committed ?? Optional(choice),
+            let history = try? bundle.extractHistory(of: base, below: scratch)
+        {
+            count = history.reader.transactions.count
+            steps = (try? Self.steps(of: history, base.store, limits, deadline, records)) ?? []
         }
         if let committed,
             let open = try? Self.openTransaction(
@@ -98,28 +106,44 @@ final class StoreEvidence {
             steps[last].statements = StatementOutline.openTransaction(in: records).map { Statement($0) }
         }
         self.steps = steps
+        transactionCount = count
     }
 
-    private static func history(
-        of choice: StoreChoice, in bundle: BundleReader, scratch: String, _ limits: UntrustedLimits,
+    /// The number of transactions that are read first, because they matter most.
+    private static let recentCount = 40
+
+    /// Reads the last transactions, and then the ones before them if there is time for all of those.
+    private static func steps(
+        of history: borrowing ExtractedHistory, _ store: BundleMetadata.Store, _ limits: UntrustedLimits,
         _ deadline: Instant, _ records: [StatementRecord]
     ) throws -> [Step] {
-        let history = try bundle.extractHistory(of: choice, below: scratch)
-        var steps: [Step] = []
-        var transactions: [LoggedTransactions.Transaction] = []
-        try history.forEachTransaction(rowLimit: rowLimit, limits: limits) { transaction in
-            steps.append(
-                Step(
-                    number: transaction.number, changes: transaction.changes, tables: transaction.tables)
-            )
-            transactions.append(.init(pages: transaction.pages, changes: transaction.changes))
-            return Instant.now < deadline
-        }
-        guard steps.count == history.reader.transactions.count else { return steps }
-        let found = LoggedTransactions(records, of: choice.store).statements(
-            of: transactions, isWhole: choice.store.history?.reason == nil)
+        let count = history.reader.transactions.count
+        let first = max(0, count - recentCount)
+        let recent = try steps(of: history, first..<count, limits, Instant(nanoseconds: .max))
+        let earlier = first > 0 ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
+        var steps = earlier.count == first ? earlier + recent : recent
+        let found = LoggedTransactions(records, of: store).statements(
+            of: steps.map { .init(pages: $0.pages, changes: $0.changes) },
+            isWhole: steps.count == count && store.history?.reason == nil)
         for (index, statements) in found.enumerated() {
             steps[index].statements = statements.map { Statement($0) }
+        }
+        return steps
+    }
+
+    private static func steps(
+        of history: borrowing ExtractedHistory, _ range: Range<Int>, _ limits: UntrustedLimits,
+        _ deadline: Instant
+    ) throws -> [Step] {
+        var steps: [Step] = []
+        guard !range.isEmpty else { return steps }
+        try history.forEachTransaction(after: range.lowerBound, rowLimit: rowLimit, limits: limits) {
+            transaction in
+            steps.append(
+                Step(
+                    number: transaction.number, pages: transaction.pages, changes: transaction.changes,
+                    tables: transaction.tables))
+            return steps.count < range.count && Instant.now < deadline
         }
         return steps
     }
@@ -132,7 +156,7 @@ final class StoreEvidence {
             deadline: deadline, limits: limits)
         let (changes, tables) = try comparison.changes(rowLimit: rowLimit)
         guard !tables.isEmpty || !changes.schema.isEmpty else { return nil }
-        return Step(number: nil, changes: changes, tables: tables)
+        return Step(number: nil, pages: 0, changes: changes, tables: tables)
     }
 }
 
@@ -254,6 +278,44 @@ extension StoreEvidence {
             let sql = statement.record.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             return sql.utf8.count >= 5 && text.contains(sql)
         }
+    }
+
+    /// A transaction that was rolled back, or the part of one since a savepoint.
+    package struct RolledBackTransaction {
+        /// The statements, from the one that began it to the one that ended it.
+        package fileprivate(set) var statements: [Statement] = []
+        /// The statement that rolled it back.
+        var end: Statement { statements[statements.count - 1] }
+        /// True if the whole transaction was rolled back.
+        package var isWhole: Bool { end.outline.kind == .rollback }
+        /// The statements that changed rows.
+        var writes: [Statement] {
+            statements.filter { $0.writes && $0.record.error == nil && $0.record.changes != 0 }
+        }
+        /// The last statement that failed.
+        var error: Statement? { statements.last { $0.record.error != nil && $0.order != end.order } }
+    }
+
+    /// Returns the test's transactions that were rolled back, in the order in which they ended.
+    package func rolledBackTransactions() -> [RolledBackTransaction] {
+        var open: [UInt64: RolledBackTransaction] = [:]
+        var found: [RolledBackTransaction] = []
+        for statement in testStatements {
+            let connection = statement.record.connection
+            switch statement.outline.kind {
+            case .begin: open[connection] = RolledBackTransaction()
+            case .savepoint where open[connection] == nil: open[connection] = RolledBackTransaction()
+            case .commit: open[connection] = nil
+            default: break
+            }
+            open[connection]?.statements.append(statement)
+            guard [.rollback, .rollbackTo].contains(statement.outline.kind),
+                let transaction = open[connection]
+            else { continue }
+            found.append(transaction)
+            if transaction.isWhole { open[connection] = nil }
+        }
+        return found
     }
 
     /// Returns the index of the step that a statement was part of; nil if it is unknown.
@@ -383,7 +445,7 @@ extension RowChange {
 
 extension StoredValue {
     /// The value to bind in a query; nil for a value that was cut.
-    var bindable: Value? {
+    package var bindable: Value? {
         if isCut { return nil }
         return switch content {
         case .null: .null

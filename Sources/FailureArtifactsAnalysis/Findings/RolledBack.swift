@@ -5,48 +5,22 @@ internal import FailureArtifactsBundle
 enum RolledBack: FindingRule {
     static let code = Finding.Code.rolledBack
 
-    /// A transaction that was rolled back.
-    private struct Attempt {
-        var writes: [StoreEvidence.Statement] = []
-        var error: StoreEvidence.Statement?
-    }
-
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
-        var open: [UInt64: Attempt] = [:]
-        var findings: [Finding] = []
-        for statement in store.testStatements {
-            let connection = statement.record.connection
-            switch statement.outline.kind {
-            case .begin: open[connection] = Attempt()
-            case .savepoint: if open[connection] == nil { open[connection] = Attempt() }
-            case .commit: open[connection] = nil
-            case .rollback, .rollbackTo:
-                guard let attempt = open[connection] else { continue }
-                if let finding = finding(attempt, endedBy: statement, in: store, failure) {
-                    findings.append(finding)
-                }
-                if statement.outline.kind == .rollback { open[connection] = nil }
-            default:
-                if statement.record.error != nil { open[connection]?.error = statement }
-                if statement.writes, statement.record.error == nil, statement.record.changes != 0 {
-                    open[connection]?.writes.append(statement)
-                }
-            }
-        }
-        return Array(findings.suffix(3))
+        Array(store.rolledBackTransactions().compactMap { finding($0, in: store, failure) }.suffix(3))
     }
 
     private static func finding(
-        _ attempt: Attempt, endedBy end: StoreEvidence.Statement, in store: StoreEvidence,
+        _ attempt: StoreEvidence.RolledBackTransaction, in store: StoreEvidence,
         _ failure: FailureEvidence
     ) -> Finding? {
-        guard !attempt.writes.isEmpty else { return nil }
-        let names = attempt.writes.compactMap {
+        let writes = attempt.writes
+        guard !writes.isEmpty else { return nil }
+        let names = writes.compactMap {
             $0.outline.table.flatMap { store.schema.tables[$0]?.name }
         }
         var tables: [String] = []
         for name in names where !tables.contains(name) { tables.append(name) }
-        let rows = attempt.writes.reduce(0) { $0 + ($1.record.changes ?? 0) }
+        let rows = writes.reduce(0) { $0 + ($1.record.changes ?? 0) }
         let message = attempt.error?.record.error?.message
         let isNamed = message.map { failure.message.text.contains($0) } ?? false
         let isSaved = store.store.capture.method == "beforeRollback"
@@ -64,7 +38,7 @@ enum RolledBack: FindingRule {
         return Finding(
             code: code, title: "\(subject) \(verb) rolled back",
             confidence: isNamed ? .certain : .possible, store: store.name, rows: Array(lost.prefix(10)),
-            statement: (attempt.error ?? attempt.writes.last ?? end).record,
+            statement: (attempt.error ?? writes.last ?? attempt.end).record,
             explanation: message.map {
                 "A statement of the transaction failed: \(SafeText.line($0)). "
                     + "The changes before it are lost, too."

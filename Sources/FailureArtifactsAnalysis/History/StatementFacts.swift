@@ -26,6 +26,14 @@ extension StatementRecord {
         return facts
     }
 
+    /// True if the statement only begins or ends a transaction, or is a `PRAGMA`.
+    package var isQuiet: Bool {
+        switch StatementOutline(sql).kind {
+        case .begin, .commit, .savepoint, .release, .walMode: true
+        default: sql.drop(while: \.isWhitespace).prefix(6).lowercased() == "pragma"
+        }
+    }
+
     /// The lines of the query plan, as many as the packer writes.
     package var shownPlan: ArraySlice<String> { (queryPlan ?? []).prefix(QueryPlan.maximumLines) }
 

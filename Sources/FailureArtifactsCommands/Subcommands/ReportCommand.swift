@@ -13,26 +13,38 @@ struct ReportCommand: Command {
                 "--output", short: "-o", value: "FILE",
                 help:
                     "The page, written over one that is there; - for standard output. By default "
-                    + "\(defaultOutput)."), .noLimits,
+                    + "\(defaultOutput)."),
+            Syntax.Option(
+                "--max-bytes", value: "BYTES",
+                help:
+                    "The size on the page of all rows, changes and statements, 10MB by default: 500000, or 64KB, "
+                    + "20MB, in steps of 1,024. A failure has at most a fifth of it."), .noLimits,
         ],
         discussion: """
             The page needs no network and no other file. Failures of one cause, as the bundles' fingerprints \
             have it, are one entry with all its occurrences, and the stores of the first. Bundles of tests that \
             passed are beside the failures of the same tests, with what differs.
 
-            Its size is bounded: of large tables the first rows are on it, and where something is left out it \
-            says so.
+            Its size is bounded: the newest changes and the rows that they concern are on it first, and where \
+            something is left out it says so.
             """)
 
     static let defaultOutput = "failure-artifacts.html"
 
     private let paths: [String]
     private let output: String
+    private let maximumBytes: UInt64
 
     init(_ arguments: ParsedArguments) throws {
         paths = arguments.positionals
         output = arguments.value(of: "--output") ?? Self.defaultOutput
         guard !output.isEmpty else { throw Self.syntax.usageError("'-o' needs a file.") }
+        let size = arguments.value(of: "--max-bytes")
+        guard let bytes = size.map(SizeText.bytes) ?? ReportLimits.standardBytes else {
+            throw Self.syntax.usageError(
+                "'\(size ?? "")' is no size for '--max-bytes': it is written 500000, 64KB or 20MB.")
+        }
+        maximumBytes = bytes
     }
 
     func run(_ console: Console) throws -> ExitCode {
@@ -56,7 +68,8 @@ struct ReportCommand: Command {
             let report = Report(
                 page: ReportPage(
                     causes: causes, passed: FailureCause.passed(of: reportedBundles), problems: problems),
-                limits: ReportLimits(causes: causes.count), scratch: scratch,
+                limits: ReportLimits(causes: causes.count, maximumBytes: maximumBytes),
+                scratch: scratch,
                 folder: PageFolder(ofPage: output == "-" ? nil : output),
                 progress: { console.progress.show("Describing", done: $0, total: $1) },
                 archive: console.limits.archive, start: console.startReading)

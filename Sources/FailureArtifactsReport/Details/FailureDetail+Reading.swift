@@ -21,37 +21,47 @@ extension FailureDetail {
         let bundle = try BundleReader(
             location, scratchDirectory: directory, limits: archive)
         self.init(location: location, metadata: bundle.metadata)
+        excerpt = metadata.failures.first.flatMap {
+            SourceExcerpt($0, below: Path.currentDirectory)
+        }
         readAttachments(of: bundle, limits)
-        readFindings(of: bundle, scratch: directory, limits)
+        let evidence = evidence(of: bundle, scratch: directory, limits)
+        if let evidence, metadata.outcome != .passed { addFindings(evidence, limits) }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)
-        let changes = ReadingBudget(limits, bytes: limits.changeBytes)
-        let choices = metadata.storeChoices
         omittedStores = max(0, metadata.stores.count - limits.stores)
+        let choices = metadata.storeChoices
         for store in metadata.stores.prefix(limits.stores) {
             var detail = StoreDetail(store)
-            detail.readStatements(of: bundle, limits)
-            if let choice = choices.first(where: { !$0.isCommitted && $0.name == store.name }) {
-                detail.readCopy(of: bundle, choice, scratch: directory, rows)
-                // The changes that led to the tables have a time limit of their own, in case the tables take long.
-                changes.deadline = Instant.now.advanced(bySeconds: limits.seconds / 2)
-                detail.readChanges(
-                    of: bundle, choice, choice.committed(among: choices), scratch: directory, changes)
+            let choice = choices.first { !$0.isCommitted && $0.name == store.name }
+            if let known = evidence?.stores.first(where: { $0.name == store.name }) {
+                detail.read(known.path, known, rows)
+            } else {
+                detail.readStatements(of: bundle, limits)
+                if let choice { detail.readCopy(of: bundle, choice, scratch: directory, rows) }
             }
             stores.append(detail)
         }
     }
 
-    /// Looks for findings, unless a store is too large for a page.
-    private mutating func readFindings(of bundle: BundleReader, scratch: String, _ limits: ReportLimits)
-    {
-        guard metadata.outcome != .passed, metadata.stores.count <= limits.stores,
+    /// Reads the stores and their histories.
+    ///
+    /// - Returns: The evidence; nil if a store is too large for a page.
+    private mutating func evidence(
+        of bundle: BundleReader, scratch: String, _ limits: ReportLimits
+    ) -> FailureEvidence? {
+        guard metadata.stores.count <= limits.stores,
             metadata.storeChoices.allSatisfy({
                 bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
             })
-        else { return }
+        else { return nil }
+        let evidence = FailureEvidence(bundle, scratch: scratch, seconds: limits.seconds / 2)
+        notes += evidence.notes
+        return evidence
+    }
+
+    private mutating func addFindings(_ evidence: FailureEvidence, _ limits: ReportLimits) {
         var explanation = Explanation(
-            FailureEvidence(bundle, scratch: scratch, seconds: limits.seconds / 2),
-            bundle: location.description, seconds: limits.seconds / 20)
+            evidence, bundle: location.description, seconds: limits.seconds / 20)
         explanation.keepFirst(Explanation.standardCount)
         findings = explanation.findings
     }
@@ -109,43 +119,36 @@ extension StoreDetail {
         return Array(bytes[start...])
     }
 
+    /// Reads a copy whose history isn't read.
     fileprivate mutating func readCopy(
         of bundle: BundleReader, _ choice: StoreChoice, scratch: String, _ budget: ReadingBudget
     ) {
         guard isSmall(choice.entry, of: bundle, budget.limits.storeBytes) else { return }
+        if store.history?.entry != nil {
+            notes.append(
+                "The history is not shown, because the stores are too large or too many: "
+                    + "'failure-artifacts history' has all of it.")
+        }
         do {
             let path = try bundle.extract(choice, below: scratch)
             defer { try? FileSystem.remove(Path.directory(of: path)) }
-            // SQLite stores a database without tables as an empty file.
-            guard FileSystem.regularFile(path)?.size != 0 else { return }
-            try readTables(of: path, budget)
+            read(path, nil, budget)
         } catch {
             notes.append("The tables cannot be read. \(CommandError(error).description)")
         }
     }
 
-    fileprivate mutating func readChanges(
-        of bundle: BundleReader, _ choice: StoreChoice, _ committed: StoreChoice?, scratch: String,
-        _ budget: ReadingBudget
-    ) {
-        guard committed != nil || store.history?.entry != nil,
-            isSmall(choice.entry, of: bundle, budget.limits.historyStoreBytes)
-        else { return }
-        if let committed {
-            do {
-                let old = try bundle.extract(committed, below: scratch)
-                let new = try bundle.extract(choice, below: scratch)
-                uncommitted = try ChangeDetail(from: old, to: new, budget)
-            } catch {
-                notes.append(
-                    "What was not committed cannot be shown. \(CommandError(error).description)")
-            }
-        }
-        guard store.history?.entry != nil else { return }
+    /// Reads the tables of a copy, after the steps if they are known.
+    fileprivate mutating func read(_ path: String, _ evidence: StoreEvidence?, _ budget: ReadingBudget) {
         do {
-            try readHistory(of: bundle, choice, scratch: scratch, budget)
+            // SQLite stores a database without tables as an empty file.
+            if FileSystem.regularFile(path)?.size != 0 {
+                coreData = try CoreDataStore.read(try Connection.untrusted(path))
+            }
+            if let evidence { addSteps(of: evidence) }
+            if FileSystem.regularFile(path)?.size != 0 { try readTables(of: path, budget) }
         } catch {
-            notes.append("The history cannot be shown. \(CommandError(error).description)")
+            notes.append("The tables cannot be read. \(CommandError(error).description)")
         }
     }
 

@@ -2,39 +2,43 @@ internal import FailureArtifactsSystem
 
 /// Limits that keep a report's size and time bounded, whatever the bundles contain.
 package struct ReportLimits: Sendable {
+    /// The default maximum number of bytes that the data of all stores takes on the page.
+    package static let standardBytes: UInt64 = 10 << 20
     /// The maximum number of causes described with their stores; further causes are in the overview only.
     static let describedCauses = 200
     /// The maximum number of bundles listed for one cause.
     static let reportedBundles = 100
-    /// The size of the page, in bytes, from which on causes are described without their stores.
-    static let pageBytes = 12 << 20
-    /// The bytes of values for all tables of the page.
-    private static let allRowBytes = 4 << 20
+    /// The size of the page without the data of stores, in bytes, from which on causes are described without their
+    /// stores.
+    static let pageBytes = 6 << 20
     /// The seconds that all causes share, over all cores.
     private static let allSeconds = 8.0
 
-    /// The bytes of values for the tables of one cause.
+    /// The bytes on the page for the data of one cause's stores, compressed and in Base64.
+    let dataBytes: Int
+    /// The bytes of values for the tables of one cause, before compression.
     var rowBytes: Int
-    /// The bytes of values for the changes of one cause.
-    var changeBytes: Int
+    /// The bytes of values for comparing the attempts of one cause.
+    let changeBytes: Int
     /// The seconds for the tables of one cause, or for comparing its attempts.
     ///
-    /// The changes of each store have half as many seconds.
+    /// The history has half as many seconds.
     var seconds: Double
 
     var rowsPerTable = 20_000
     var columns = 256
     /// The maximum number of bytes shown of a text.
     var textBytes = 600
-    /// The maximum number of bytes shown of a blob.
+    /// The maximum number of bytes shown of a blob, unless it is a picture.
     var blobBytes = 48
+    /// The maximum number of bytes of a picture.
+    var pictureBytes = 32 << 10
     /// The maximum number of stores of one cause, and of tables of one store.
     var stores = 12
     var tables = 200
-    /// The maximum number of transactions of one store's history: the last ones before the failure.
-    var transactions = 30
-    /// The maximum number of rows of one table that are shown for one transaction.
+    /// The maximum number of rows of one table that are shown for one change.
     var changedRows = 20
+    /// The maximum number of statements in the drawing and the list; the explorer has all.
     var statements = 100
     /// The maximum size, in bytes, of a copy whose tables are read.
     ///
@@ -48,17 +52,21 @@ package struct ReportLimits: Sendable {
 
     /// Creates the limits of one page.
     ///
-    /// - Parameter causes: The number of causes that share the page.
-    package init(causes: Int) {
+    /// - Parameters:
+    ///   - causes: The number of causes that share the page.
+    ///   - maximumBytes: The maximum number of bytes that the data of all stores takes on the page. One cause has at
+    ///     most a fifth of it.
+    package init(causes: Int, maximumBytes: UInt64 = Self.standardBytes) {
         let share = max(1, min(causes, Self.describedCauses))
-        rowBytes = min(640 << 10, max(10 << 10, Self.allRowBytes / share))
-        changeBytes = rowBytes / 4
-        attachmentBytes = rowBytes / 8
+        dataBytes = Int(clamping: maximumBytes) / max(5, share)
+        // Rows take about a fifth of their size on the page.
+        rowBytes = min(16 << 20, dataBytes * 5)
+        changeBytes = 24 << 10
+        attachmentBytes = min(80 << 10, (1 << 20) / share)
         seconds = min(2, max(0.04, Self.allSeconds / Double(share)))
         storeBytes = max(4 << 20, min(128 << 20, (2 << 30) / UInt64(share)))
         historyStoreBytes = storeBytes / 4
         if share > 40 {
-            transactions = 8
             statements = 40
             stores = 4
             tables = 40

@@ -7,35 +7,12 @@ struct ChangeTable {
     let change: ChangeDetail
     /// The origin of the changes, for accessible names.
     let label: String
-
-    /// Returns a summary such as `account: 1 inserted, 2 updated; table entry added`.
-    static func summary(of change: ChangeDetail) -> String {
-        var items = change.tables.prefix(6).map { table in
-            table.name + ": " + (table.problem ?? counts(table.counts))
-        }
-        if change.tables.count > 6 { items.append("\(change.tables.count - 6) more tables") }
-        items += change.schema.prefix(4).map(text)
-        if change.schema.count > 4 {
-            items.append("\(change.schema.count - 4) more changes of the schema")
-        }
-        if !change.isComplete { items.append("the time was up before all tables were compared") }
-        return items.isEmpty ? "no change of rows" : items.joined(separator: "; ")
-    }
+    /// The maximum number of rows shown of a table.
+    var maximumRows = Int.max
 
     private static func counts(_ counts: RowCounts) -> String {
         [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")]
             .filter { $0.0 > 0 }.map { "\(Counted.number($0.0)) \($0.1)" }.joined(separator: ", ")
-    }
-
-    private static func text(of change: SchemaChange) -> String {
-        let subject = change.subject.rawValue + (change.name.isEmpty ? "" : " " + change.name)
-        switch change.kind {
-        case .added: return subject + " added"
-        case .removed: return subject + " removed"
-        case .changed:
-            guard change.name.isEmpty else { return subject + " changed" }
-            return "\(subject) \(change.old ?? "") → \(change.new ?? "")"
-        }
     }
 
     var html: String {
@@ -46,9 +23,9 @@ struct ChangeTable {
                 "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                 + "aria-label=\"Changes of \(name) by \(HTMLText.line(label))\"><table class=\"changes\">\n"
                 + "<caption><code>\(name)</code> \(Self.counts(table.counts))</caption>\n<tbody>\n"
-            for row in table.rows { text += Self.html(row) }
+            for row in table.rows.prefix(maximumRows) { text += Self.html(row) }
             text += "</tbody></table></div>\n"
-            let left = table.counts.total - Int64(table.rows.count)
+            let left = table.counts.total - Int64(min(table.rows.count, maximumRows))
             if left > 0 {
                 text +=
                     "<p class=\"cut\">\(Counted.items(left, "more changed row")) not shown; "
@@ -87,5 +64,26 @@ struct ChangeTable {
         let list = cells.map { "<span>\($0)</span>" }.joined(separator: " ")
         return "<tr class=\"\(kind)\"><th scope=\"row\"><span class=\"sign\">\(sign)</span> "
             + "\(HTMLText.cell(key))<span class=\"hidden\"> \(kind)</span></th><td class=\"cells\">\(list)</td></tr>\n"
+    }
+}
+
+extension ChangeDetail {
+    /// A summary such as `4 rows inserted into posting, 1 row updated in transfer`.
+    var summary: String {
+        var items = tables.prefix(6).flatMap { table -> [String] in
+            if let problem = table.problem { return ["\(table.name): \(problem)"] }
+            let parts = [
+                (table.counts.inserted, "inserted into"), (table.counts.updated, "updated in"),
+                (table.counts.deleted, "deleted from"),
+            ]
+            return parts.filter { $0.0 > 0 }.map {
+                "\(Counted.number($0.0)) \($0.0 == 1 ? "row" : "rows") \($0.1) \(table.name)"
+            }
+        }
+        if tables.count > 6 { items.append("\(tables.count - 6) more tables") }
+        items += schema.prefix(4)
+        if schema.count > 4 { items.append("\(schema.count - 4) more changes of the schema") }
+        if !isComplete { items.append("the time was up before all tables were compared") }
+        return items.isEmpty ? "no change of rows" : items.joined(separator: ", ")
     }
 }

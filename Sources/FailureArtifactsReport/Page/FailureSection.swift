@@ -15,54 +15,152 @@ struct FailureSection {
     /// True if the bundles come from several places.
     let hasShards: Bool
     let folder: PageFolder
-    /// True if the section is open at first.
-    let isOpen: Bool
+    /// The identifier of the block that names the data of the stores; nil if there is no data.
+    let outline: String?
     /// Nil if the test has one attempt only.
     var attempts: AttemptSeries?
     /// Nil if another cause's section shows it.
     var comparison: AttemptComparison?
 
+    private var variables: [String: String] { detail?.metadata.environment.ci?.variables ?? [:] }
+
     var html: String {
         let first = cause.first
-        let count = cause.reportedBundles.count
         var text =
-            "<details class=\"failure\" id=\"f\(number)\"\(isOpen ? " open" : "")>\n<summary>"
-            + ReportPage.badge(first.outcome) + "<h2>\(HTMLText.line(first.test))</h2>"
-        if count > 1 { text += "<span class=\"count\">\(count) occurrences</span>" }
-        text += "</summary>\n<div class=\"body\">\n"
-        if let detail {
-            text += failures(of: detail.metadata)
-            text +=
-                FindingsSection(
-                    findings: detail.findings,
-                    variables: detail.metadata.environment.ci?.variables ?? [:]
-                ).html
-            text += attemptText
-            text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
-            for (index, store) in detail.stores.enumerated() {
-                text +=
-                    StoreSection(
-                        id: "f\(number)-\(index)", detail: store,
-                        failure: detail.metadata.failures.first,
-                        bundle: folder.location(of: detail.location),
-                        isBesideThePage: folder.holds(detail.location), isFirst: index == 0,
-                        variables: detail.metadata.environment.ci?.variables ?? [:]
-                    ).html
-            }
-            if detail.omittedStores > 0 {
-                text +=
-                    "<p class=\"cut\">\(Counted.items(Int64(detail.omittedStores), "more store")) "
-                    + "not shown here: see 'failure-artifacts show'.</p>\n"
-            }
-            if detail.stores.isEmpty { text += "<p>The bundle has no store.</p>\n" }
-            text += snapshots(of: detail.metadata)
-            text += attachments(of: detail)
-        } else if let problem {
-            text += ReportPage.warnings([problem])
+            "<article class=\"failure\" id=\"f\(number)\""
+            + (outline.map { " data-outline=\"\($0)\"" } ?? "")
+            + " aria-labelledby=\"f\(number)-title\">\n<header>"
+            + "<h2 id=\"f\(number)-title\">\(HTMLText.line(first.test))</h2>\(place)</header>\n"
+        guard let detail else {
+            return text + (problem.map { ReportPage.warnings([$0]) } ?? "") + "<div class=\"more\">"
+                + reportedBundles + "</div></article>\n"
         }
-        text += reportedBundles
-        if let detail { text += environment(of: detail.metadata) }
-        return text + "</div>\n</details>\n"
+        text +=
+            "<div class=\"top\">\n" + message(of: detail)
+            + FindingsSection(findings: detail.findings, stores: detail.stores, variables: variables)
+            .html + "</div>\n"
+        text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
+        text += attemptText + story(of: detail) + "<div class=\"more\">\n" + otherFailures(of: detail)
+        for (index, store) in detail.stores.enumerated() {
+            text +=
+                StoreSection(
+                    detail: store, failure: detail.metadata.failures.first,
+                    bundle: folder.location(of: detail.location),
+                    isBesideThePage: folder.holds(detail.location), isFirst: index == 0,
+                    variables: variables
+                ).html
+        }
+        if detail.omittedStores > 0 {
+            text +=
+                "<p class=\"cut\">\(Counted.items(Int64(detail.omittedStores), "more store")) "
+                + "not shown here: see 'failure-artifacts show'.</p>\n"
+        }
+        return text + snapshots(of: detail.metadata) + attachments(of: detail) + reportedBundles
+            + environment(of: detail.metadata) + "</div>\n</article>\n"
+    }
+
+    /// The line with the place of the assertion, the outcome and the bundle.
+    private var place: String {
+        let first = cause.first
+        var parts: [String] = []
+        if let failure = detail?.metadata.failures.first, let place = FailureText.place(of: failure) {
+            let url = failure.file.flatMap {
+                SourceLink.url(file: $0, line: failure.line, variables: variables)
+            }
+            parts.append(HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url))
+        }
+        if first.outcome != .failed { parts.append(ReportPage.badge(first.outcome)) }
+        if let attempts {
+            let place = attempts.attempts.firstIndex { $0.cause == number - 1 } ?? 0
+            parts.append("attempt \(place + 1) of \(attempts.attempts.count)")
+        } else if first.attempt > 1 {
+            parts.append("attempt \(first.attempt)")
+        }
+        if cause.reportedBundles.count > 1 {
+            parts.append("\(cause.reportedBundles.count) occurrences")
+        }
+        let location = folder.location(of: first.location)
+        let name = HTMLText.line(Path.name(of: location.inner ?? location.path))
+        let isLinked = location.inner == nil && folder.holds(first.location)
+        let link = isLinked ? "<a href=\"\(URLText.path(location.path))\" download>\(name)</a>" : name
+        parts.append("\(link) <span class=\"nowrap\">\(Counted.bytes(first.bytes))</span>")
+        return "<p class=\"place\">" + parts.joined(separator: " · ") + "</p>"
+    }
+
+    /// The first failure: its message, the values that the assertion compared, and the lines around it.
+    private func message(of detail: FailureDetail) -> String {
+        guard let failure = detail.metadata.failures.first else { return "" }
+        var text =
+            "<section class=\"message\" aria-label=\"Message\"><p class=\"text\">"
+            + HTMLText.lines(Self.cut(FailureText.essence(of: failure.message))) + "</p>\n"
+        if let values = ComparedValues(failure.message) { text += values.html }
+        if let excerpt = detail.excerpt { text += excerpt.html }
+        if failure.kind != .assertion {
+            text += "<p class=\"dim\">\(HTMLText.line(failure.kind.rawValue))</p>\n"
+        }
+        return text + "</section>\n"
+    }
+
+    private static func cut(_ message: String) -> String {
+        message.utf8.count > 8000 ? String(message.prefix(6000)) + "…" : message
+    }
+
+    /// The newest step of the first store that has one, for readers without the page's script.
+    private func story(of detail: FailureDetail) -> String {
+        guard outline != nil else {
+            return detail.stores.isEmpty ? "<p>The bundle has no store.</p>\n" : ""
+        }
+        var text = "<section class=\"story\" aria-label=\"Transactions and tables\">\n"
+        for store in detail.stores {
+            guard let step = store.steps.last else { continue }
+            let title =
+                switch step.kind {
+                case .uncommitted: "Not committed at the failure"
+                case .rolledBack: "Rolled back before the failure"
+                case .transaction: "Transaction \(step.number ?? 0), the last one"
+                }
+            text +=
+                "<h3>\(title) <span class=\"dim\">\(HTMLText.line(store.store.name)): "
+                + "\(HTMLText.line(step.change.summary))</span></h3>\n"
+                + (step.kind == .uncommitted
+                    ? "<p class=\"dim\">Committed on the left, what \(HTMLText.line(store.store.connection)) "
+                        + "saw on the right.</p>\n" : "")
+                + ChangeTable(change: step.change, label: title, maximumRows: 20).html
+                + StatementTimeline(store, nil, variables: variables).list(
+                    of: store.statements(of: step))
+            break
+        }
+        return text
+            + "<p class=\"cut\">The other transactions and the tables are shown by the script of this page."
+            + "</p></section>\n"
+    }
+
+    /// The further failures of the test.
+    private func otherFailures(of detail: FailureDetail) -> String {
+        let failures = detail.metadata.failures.dropFirst()
+        guard !failures.isEmpty else { return "" }
+        let shown = failures.prefix(20)
+        var text =
+            "<details class=\"part\"><summary><h3>\(Counted.items(Int64(failures.count), "further failure"))"
+            + " of the test</h3></summary>\n"
+        for failure in shown {
+            text += "<figure><pre>\(HTMLText.lines(Self.cut(failure.message)))</pre><figcaption>"
+            if let place = FailureText.place(of: failure) {
+                let url = failure.file.flatMap {
+                    SourceLink.url(file: $0, line: failure.line, variables: variables)
+                }
+                text += HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url)
+            } else {
+                text += "at an unknown place"
+            }
+            text +=
+                " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(failure.at))</span>"
+                + "</figcaption></figure>\n"
+        }
+        if failures.count > shown.count {
+            text += "<p class=\"cut\">\(failures.count - shown.count) more are not shown.</p>\n"
+        }
+        return text + "</details>\n"
     }
 
     private var attemptText: String {
@@ -72,37 +170,10 @@ struct FailureSection {
             + "<a href=\"#f\(attempts.number + 1)\">side by side</a>.</p>\n"
     }
 
-    private func failures(of metadata: BundleMetadata) -> String {
-        let variables = metadata.environment.ci?.variables ?? [:]
-        let shown = metadata.failures.prefix(20)
-        var text = ""
-        for failure in shown {
-            var message = failure.message
-            if message.utf8.count > 8000 { message = String(message.prefix(6000)) + "…" }
-            text += "<figure class=\"message\"><pre>\(HTMLText.lines(message))</pre><figcaption>"
-            if let place = FailureText.place(of: failure) {
-                let url = failure.file.flatMap {
-                    SourceLink.url(file: $0, line: failure.line, variables: variables)
-                }
-                text += HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url)
-            } else {
-                text += "at an unknown place"
-            }
-            text += " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(failure.at))</span>"
-            text += "</figcaption></figure>\n"
-        }
-        if metadata.failures.count > shown.count {
-            text +=
-                "<p class=\"cut\">\(metadata.failures.count - shown.count) more failures of this test "
-                + "are not shown.</p>\n"
-        }
-        return text
-    }
-
     private var reportedBundles: String {
         let shown = cause.reportedBundles.prefix(ReportLimits.reportedBundles)
         var text =
-            "<details class=\"part\"\(cause.reportedBundles.count > 1 ? " open" : "")><summary><h3>"
+            "<details class=\"part occurrences\"><summary><h3>"
             + "\(Counted.items(Int64(cause.reportedBundles.count), "occurrence"))</h3></summary>\n"
             + "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Occurrences\"><table>\n<thead><tr>"
             + "<th scope=\"col\">Bundle</th><th scope=\"col\">Shard</th><th scope=\"col\">Attempt</th>"
@@ -122,7 +193,7 @@ struct FailureSection {
 
     private func snapshots(of metadata: BundleMetadata) -> String {
         guard let snapshots = metadata.snapshots, !snapshots.isEmpty else { return "" }
-        var text = "<h3>Snapshots</h3>\n<ul>"
+        var text = "<details class=\"part\"><summary><h3>Snapshots</h3></summary>\n<ul>"
         for snapshot in snapshots.prefix(20) {
             for store in snapshot.stores.prefix(20) {
                 text +=
@@ -131,13 +202,13 @@ struct FailureSection {
             }
         }
         return text + "</ul>\n<p class=\"dim\">'failure-artifacts open' and 'diff' take these names "
-            + "with --store.</p>\n"
+            + "with --store.</p></details>\n"
     }
 
     private func attachments(of detail: FailureDetail) -> String {
         let attachments = detail.metadata.attachments
         guard !attachments.isEmpty else { return "" }
-        var text = "<h3>Attachments</h3>\n<ul>"
+        var text = "<details class=\"part\"><summary><h3>Attachments</h3></summary>\n<ul>"
         for attachment in attachments.prefix(50) {
             let entry = attachment.entry.map { "<code>\(HTMLText.line($0))</code>" } ?? "not kept"
             text +=
@@ -147,6 +218,7 @@ struct FailureSection {
         }
         return text + "</ul>\n"
             + (attachments.count > 50 ? "<p class=\"cut\">\(attachments.count - 50) more.</p>\n" : "")
+            + "</details>\n"
     }
 
     private func preview(
@@ -173,8 +245,8 @@ struct FailureSection {
             items.append(ci.service)
             items += ci.variables.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
         }
-        return "<p class=\"facts dim\">" + items.map { "<span>\(HTMLText.line($0))</span>" }.joined()
-            + "</p>\n"
+        return "<details class=\"part\"><summary><h3>Environment</h3></summary><p class=\"facts dim\">"
+            + items.map { "<span>\(HTMLText.line($0))</span>" }.joined() + "</p></details>\n"
     }
 }
 
@@ -227,7 +299,7 @@ extension AttemptComparison {
 
     private static func html(_ change: StoreChange) -> String {
         let label = "store \(change.store), from \(change.from) to \(change.to)"
-        let summary = HTMLText.line(ChangeTable.summary(of: change.change))
+        let summary = HTMLText.line(change.change.summary)
         let heading =
             "Store \(HTMLText.line(change.store)), \(HTMLText.line(change.from)) → "
             + HTMLText.line(change.to)

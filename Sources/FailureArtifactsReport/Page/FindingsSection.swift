@@ -1,5 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 
 /// Findings about a failure as HTML, best first.
 struct FindingsSection {
@@ -7,20 +8,40 @@ struct FindingsSection {
     private static let maximumRows = 5
 
     let findings: [Finding]
+    /// The failure's stores, in the order of the page's data.
+    let stores: [StoreDetail]
     /// The environment variables that identify the run.
     let variables: [String: String]
 
     /// The section; empty without findings.
     var html: String {
         guard !findings.isEmpty else { return "" }
-        return "<div class=\"findings\"><h3>Findings</h3>\n<ol>\n"
-            + findings.map(item).joined() + "</ol></div>\n"
+        return "<section class=\"findings\" aria-label=\"Findings\"><ol>\n"
+            + findings.map(item).joined() + "</ol></section>\n"
+    }
+
+    /// The attributes by which the page's script finds the rows and the transaction.
+    private func attributes(_ finding: Finding) -> String {
+        guard let store = stores.firstIndex(where: { $0.store.name == finding.store }) else { return "" }
+        var text = " data-store=\"\(store)\""
+        if let transaction = finding.transaction { text += " data-transaction=\"\(transaction)\"" }
+        guard let name = finding.rows.first?.table,
+            let table = stores[store].tables.firstIndex(where: {
+                folded($0.source ?? $0.name) == folded(name)
+            })
+        else { return text }
+        let keys = finding.rows.filter { $0.table == name }.prefix(20).map { row in
+            "[" + row.key.map { CellJSON.text(of: $0.value) }.joined(separator: ",") + "]"
+        }
+        return text + " data-table=\"\(table)\" data-keys=\""
+            + HTMLText.attribute("[" + keys.joined(separator: ",") + "]") + "\""
     }
 
     private func item(_ finding: Finding) -> String {
         var text =
-            "<li class=\"\(finding.confidence.rawValue)\"><strong>\(HTMLText.line(finding.title))</strong> "
-            + "<span class=\"dim\">\(finding.confidence.rawValue), \(finding.code.rawValue)</span>"
+            "<li class=\"\(finding.confidence.rawValue)\"\(attributes(finding))>"
+            + "<p class=\"kind\"><span class=\"confidence\">\(finding.confidence.rawValue)</span> "
+            + "\(finding.code.rawValue)</p><h3>\(HTMLText.line(finding.title))</h3>"
             + "<p>\(HTMLText.line(finding.explanation))</p>"
         let rows = finding.rows.prefix(Self.maximumRows)
         if !rows.isEmpty {
@@ -32,7 +53,8 @@ struct FindingsSection {
         if !finding.place.isEmpty {
             let url = finding.source.flatMap { SourceLink.url(of: $0, variables: variables) }
             text +=
-                "<p>" + HTMLText.linked("<code>\(HTMLText.line(finding.place))</code>", to: url) + "</p>"
+                "<p class=\"place\">"
+                + HTMLText.linked("<code>\(HTMLText.line(finding.place))</code>", to: url) + "</p>"
         }
         if let statement = finding.statement {
             text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sql))</code></p>"

@@ -18,6 +18,9 @@ enum HTMLText {
     /// Returns text on one line, with control characters as escapes, so that no character is lost.
     static func cell(_ text: String) -> String { escaped(SafeText.cell(cut(text))) }
 
+    /// Returns the value of a quoted attribute that only the page's script reads, uncut.
+    static func attribute(_ text: String) -> String { escaped(text) }
+
     private static func cut(_ text: String) -> String {
         text.utf8.count > lineLimit ? String(text.unicodeScalars.prefix(lineLimit / 4)) + "…" : text
     }

@@ -2,7 +2,7 @@ internal import FailureArtifactsAnalysis
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// A report, made cause by cause: only some causes are in memory at a time.
+/// A report, made cause by cause: the stores of only some causes are read at a time.
 package struct Report: WrittenText {
     /// The page's name in a directory of bundles.
     package static let fileName = "report.html"
@@ -39,24 +39,19 @@ package struct Report: WrittenText {
     /// - Parameter write: A function that takes the next piece of the page.
     /// - Throws: An error that `write` throws. The page itself says which bundles could not be read.
     package func write(_ write: (String) throws -> Void) throws {
+        var described: [DescribedCause] = []
         var size = 0
-        func append(_ text: String) throws {
-            size += text.utf8.count
-            try write(text)
-        }
-        try append(page.head)
-        let described = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
-        let isOpen = page.causes.count <= 2
+        let causes = Array(page.causes.prefix(ReportLimits.describedCauses).enumerated())
         let step = 4 * Threads.cores
-        let (limits, archive, scratch, hasShards) = (limits, archive, scratch, page.hasShards)
-        let folder = folder
         let attempts = AttemptSeries.series(of: page.causes, passed: page.passed)
-        for start in stride(from: 0, to: described.count, by: step) {
+        for start in stride(from: 0, to: causes.count, by: step) {
             self.start()
-            let part = Array(described[start..<min(start + step, described.count)])
+            let part = Array(causes[start..<min(start + step, causes.count)])
+            progress(start, causes.count)
             let isFull = size > ReportLimits.pageBytes
-            progress(start, described.count)
-            let texts = Threads.map(part) { number, cause in
+            let (limits, scratch, archive) = (limits, scratch, archive)
+            let (hasShards, folder) = (page.hasShards, folder)
+            let new = Threads.map(part) { number, cause in
                 var detail: FailureDetail?
                 var problem: String?
                 if isFull {
@@ -76,16 +71,39 @@ package struct Report: WrittenText {
                 if let series, series.number == number, !isFull {
                     comparison = AttemptComparison(reading: series, scratch: scratch, limits)
                 }
-                return FailureSection(
+                var blocks = DataBlocks(prefix: "b\(number + 1)-", limit: limits.dataBytes)
+                let outline = detail.flatMap { StoreData($0, folder: folder).add(to: &blocks) }
+                let section = FailureSection(
                     number: number + 1, cause: cause, detail: detail, problem: problem,
-                    hasShards: hasShards, folder: folder, isOpen: isOpen, attempts: series,
-                    comparison: comparison
-                ).html
+                    hasShards: hasShards, folder: folder, outline: outline, attempts: series,
+                    comparison: comparison)
+                return DescribedCause(
+                    number: number + 1, cause: cause, findings: detail?.findings ?? [],
+                    html: section.html, blocks: blocks.html)
             }
-            for text in texts { try append(text) }
+            size += new.reduce(0) { $0 + $1.html.utf8.count }
+            described += new
         }
-        try append(page.foot)
+        try write(page.head)
+        try write(page.list(described))
+        try write(page.mainStart)
+        for cause in described { try write(cause.html) }
+        try write("</main>\n</div>\n")
+        for cause in described { try write(cause.blocks) }
+        try write(page.foot)
     }
+}
+
+/// A cause as the page describes it.
+struct DescribedCause: Sendable {
+    /// The number on the page, from 1.
+    let number: Int
+    let cause: FailureCause
+    let findings: [Finding]
+    /// The description.
+    let html: String
+    /// The data for the page's script.
+    let blocks: String
 }
 
 /// The directory of the page.

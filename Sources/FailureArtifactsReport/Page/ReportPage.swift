@@ -21,41 +21,43 @@ package struct ReportPage {
         hasShards = Set(reportedBundles.map(\.container)).count > 1
     }
 
-    /// The part of the page before the causes.
-    ///
-    /// The page loads nothing, and runs only its own script and style: their hashes are in the policy
-    /// (<https://www.w3.org/TR/CSP3/#grammardef-hash-source>).
+    /// The part of the page before the list of the failures.
     var head: String {
         """
         <!DOCTYPE html>
         <html lang="en">
         <head>
         <meta charset="utf-8">
-        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-        style-src 'sha256-\(ReportStyle.hash)'; script-src 'sha256-\(ReportScript.hash)'; img-src data:; \
-        base-uri 'none'; form-action 'none'">
+        <meta http-equiv="Content-Security-Policy" content="\(PageFiles.policy)">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <meta name="color-scheme" content="light dark">
         <meta name="referrer" content="no-referrer">
         <title>\(title)</title>
-        <style>\(ReportStyle.text)</style>
+        <style>\(PageFiles.style)</style>
         </head>
         <body>
         <a class="skip" href="#failures">Go to the failures</a>
-        <header><h1>Failure Artifacts</h1><p>\(title)\(period)</p></header>
-        <main>
+        <header class="bar"><button type="button" id="open-list" hidden>Failures</button>
+        <h1>Failure Artifacts</h1><p class="run">\(title)\(period)</p>
+        <label class="search" hidden>Search <input id="search" type="search" autocomplete="off"></label>
+        <button type="button" id="scheme" hidden>Light or dark</button></header>
+        <div class="columns">
 
-        """ + Self.warnings(problems) + overview + "<section id=\"failures\" aria-label=\"Failures\">\n"
+        """
+    }
+
+    /// The part of the page between the list and the causes.
+    var mainStart: String {
+        "<main id=\"failures\" tabindex=\"-1\">\n" + Self.warnings(problems)
+            + (causes.isEmpty && passed.isEmpty ? "<p>There is no bundle.</p>\n" : "") + passedText
     }
 
     /// The part of the page after the causes.
     var foot: String {
         """
-        </section>
-        </main>
         <footer><p>Made by failure-artifacts \(ToolVersion.number). Nothing on this page is loaded from \
         anywhere else.</p></footer>
-        <script>\(ReportScript.text)</script>
+        <script>\(PageFiles.script)</script>
         </body>
         </html>
 
@@ -76,23 +78,6 @@ package struct ReportPage {
             ? ", \(text(first)) UTC" : ", \(text(first)) to \(text(last)) UTC"
     }
 
-    // MARK: - Overview
-
-    private var overview: String {
-        guard !causes.isEmpty else {
-            return passed.isEmpty ? "<p>There is no bundle.</p>\n" : passedText
-        }
-        var text = ""
-        if reportedBundles.count > 1 {
-            text += "<section class=\"overview\" aria-label=\"Overview\">\n"
-            text += chart("By suite") { $0.suite.isEmpty ? "no suite" : $0.suite }
-            text += chart("By outcome") { $0.outcome.label }
-            text += chart("By shard") { $0.shard(areSeveral: hasShards) }
-            text += times + "</section>\n"
-        }
-        return text + index
-    }
-
     /// A sentence about bundles of tests that passed; empty if there are no such bundles.
     private var passedText: String {
         guard !passed.isEmpty else { return "" }
@@ -107,102 +92,61 @@ package struct ReportPage {
         return "<p class=\"dim\">\(text).</p>\n"
     }
 
-    private func chart(_ heading: String, _ key: (ReportedBundle) -> String) -> String {
-        var counts: [String: Int64] = [:]
-        for reportedBundle in reportedBundles { counts[key(reportedBundle), default: 0] += 1 }
-        let sorted = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        let bars = sorted.prefix(8).map { Bar(label: $0.key, value: $0.value, text: String($0.value)) }
-        let more = sorted.count - bars.count
-        return "<div class=\"card\"><h2>\(heading)</h2>" + Self.bars(bars, largest: sorted[0].value)
-            + (more > 0 ? "<p class=\"cut\">and \(more) more</p>" : "") + "</div>\n"
-    }
+    // MARK: - List
 
-    /// A chart with a bar for each part of the time between the first failure and the last.
-    private var times: String {
-        let times = reportedBundles.compactMap { MetadataTime.milliseconds(of: $0.at) }
-        guard let first = times.min(), let last = times.max(), first < last else { return "" }
-        let count = 24
-        var counts = [Int](repeating: 0, count: count)
-        for time in times {
-            counts[
-                min(count - 1, Int(Double(time - first) / Double(max(last - first, 1)) * Double(count)))] +=
-                1
-        }
-        let largest = counts.max() ?? 1
-        let seconds = (last - first) / 1000
-        let span =
-            seconds >= 7200
-            ? "\(seconds / 3600) h"
-            : seconds >= 120
-                ? "\(seconds / 60) min" : seconds >= 2 ? "\(seconds) s" : "\(last - first) ms"
+    /// Returns the list of the causes: those that have one reason in common are a group.
+    func list(_ described: [DescribedCause]) -> String {
+        guard !causes.isEmpty else { return "" }
         var text =
-            "<div class=\"card\"><h2>By time</h2><svg class=\"times\" role=\"img\" viewBox=\"0 0 240 74\" "
-            + "aria-label=\"Failures over \(span), most at a time: \(largest)\">"
-        for (index, value) in counts.enumerated() where value > 0 {
-            let height = max(3, 56 * value / largest)
-            text += "<rect x=\"\(index * 10)\" y=\"\(58 - height)\" width=\"8\" height=\"\(height)\"/>"
+            "<nav id=\"list\" aria-label=\"Failures\">\n<div id=\"filters\" hidden></div>\n"
+            + "<p id=\"found\" role=\"status\"></p>\n"
+        for group in CauseGroup.groups(of: described) {
+            let heading = group.heading.map { "<h2>\(HTMLText.line($0))</h2>" } ?? ""
+            text += "<section class=\"group\">\(heading)<ol>\n"
+            for cause in group.causes { text += item(cause.cause, cause.findings, number: cause.number) }
+            text += "</ol></section>\n"
         }
-        return text
-            + "<line x1=\"0\" x2=\"240\" y1=\"59\" y2=\"59\"/><text x=\"0\" y=\"72\">first</text>"
-            + "<text x=\"240\" y=\"72\" text-anchor=\"end\">\(span) later</text></svg></div>\n"
+        let rest = causes.dropFirst(described.count)
+        if !rest.isEmpty {
+            text += "<section class=\"group\"><h2>Not described on this page</h2><ol>\n"
+            for cause in rest.prefix(Self.listedCauses) { text += item(cause, [], number: nil) }
+            text += "</ol>"
+            if rest.count > Self.listedCauses {
+                text +=
+                    "<p class=\"cut\">\(rest.count - Self.listedCauses) more causes are not listed.</p>"
+            }
+            text += "</section>\n"
+        }
+        return text + "</nav>\n"
     }
 
-    /// The list of causes, one line each.
-    private var index: String {
-        let listed = causes.prefix(2000)
-        var text = "<section class=\"index\" aria-label=\"All failures\"><h2>Failures</h2>\n"
-        if causes.count > 5 {
-            text +=
-                "<label class=\"search\" for=\"search\">Filter "
-                + "<input id=\"search\" type=\"search\" autocomplete=\"off\"></label>\n"
-                + "<p class=\"dim\" id=\"found\" role=\"status\"></p>\n"
+    /// The maximum number of causes that are listed without a description.
+    private static let listedCauses = 1800
+
+    private func item(_ cause: FailureCause, _ findings: [Finding], number: Int?) -> String {
+        let first = cause.first
+        let attempts = Set(cause.reportedBundles.map(\.attempt)).count
+        var attributes = [
+            ("suite", first.suite), ("outcome", first.outcome.rawValue),
+            ("shard", first.shard(areSeveral: hasShards)), ("fingerprint", first.fingerprint),
+            ("codes", findings.map(\.code.rawValue).joined(separator: " ")),
+        ]
+        if attempts > 1 { attributes.append(("attempts", String(attempts))) }
+        let data = attributes.map { " data-\($0.0)=\"\(HTMLText.line($0.1))\"" }.joined()
+        var content =
+            "<span class=\"dot \(first.outcome.rawValue)\"></span><b>\(HTMLText.line(first.test))</b>"
+        if first.outcome != .failed {
+            content += " <span class=\"outcome\">\(first.outcome.label)</span>"
         }
-        text += "<ol id=\"index\">\n"
-        for (number, cause) in listed.enumerated() {
-            let first = cause.first
-            let count = cause.reportedBundles.count
-            let name = HTMLText.line(first.test)
-            let link =
-                number < ReportLimits.describedCauses ? "<a href=\"#f\(number + 1)\">\(name)</a>" : name
-            text +=
-                "<li>\(Self.badge(first.outcome)) \(link)"
-                + (count > 1 ? " <span class=\"count\">×\(count)</span>" : "")
-                + "<span class=\"line\">\(HTMLText.line(first.message))</span></li>\n"
-        }
-        text += "</ol>\n"
-        if causes.count > listed.count {
-            text += "<p class=\"cut\">\(causes.count - listed.count) more causes are not listed.</p>\n"
-        }
-        if causes.count > ReportLimits.describedCauses {
-            text +=
-                "<p class=\"cut\">The first \(ReportLimits.describedCauses) causes are described below; "
-                + "the others are in this list only.</p>\n"
-        }
-        return text + passedText + "</section>\n"
+        let count = cause.reportedBundles.count
+        if count > 1 { content += " <span class=\"count\">×\(count)</span>" }
+        let line = findings.first.map { $0.title } ?? first.message
+        content += " <span class=\"line\">\(HTMLText.line(line))</span>"
+        return "<li\(data)>"
+            + (number.map { "<a href=\"#f\($0)\">\(content)</a>" } ?? content) + "</li>\n"
     }
 
     // MARK: - Parts
-
-    /// A row of a bar chart.
-    struct Bar {
-        let label: String
-        let value: Int64
-        let text: String
-    }
-
-    static func bars(_ bars: [Bar], largest: Int64) -> String {
-        var text = "<table class=\"bars\"><tbody>\n"
-        for bar in bars {
-            // A value above zero is always visible.
-            let share = largest > 0 ? Double(bar.value) / Double(largest) : 0
-            let width = bar.value > 0 ? max(0.5, Double(Int(share * 1000)) / 10) : 0
-            text +=
-                "<tr><th scope=\"row\">\(HTMLText.line(bar.label))</th><td class=\"num\">\(bar.text)</td>"
-                + "<td class=\"bar\"><svg aria-hidden=\"true\" width=\"100%\" height=\"12\">"
-                + "<rect width=\"\(width)%\" height=\"12\" rx=\"2\"/></svg></td></tr>\n"
-        }
-        return text + "</tbody></table>\n"
-    }
 
     static func badge(_ outcome: BundleMetadata.Outcome) -> String {
         "<span class=\"badge \(outcome.rawValue)\">\(outcome.label)</span>"

@@ -3,6 +3,9 @@ internal import FailureArtifactsBundle
 
 /// The last statements up to the failure as HTML: a drawing with a lane for each connection, and a list.
 struct StatementTimeline {
+    /// The maximum number of statements that are drawn and listed.
+    private static let maximumStatements = 100
+
     private let statements: [StatementRecord]
     private let total: Int
     private let failure: BundleMetadata.Failure?
@@ -12,7 +15,7 @@ struct StatementTimeline {
     init(
         _ detail: StoreDetail, _ failure: BundleMetadata.Failure?, variables: [String: String] = [:]
     ) {
-        statements = detail.statements
+        statements = detail.statements.suffix(Self.maximumStatements)
         total = detail.store.statements?.count ?? 0
         self.failure = failure
         self.variables = variables

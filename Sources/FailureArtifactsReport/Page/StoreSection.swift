@@ -6,7 +6,6 @@ internal import FailureArtifactsSystem
 
 /// A store of a failure as HTML.
 struct StoreSection {
-    let id: String
     let detail: StoreDetail
     /// The failure at which the store was captured.
     let failure: BundleMetadata.Failure?
@@ -25,10 +24,9 @@ struct StoreSection {
     }
 
     var html: String {
-        "<section class=\"store\">\n"
-            + "<h3>Store <code>\(HTMLText.line(store.name))</code></h3>\n" + facts
-            + ReportPage.warnings(notes) + rowCounts + changes + timeline.html
-            + tables + schema + modelHashes + commands + "</section>\n"
+        "<details class=\"part store\"><summary><h3>Store <code>\(HTMLText.line(store.name))</code></h3>"
+            + "</summary>\n" + facts + ReportPage.warnings(notes) + timeline.html + schema + modelHashes
+            + commands + "</details>\n"
     }
 
     private var facts: String {
@@ -62,115 +60,14 @@ struct StoreSection {
         if store.entry != nil, !store.capture.consistent {
             notes.append("The copy may mix several states of the store.")
         }
+        for table in detail.tables {
+            if let problem = table.problem {
+                notes.append("The rows of '\(table.name)' cannot be shown: \(problem).")
+            }
+        }
         if let reason = store.history?.reason { notes.append(reason) }
         if let reason = store.statements?.reason { notes.append(reason) }
         return notes
-    }
-
-    // MARK: - Tables
-
-    private var rowCounts: String {
-        let tables =
-            (store.tables
-            ?? detail.tables.map { .init(name: $0.name, rows: $0.count, exact: $0.isExact) })
-            .sorted { ($1.rows, $0.name) < ($0.rows, $1.name) }
-        guard let largest = tables.first?.rows else { return "" }
-        let bars = tables.prefix(24).map { table in
-            ReportPage.Bar(
-                label: detail.coreData?.title(ofTable: table.name) ?? table.name, value: table.rows,
-                text: Counted.number(table.rows) + (table.exact ? "" : " or more"))
-        }
-        let more = tables.count - bars.count
-        return "<h4>Rows by table</h4>\n" + ReportPage.bars(bars, largest: largest)
-            + (more > 0
-                ? "<p class=\"cut\">\(Counted.items(Int64(more), "smaller table")) not drawn.</p>\n"
-                : "")
-    }
-
-    private var tables: String {
-        guard !detail.tables.isEmpty else { return "" }
-        var text =
-            "<h4>Tables at the failure</h4>\n"
-            + "<noscript><p class=\"cut\">The rows are shown by the script of this page.</p></noscript>\n"
-        for (index, table) in detail.tables.enumerated() {
-            let name = HTMLText.line(table.name)
-            let count = Counted.number(table.count) + (table.isExact ? "" : " or more")
-            text +=
-                "<details class=\"rows\" data-rows=\"\(id)-\(index)\" data-name=\"\(name)\"><summary>"
-                + "<code>\(name)</code> <span class=\"dim\">\(count) \(table.count == 1 ? "row" : "rows"), "
-                + "\(Counted.items(Int64(table.columns.count), "column"))</span></summary>\n"
-            if let problem = table.problem {
-                text += ReportPage.warnings(["The rows cannot be shown: \(problem)."])
-            }
-            text +=
-                cut(table) + "</details>\n"
-                + "<script type=\"application/json\" id=\"\(id)-\(index)\">{\"columns\":[\(columns(of: table))],"
-                + "\"rows\":\(table.rows)}</script>\n"
-        }
-        if detail.omittedTables > 0 {
-            text +=
-                "<p class=\"cut\">\(Counted.items(Int64(detail.omittedTables), "more table")) not shown "
-                + "here.</p>\n"
-        }
-        return text
-    }
-
-    private func columns(of table: TableDetail) -> String {
-        table.columns.prefix(table.shownColumns).map { CellJSON.string(String($0.name.prefix(200))) }
-            .joined(separator: ",")
-    }
-
-    /// Returns sentences about the parts of the table that are not on the page.
-    private func cut(_ table: TableDetail) -> String {
-        var sentences: [String] = []
-        if Int64(table.shownRows) < table.count, table.problem == nil {
-            sentences.append(
-                "The first \(Counted.number(Int64(table.shownRows))) of \(Counted.number(table.count)) rows "
-                    + "are on this page; 'failure-artifacts query' has all.")
-        }
-        if table.shownColumns < table.columns.count {
-            sentences.append(
-                "\(table.columns.count - table.shownColumns) columns at the right are left out.")
-        }
-        return sentences.isEmpty ? "" : "<p class=\"cut\">\(sentences.joined(separator: " "))</p>\n"
-    }
-
-    // MARK: - Changes
-
-    private var changes: String {
-        var text = ""
-        if !detail.changes.isEmpty {
-            text += "<h4>Transactions before the failure</h4>\n"
-            let hidden = detail.transactionCount - detail.changes.count
-            if hidden > 0 {
-                text +=
-                    "<p class=\"cut\">The last of \(detail.transactionCount) transactions that the history has.</p>\n"
-            }
-            text += "<ol class=\"timeline\">\n"
-            for (index, transaction) in detail.changes.enumerated() {
-                let isLast = index == detail.changes.count - 1
-                text +=
-                    "<li><details\(isLast ? " open" : "")><summary>Transaction \(transaction.number) "
-                    + "<span class=\"dim\">\(HTMLText.line(ChangeTable.summary(of: transaction.change)))</span></summary>\n"
-                    + ChangeTable(change: transaction.change, label: "transaction \(transaction.number)")
-                    .html
-                    + timeline.list(of: transaction.statements)
-                    + "</details></li>\n"
-            }
-            if let failure {
-                text +=
-                    "<li class=\"end\">\(HTMLText.line(FailureText.place(of: failure) ?? "The failure"))</li>\n"
-            }
-            text += "</ol>\n"
-        }
-        if let uncommitted = detail.uncommitted {
-            text +=
-                "<h4>Not committed at the failure</h4>\n"
-                + "<p class=\"dim\">Committed on the left, what \(HTMLText.line(store.connection)) saw on the right: "
-                + "\(HTMLText.line(ChangeTable.summary(of: uncommitted))).</p>\n"
-                + ChangeTable(change: uncommitted, label: "what was not committed").html
-        }
-        return text
     }
 
     // MARK: - Schema

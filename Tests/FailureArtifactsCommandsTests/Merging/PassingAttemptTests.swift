@@ -67,7 +67,7 @@ import Testing
             "<th scope=\"col\">attempt 1</th><th scope=\"col\">attempt 2, passed</th>",
             "<th scope=\"row\">Outcome</th><td>failed</td><td>passed</td>",
             "<th scope=\"row\">Message</th><td>m</td><td><span class=\"dim\">–</span></td>",
-            "Store s, attempt 1 → attempt 2, passed <span class=\"dim\">fruit: 1 updated</span>",
+            "Store s, attempt 1 → attempt 2, passed <span class=\"dim\">1 row updated in fruit</span>",
             "<b>kilos</b> <del>3</del> → <ins>4</ins>",
             "Also here: 1 bundle of tests that passed, beside the failures of the same tests.",
         ] {

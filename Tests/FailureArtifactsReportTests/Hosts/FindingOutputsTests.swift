@@ -73,14 +73,15 @@ import Testing
 
     @Test func thePageEscapesFindings() {
         let html = FindingsSection(
-            findings: [finding("<b>", value: Self.hostile, sql: Self.hostile)], variables: [:]
+            findings: [finding("<b>", value: Self.hostile, sql: Self.hostile)], stores: [],
+            variables: [:]
         ).html
         #expect(
             html.contains(
-                "<strong>&lt;b&gt;</strong> <span class=\"dim\">certain, foreign-key-violation</span>"))
+                "<span class=\"confidence\">certain</span> foreign-key-violation</p><h3>&lt;b&gt;</h3>"))
         #expect(html.contains("transaction 6, Ledger.remove(_:) Ledger.swift:42"))
         #expect(!html.contains("<script>") && !html.contains("\u{1B}"))
-        #expect(FindingsSection(findings: [], variables: [:]).html.isEmpty)
+        #expect(FindingsSection(findings: [], stores: [], variables: [:]).html.isEmpty)
     }
 
     // MARK: - Markdown for agents

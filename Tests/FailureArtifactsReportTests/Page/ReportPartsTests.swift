@@ -1,4 +1,3 @@
-import FailureArtifactsAnalysis
 import FailureArtifactsBundle
 import FailureArtifactsReading
 import FailureArtifactsSQLite
@@ -7,6 +6,7 @@ import FailureArtifactsTestFixtures
 import FailureArtifactsTestStores
 import Testing
 
+@testable import FailureArtifactsAnalysis
 @testable import FailureArtifactsReport
 
 @Suite("Parts of the report")
@@ -67,20 +67,127 @@ struct ReportPartsTests {
     }
 
     @Test func `The hashes of the policy are those of style and script`() throws {
-        for (text, hash) in [
-            (ReportStyle.text, ReportStyle.hash), (ReportScript.text, ReportScript.hash),
-        ] {
-            let computed = try Program.run(
-                "/usr/bin/env",
-                [
-                    "python3", "-c",
-                    "import base64, hashlib, sys; "
-                        + "print(base64.b64encode(hashlib.sha256(sys.argv[1].encode()).digest()).decode(), end='')",
-                    text,
-                ])
-            #expect(computed.output == hash)
+        for text in [PageFiles.style, PageFiles.script] {
+            let computed = try Program.python(
+                "import base64, hashlib, sys; "
+                    + "print(base64.b64encode(hashlib.sha256(open(sys.argv[1], 'rb').read()).digest()).decode(), end='')",
+                text)
+            #expect(PageFiles.policy.contains("-src 'sha256-\(computed)'"))
+            // Nothing in them ends their elements.
             #expect(!text.contains("</"))
         }
+    }
+
+    // MARK: - The message
+
+    @Test(arguments: [
+        (#"XCTAssertEqual failed: ("1") is not equal to ("0") - The books"#, "1", "0"),
+        (#"Expectation failed: (ledger.balance → 44) == 49"#, "44", "49"),
+        (#"Expectation failed: 49 == (ledger.balance → 44)"#, "44", "49"),
+    ])
+    func `The values of an assertion are told apart`(message: String, actual: String, expected: String)
+        throws
+    {
+        let values = try #require(ComparedValues(message))
+        #expect(values.actual == actual)
+        #expect(values.expected == expected)
+    }
+
+    @Test func `Other assertions have no expected value`() {
+        for message in [
+            "XCTAssertTrue failed", #"XCTAssertGreaterThan failed: ("1") is not greater than ("2")"#, "",
+        ] {
+            #expect(ComparedValues(message) == nil, "\(message)")
+        }
+    }
+
+    @Test func `The part of long values that differs is marked, and none of it is markup`() throws {
+        let values = try #require(
+            ComparedValues(
+                #"XCTAssertEqual failed: ("[<Anna>, Bert, Cleo]") is not equal to ("[<Anna>, Bo, Cleo]")"#
+            )
+        )
+        #expect(
+            values.html.contains(
+                "[&lt;Anna&gt;, B<mark>ert</mark>, Cleo]</dd><dt>expected</dt>"
+                    + "<dd class=\"expected\">[&lt;Anna&gt;, B<mark>o</mark>, Cleo]"))
+    }
+
+    @Test func `The lines around an assertion are from files that are older than the failure`() throws {
+        let fixture = try Fixture()
+        let text = (1...9).map { "line <\($0)>\n" }.joined()
+        let file = try fixture.write(Array(text.utf8), to: "package/Tests/T.swift")
+        try fixture.write(Array(text.utf8), to: "package/secret.txt")
+        try fixture.write(Array(text.utf8), to: "outside.swift")
+        let linked = try Program.run(
+            "/bin/ln", ["-s", fixture.path("outside.swift"), fixture.path("package/link.swift")])
+        #expect(linked.status == 0)
+        func excerpt(_ file: String, _ line: Int? = 5, at: String = "2126-11-21T07:08:09.123Z")
+            -> SourceExcerpt?
+        {
+            var failure = BundleMetadata.Failure(
+                message: "m", file: file, line: line, kind: .assertion, at: .now)
+            failure.at = at
+            return SourceExcerpt(failure, below: fixture.path("package"))
+        }
+        let found = try #require(excerpt(file))
+        #expect(found.first == 3)
+        #expect(found.lines == (3...7).map { "line <\($0)>" })
+        #expect(found.html.contains("failing\"><span class=\"number\">5</span> line &lt;5&gt;</span>"))
+        #expect(excerpt(file, 1)?.lines.count == 3)
+        #expect(excerpt(file, at: "2020-11-21T07:08:09.123Z") == nil)
+        #expect(excerpt(file, 99) == nil)
+        #expect(excerpt(file, nil) == nil)
+        for other in ["package/secret.txt", "outside.swift", "package/link.swift", "package/no.swift"] {
+            #expect(excerpt(fixture.path(other)) == nil, "\(other)")
+        }
+    }
+
+    // MARK: - Groups
+
+    private static func cause(
+        _ number: Int, _ message: String, _ finding: (code: Finding.Code, line: Int?)? = nil,
+        _ confidence: Finding.Confidence = .certain
+    ) throws -> DescribedCause {
+        let metadata = try BundleMetadata(
+            json: Array(
+                Metadata.plain(test: "test\(number)", message: message)
+                    .replacing("\"fingerprint\": \"0\"", with: "\"fingerprint\": \"\(number)\"").utf8),
+            of: "a.zip")
+        let bundle = ReportedBundle(
+            metadata, location: BundleLocation(path: "/a.zip", inner: nil), bytes: 1)
+        let findings = finding.map { known in
+            var found = Finding(
+                code: known.code, title: "posting \(number) is wrong", confidence: confidence,
+                store: nil, explanation: "")
+            found.statement = known.line.map { line in
+                record("INSERT") {
+                    $0.source = .init(file: "Sources/A.swift", function: nil, line: line)
+                }
+            }
+            return [found]
+        }
+        return DescribedCause(
+            number: number, cause: try #require(FailureCause.causes(of: [bundle]).first),
+            findings: findings ?? [], html: "", blocks: "")
+    }
+
+    @Test func `Failures of one line or one message are one group`() throws {
+        let causes = [
+            try Self.cause(1, "m", (.orphan, 42)), try Self.cause(2, "3 is not 4"),
+            try Self.cause(3, "n", (.orphan, 42)), try Self.cause(4, "31 is not 44"),
+            try Self.cause(5, "alone"), try Self.cause(6, "o", (.orphan, 43)),
+            try Self.cause(7, "p", (.integrity, nil)), try Self.cause(8, "q", (.integrity, nil)),
+            // A possible cause is no reason for a group.
+            try Self.cause(9, "r", (.orphan, 42), .possible),
+        ]
+        let groups = CauseGroup.groups(of: causes)
+        #expect(
+            groups.map(\.heading) == [
+                "Same cause · A.swift:42", "Same message", "Same finding · integrity", "Others",
+            ])
+        #expect(groups.map { $0.causes.map(\.number) } == [[1, 3], [2, 4], [7, 8], [5, 6, 9]])
+        #expect(CauseGroup.groups(of: [causes[4]]).map(\.heading) == [nil])
     }
 
     // MARK: - Links

@@ -7,6 +7,8 @@ internal import FailureArtifactsSQLite
 struct FailureDetail: Sendable {
     let location: BundleLocation
     let metadata: BundleMetadata
+    /// The lines around the assertion; nil if the source isn't here.
+    var excerpt: SourceExcerpt?
     /// The first findings, best first.
     var findings: [Finding] = []
     var stores: [StoreDetail] = []
@@ -30,10 +32,11 @@ struct StoreDetail: Sendable {
     let store: BundleMetadata.Store
     var tables: [TableDetail] = []
     var omittedTables = 0
-    var changes: [TransactionDetail] = []
+    /// The transactions, oldest first, and the changes that were not committed.
+    var steps: [StepDetail] = []
     /// The number of transactions in the history.
     var transactionCount = 0
-    var uncommitted: ChangeDetail?
+    /// The statements on the store's connections, oldest first.
     var statements: [StatementRecord] = []
     var notes: [String] = []
     /// Nil if the store was not created by Core Data.
@@ -42,9 +45,12 @@ struct StoreDetail: Sendable {
     init(_ store: BundleMetadata.Store) {
         self.store = store
     }
+
+    /// Returns the statements of a step.
+    func statements(of step: StepDetail) -> [StatementRecord] { step.statements.map { statements[$0] } }
 }
 
-/// A table with its first rows.
+/// A table with rows as they were at the failure.
 struct TableDetail: Sendable {
     struct Column: Sendable, Equatable {
         let name: String
@@ -62,42 +68,61 @@ struct TableDetail: Sendable {
     let name: String
     /// The name of the table behind a view; nil for a table.
     var source: String?
+    /// True if the application doesn't use the table directly.
+    var isQuiet = false
     var columns: [Column] = []
     var foreignKeys: [ForeignKey] = []
+    /// The columns that identify a row, as indices of ``columns``; nil for the rowid.
+    var keys: [Int]?
     /// The number of rows in the store; a lower bound if `isExact` is false.
     var count: Int64 = 0
     var isExact = true
-    /// The rows as a JSON array of arrays; see ``CellJSON``.
-    var rows = "[]"
-    var shownRows = 0
+    /// The rows as JSON arrays of ``CellJSON``.
+    ///
+    /// They begin with the rowid if ``keys`` is nil.
+    var rows: [String] = []
     var shownColumns = 0
     /// The reason why the rows could not be read, as a clause.
     var problem: String?
 }
 
-/// The changes of one transaction.
-struct TransactionDetail: Sendable {
-    let number: Int
-    let pages: Int
-    let change: ChangeDetail
-    /// The statements of the transaction, if the log of statements reaches back to it and the match is certain.
-    var statements: [StatementRecord] = []
+/// A step of a store's history.
+struct StepDetail: Sendable {
+    enum Kind: String {
+        case transaction, uncommitted, rolledBack
+    }
+
+    let kind: Kind
+    /// The transaction's number in the history; nil for a step of another kind.
+    var number: Int?
+    var pages = 0
+    var change = ChangeDetail()
+    /// The statements, as indices of ``StoreDetail/statements``; empty if they are unknown.
+    var statements: [Int] = []
 }
 
 /// The differences between two states of a store.
 struct ChangeDetail: Sendable {
     struct Table: Sendable {
+        /// The displayed name.
         let name: String
+        /// The name in the store.
+        var source: String
+        /// The columns of the key; empty for the rowid.
+        var keyColumns: [String] = []
         var counts: RowCounts
         /// The first changed rows.
         var rows: [RowChange] = []
         var problem: String?
     }
 
-    var schema: [SchemaChange] = []
+    /// The changes of the schema, such as `table posting added`.
+    var schema: [String] = []
     var tables: [Table] = []
     /// True if all tables were compared.
     var isComplete = true
+
+    var isEmpty: Bool { schema.isEmpty && tables.isEmpty }
 }
 
 /// Values of a store as JSON that is safe inside an HTML page.

@@ -1,0 +1,266 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+extension StoreDetail {
+    /// Reads the tables of a stand-alone file that nothing else uses.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - budget: The bytes and the time that are left. The bytes used are subtracted.
+    /// - Throws: An error if the file cannot be read at all.
+    mutating func readTables(of path: String, _ budget: ReadingBudget) throws(SQLiteError) {
+        let limits = budget.limits
+        let connection = try Connection.untrusted(path)
+        connection.setDeadline(budget.deadline)
+        let schema = try DatabaseSchema("main", of: connection)
+        var names = schema.objects.filter { $0.type == "table" }.map(\.name).sorted()
+        let sources = try useViews(in: &names, of: connection)
+        // Tables with changes come first, so that they have their rows.
+        let changed = Set(steps.flatMap(\.change.tables).map { folded($0.source) })
+        func isQuiet(_ name: String) -> Bool {
+            let source = folded(sources[name] ?? name)
+            return source.hasPrefix("sqlite_") || schema.tables[source]?.isShadow == true
+                || ["grdb_migrations", "z_metadata", "z_modelcache", "z_primarykey"].contains(source)
+        }
+        func rank(_ name: String) -> Int {
+            isQuiet(name) ? 2 : changed.contains(folded(sources[name] ?? name)) ? 0 : 1
+        }
+        names = names.enumerated().sorted { (rank($0.1), $0.0) < (rank($1.1), $1.0) }.map(\.element)
+        omittedTables = max(0, names.count - limits.tables)
+        let known = Dictionary(
+            (store.tables ?? []).map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        for (index, name) in names.prefix(limits.tables).enumerated() {
+            var table = TableDetail(name: name)
+            table.source = sources[name]
+            table.isQuiet = isQuiet(name)
+            if let counted = known[sources[name] ?? name] {
+                (table.count, table.isExact) = (counted.rows, counted.exact)
+            }
+            // Small tables leave the rest of their share to the others.
+            let share = budget.bytes / max(1, min(names.count, limits.tables) - index)
+            do throws(SQLiteError) {
+                if known[sources[name] ?? name] == nil {
+                    table.count = try connection.integer(
+                        of: "SELECT count(*) FROM \(quotedIdentifier(name))")
+                }
+                try table.readColumns(of: connection)
+                if let source = sources[name] { coreData?.describe(&table, of: source) }
+                let used = try table.readRows(
+                    of: connection, schema.tables[folded(name)], firstKeys: keys(of: table), limits,
+                    bytes: max(share, 2048))
+                budget.bytes = max(0, budget.bytes - used)
+            } catch {
+                table.problem = error.isInterrupted ? "the time for it was up" : error.message
+            }
+            tables.append(table)
+        }
+    }
+
+    /// Returns the keys of a table's changed rows, the newest first, with the names of the key's columns.
+    private func keys(of table: TableDetail) -> ChangedKeys? {
+        let source = folded(table.source ?? table.name)
+        var keys: ChangedKeys?
+        for step in steps.reversed() {
+            for changed in step.change.tables where folded(changed.source) == source {
+                if keys == nil { keys = ChangedKeys(columns: changed.keyColumns, values: []) }
+                guard keys?.columns == changed.keyColumns, keys?.values.count ?? 0 < ChangedKeys.limit
+                else { continue }
+                for row in changed.rows where row.kind != .deleted { keys?.values.append(row.key) }
+            }
+        }
+        return keys
+    }
+
+    /// Replaces Core Data's tables with views that show entities.
+    ///
+    /// - Returns: The table of each view, by the view's name.
+    private func useViews(
+        in names: inout [String], of connection: borrowing Connection
+    ) throws(SQLiteError) -> [String: String] {
+        guard let coreData else { return [:] }
+        let views = CoreDataViews(coreData)
+        try views.create(on: connection)
+        // Core Data's own tables come last.
+        names = names.filter { views.names[$0] != nil } + names.filter { views.names[$0] == nil }
+        names = names.map { views.names[$0] ?? $0 }
+        return Dictionary(views.names.map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+}
+
+/// The keys of rows that changed.
+private struct ChangedKeys {
+    /// The maximum number of rows that are read by their keys.
+    static let limit = 1000
+
+    /// The names of the key's columns; empty for the rowid.
+    let columns: [String]
+    var values: [[StoredValue]]
+}
+
+extension TableDetail {
+    fileprivate mutating func readColumns(
+        of connection: borrowing Connection
+    ) throws(SQLiteError) {
+        let statement = try connection.prepare("SELECT name, type, pk FROM pragma_table_info(?)")
+        try statement.bind([.text(name)])
+        while try statement.step() {
+            columns.append(
+                Column(
+                    name: Self.text(statement.value(at: 0)), type: Self.text(statement.value(at: 1)),
+                    isKey: statement.value(at: 2) != .integer(0)))
+        }
+        let keys = try connection.prepare(
+            "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?) ORDER BY id, seq")
+        try keys.bind([.text(name)])
+        var last = Value.null
+        while try keys.step() {
+            let id = keys.value(at: 0)
+            let target = Self.text(keys.value(at: 3))
+            let column = Self.text(keys.value(at: 2))
+            if id == last, let previous = foreignKeys.popLast() {
+                foreignKeys.append(
+                    ForeignKey(
+                        columns: previous.columns + [column], table: previous.table,
+                        targets: previous.targets + (target.isEmpty ? [] : [target])))
+            } else {
+                foreignKeys.append(
+                    ForeignKey(
+                        columns: [column], table: Self.text(keys.value(at: 1)),
+                        targets: target.isEmpty ? [] : [target]))
+            }
+            last = id
+        }
+    }
+
+    /// Reads rows, changed ones first if not all rows fit.
+    ///
+    /// - Returns: The number of bytes that the rows take.
+    fileprivate mutating func readRows(
+        of connection: borrowing Connection, _ shape: TableShape?, firstKeys: ChangedKeys?,
+        _ limits: ReportLimits, bytes: Int
+    ) throws(SQLiteError) -> Int {
+        let all = try connection.prepare("SELECT * FROM \(quotedIdentifier(name)) LIMIT 0").columnNames
+        if all.count != columns.count {
+            // A generated column may be missing from `columns`, but not from `all`.
+            let known = Dictionary(
+                columns.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+            columns = all.map { known[$0] ?? Column(name: $0, type: "", isKey: false) }
+        }
+        shownColumns = min(columns.count, limits.columns)
+        let names =
+            firstKeys?.columns ?? shape.map(Self.keyColumns)
+            ?? columns.filter(\.isKey).map(\.name)
+        let places = names.map { name in columns.firstIndex { folded($0.name) == folded(name) } }
+        let hasKey = !names.isEmpty && places.allSatisfy { $0 ?? .max < shownColumns }
+        keys = hasKey ? places.compactMap(\.self) : nil
+        let rowid = hasKey ? nil : shape?.rowidName ?? shape?.integerKey
+        if !hasKey, rowid == nil { keys = Array(0..<shownColumns) }
+        let first = rowid.map { quotedIdentifier($0) + ", " } ?? ""
+        let select = "SELECT \(first)* FROM \(quotedIdentifier(name))"
+        let wanted = hasKey ? names.map(quotedIdentifier) : rowid.map { [quotedIdentifier($0)] } ?? []
+        var used = 0
+        var shown: Set<[StoredValue]> = []
+        // The values of a cut key don't identify a row, so it isn't looked up.
+        if count > Int64(ChangedKeys.limit / 2), let values = firstKeys?.values, !wanted.isEmpty {
+            let statement = try connection.prepare(
+                select + " WHERE " + wanted.map { $0 + " IS ?" }.joined(separator: " AND "))
+            for key in values where key.count == wanted.count && !shown.contains(key) {
+                let bound = key.compactMap(\.bindable)
+                guard bound.count == key.count else { continue }
+                try statement.bind(bound)
+                defer { statement.reset() }
+                guard try statement.step() else { continue }
+                guard add(statement, hasRowid: rowid != nil, limits, bytes, &used) else { return used }
+                shown.insert(key)
+            }
+        }
+        let statement = try connection.prepare(select)
+        while rows.count < limits.rowsPerTable, try statement.step() {
+            if !shown.isEmpty {
+                let key = (rowid == nil ? keys ?? [] : [0]).map {
+                    statement.storedValue(at: $0, limit: limits.textBytes)
+                }
+                if shown.contains(key) { continue }
+            }
+            guard add(statement, hasRowid: rowid != nil, limits, bytes, &used) else { break }
+        }
+        return used
+    }
+
+    /// Adds the current row of a statement.
+    ///
+    /// - Returns: False if the row doesn't fit.
+    private mutating func add(
+        _ statement: borrowing Statement, hasRowid: Bool, _ limits: ReportLimits, _ bytes: Int,
+        _ used: inout Int
+    ) -> Bool {
+        let limit = max(limits.textBytes, limits.pictureBytes)
+        let cells = (0..<(shownColumns + (hasRowid ? 1 : 0))).map { index in
+            CellJSON.text(of: statement.storedValue(at: index, limit: limit).shown(limits))
+        }
+        let line = "[" + cells.joined(separator: ",") + "]"
+        guard used + line.utf8.count + 2 <= bytes || rows.isEmpty else { return false }
+        used += line.utf8.count + 2
+        rows.append(line)
+        return true
+    }
+
+    private static func keyColumns(_ shape: TableShape) -> [String] {
+        shape.integerKey.map { [$0] } ?? shape.primaryKey.map(\.name)
+    }
+
+    private static func text(_ value: Value) -> String {
+        if case .text(let text) = value { return text }
+        return ""
+    }
+}
+
+extension CoreDataStore {
+    /// Adds the parts that a view of an entity or a relationship lacks: types, a key and references.
+    fileprivate func describe(_ table: inout TableDetail, of source: String) {
+        func tableName(_ entity: String) -> String {
+            entities.first { $0.name == entity }?.table.map(title(ofTable:)) ?? entity
+        }
+        if let root = root(ofTable: source) {
+            let types = Dictionary(
+                root.attributes.map { ($0.name, $0.type) }, uniquingKeysWith: { first, _ in first })
+            table.columns = table.columns.map { column in
+                TableDetail.Column(
+                    name: column.name, type: types[column.name] ?? column.type,
+                    isKey: column.name == "_id")
+            }
+            table.foreignKeys = root.toOne.compactMap { relationship in
+                relationship.entity.map {
+                    TableDetail.ForeignKey(
+                        columns: [relationship.name], table: tableName($0), targets: ["_id"])
+                }
+            }
+        } else if let link = links.first(where: { $0.table == source }) {
+            table.foreignKeys = [link.source, link.target].map {
+                TableDetail.ForeignKey(
+                    columns: [$0.name], table: tableName($0.entity), targets: ["_id"])
+            }
+        }
+    }
+}
+
+extension StoredValue {
+    /// Returns the value as far as the page shows it: small pictures whole, other blobs and texts cut.
+    fileprivate func shown(_ limits: ReportLimits) -> StoredValue {
+        switch content {
+        case .blob(let bytes) where !isCut && Self.isPicture(bytes): self
+        default: shortened(blob: limits.blobBytes).shortened(text: limits.textBytes)
+        }
+    }
+
+    /// True for the beginning of a PNG, JPEG, GIF or WebP file.
+    private static func isPicture(_ bytes: [UInt8]) -> Bool {
+        bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) || bytes.starts(with: [0xFF, 0xD8, 0xFF])
+            || bytes.starts(with: Array("GIF8".utf8))
+            || bytes.starts(with: Array("RIFF".utf8))
+                && bytes.dropFirst(8).starts(with: Array("WEBP".utf8))
+    }
+}
