@@ -7,7 +7,8 @@ struct CauseGroup {
     let heading: String?
     private(set) var causes: [DescribedCause]
 
-    /// Groups causes by the line that their first findings blame, or else by their messages without numbers.
+    /// Groups causes by the line that their first findings blame, or else by the
+    /// lines and messages of their assertions, in which numbers may differ.
     ///
     /// - Parameter causes: The causes, in the order of the page.
     /// - Returns: The groups of several causes, in the order of their first causes, and then the other causes.
@@ -40,7 +41,9 @@ struct CauseGroup {
             let title = withoutNumbers(finding.title)
             return ("\(finding.code.rawValue) \(title)", "Same finding · \(finding.code.rawValue)")
         }
-        return ("message " + withoutNumbers(cause.cause.first.message), "Same message")
+        // Without the line, messages such as "1 is not equal to 2" say nothing.
+        guard let place = cause.place else { return ("cause \(cause.number)", "") }
+        return ("\(place) \(withoutNumbers(cause.cause.first.message))", "Same assertion")
     }
 
     /// Returns a text with a `#` in place of each number.

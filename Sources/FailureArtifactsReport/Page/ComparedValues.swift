@@ -58,10 +58,13 @@ struct ComparedValues {
 
 extension SourceExcerpt {
     var html: String {
+        let indents = self.lines.filter { !$0.allSatisfy(\.isWhitespace) }
+            .map { $0.prefix(while: \.isWhitespace).count }
+        let indent = indents.min() ?? 0
         let lines = zip(self.lines.indices, self.lines).map { index, text in
             let number = first + index
             return "<span class=\"line\(number == line ? " failing" : "")\">"
-                + "<span class=\"number\">\(number)</span> \(HTMLText.line(text))</span>"
+                + "<span class=\"number\">\(number)</span> \(HTMLText.line(String(text.dropFirst(indent))))</span>"
         }
         return "<pre class=\"excerpt\" tabindex=\"0\" role=\"group\" aria-label=\"Source\">"
             + lines.joined(separator: "\n") + "</pre>\n"

@@ -203,18 +203,25 @@ struct StoreData {
             ("connection", statements.last.map { String($0.connection) } ?? "null"),
             ("counts", JSONObject.array(counts)),
             ("statements", JSONObject.array(step.statements.map(String.init))),
-            ("label", CellJSON.string(String(step.change.summary.prefix(200)))),
+            ("label", CellJSON.string(String(label(of: step, statements).prefix(200)))),
         ])
         if step.pages > 0 { object.add("pages", String(step.pages)) }
         if !step.change.schema.isEmpty {
             object.add("schema", JSONObject.array(step.change.schema.prefix(50).map(CellJSON.string)))
         }
-        let isNamed = detail.findings.contains { finding in
+        let isNamed = detail.findings.enumerated().contains { index, finding in
             finding.store == store && finding.transaction != nil
                 && finding.transaction == step.number
+                && (index == 0 || finding.confidence > .possible)
         }
         if isNamed { object.add("finding", "true") }
         return object.text
+    }
+
+    private func label(of step: StepDetail, _ statements: [StatementRecord]) -> String {
+        guard step.kind == .rolledBack else { return step.change.summary }
+        let rows = statements.reduce(0) { $0 + ($1.changedRows ?? 0) }
+        return Counted.items(Int64(rows), "changed row") + " discarded"
     }
 
     private func statement(_ statement: StatementRecord) -> String {

@@ -17,7 +17,7 @@ struct FindingsSection {
     var html: String {
         guard !findings.isEmpty else { return "" }
         return "<section class=\"findings\" aria-label=\"Findings\"><ol>\n"
-            + findings.map(item).joined() + "</ol></section>\n"
+            + findings.enumerated().map { item($1, isFirst: $0 == 0) }.joined() + "</ol></section>\n"
     }
 
     /// The attributes by which the page's script finds the rows and the transaction.
@@ -37,11 +37,14 @@ struct FindingsSection {
             + HTMLText.attribute("[" + keys.joined(separator: ",") + "]") + "\""
     }
 
-    private func item(_ finding: Finding) -> String {
+    private func item(_ finding: Finding, isFirst: Bool) -> String {
+        let heading =
+            "<p class=\"kind\"><span class=\"confidence\">\(finding.confidence.rawValue)</span> "
+            + "\(finding.code.rawValue)</p> <h3>\(HTMLText.line(finding.title))</h3>"
+        // The best finding is open, so that the page begins with it alone.
         var text =
             "<li class=\"\(finding.confidence.rawValue)\"\(attributes(finding))>"
-            + "<p class=\"kind\"><span class=\"confidence\">\(finding.confidence.rawValue)</span> "
-            + "\(finding.code.rawValue)</p><h3>\(HTMLText.line(finding.title))</h3>"
+            + (isFirst ? heading : "<details><summary>\(heading)</summary>")
             + "<p>\(HTMLText.line(finding.explanation))</p>"
         let rows = finding.rows.prefix(Self.maximumRows)
         if !rows.isEmpty {
@@ -59,6 +62,6 @@ struct FindingsSection {
         if let statement = finding.statement {
             text += "<p class=\"statement\"><code>\(HTMLText.line(statement.sql))</code></p>"
         }
-        return text + "</li>\n"
+        return text + (isFirst ? "" : "</details>") + "</li>\n"
     }
 }

@@ -1,3 +1,4 @@
+internal import FailureArtifactsBundle
 internal import FailureArtifactsAnalysis
 package import FailureArtifactsReading
 internal import FailureArtifactsSystem
@@ -79,6 +80,7 @@ package struct Report: WrittenText {
                     comparison: comparison)
                 return DescribedCause(
                     number: number + 1, cause: cause, findings: detail?.findings ?? [],
+                    place: detail?.metadata.failures.first.flatMap(FailureText.place),
                     html: section.html, blocks: blocks.html)
             }
             size += new.reduce(0) { $0 + $1.html.utf8.count }
@@ -100,6 +102,8 @@ struct DescribedCause: Sendable {
     let number: Int
     let cause: FailureCause
     let findings: [Finding]
+    /// The place of the first failure; nil if it is unknown.
+    let place: String?
     /// The description.
     let html: String
     /// The data for the page's script.

@@ -40,7 +40,7 @@ package struct ReportPage {
         <header class="bar"><button type="button" id="open-list" hidden>Failures</button>
         <h1>Failure Artifacts</h1><p class="run">\(title)\(period)</p>
         <label class="search" hidden>Search <input id="search" type="search" autocomplete="off"></label>
-        <button type="button" id="scheme" hidden>Light or dark</button></header>
+        <button type="button" id="scheme" aria-label="Light or dark" title="Light or dark" hidden>◐</button></header>
         <div class="columns">
 
         """

@@ -195,7 +195,7 @@ import Testing
         let expected = """
             [('transaction', 1, '1 row inserted into account, 1 row updated in account'), \
             ('transaction', 2, '2 rows inserted into entry, table entry added, user_version is 4'), \
-            ('rolledBack', None, 'no change of rows'), \
+            ('rolledBack', None, '1 changed row discarded'), \
             ('transaction', 3, '2 rows deleted from account, 2 rows deleted from entry, table entry removed')]
             [['UPDATE accou', 'INSERT INTO '], ['CREATE TABLE', 'INSERT INTO ', 'PRAGMA user_'], \
             ['BEGIN', 'INSERT INTO ', 'ROLLBACK'], ['DELETE FROM ', 'DROP TABLE e']]

@@ -78,7 +78,8 @@ import Testing
         ).html
         #expect(
             html.contains(
-                "<span class=\"confidence\">certain</span> foreign-key-violation</p><h3>&lt;b&gt;</h3>"))
+                "<span class=\"confidence\">certain</span> foreign-key-violation</p> <h3>&lt;b&gt;</h3>")
+        )
         #expect(html.contains("transaction 6, Ledger.remove(_:) Ledger.swift:42"))
         #expect(!html.contains("<script>") && !html.contains("\u{1B}"))
         #expect(FindingsSection(findings: [], stores: [], variables: [:]).html.isEmpty)

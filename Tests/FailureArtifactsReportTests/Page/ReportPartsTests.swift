@@ -147,7 +147,7 @@ struct ReportPartsTests {
 
     private static func cause(
         _ number: Int, _ message: String, _ finding: (code: Finding.Code, line: Int?)? = nil,
-        _ confidence: Finding.Confidence = .certain
+        _ confidence: Finding.Confidence = .certain, place: String? = "T.swift:7"
     ) throws -> DescribedCause {
         let metadata = try BundleMetadata(
             json: Array(
@@ -169,7 +169,7 @@ struct ReportPartsTests {
         }
         return DescribedCause(
             number: number, cause: try #require(FailureCause.causes(of: [bundle]).first),
-            findings: findings ?? [], html: "", blocks: "")
+            findings: findings ?? [], place: place, html: "", blocks: "")
     }
 
     @Test func `Failures of one line or one message are one group`() throws {
@@ -178,15 +178,18 @@ struct ReportPartsTests {
             try Self.cause(3, "n", (.orphan, 42)), try Self.cause(4, "31 is not 44"),
             try Self.cause(5, "alone"), try Self.cause(6, "o", (.orphan, 43)),
             try Self.cause(7, "p", (.integrity, nil)), try Self.cause(8, "q", (.integrity, nil)),
+            try Self.cause(10, "3 is not 4", place: "T.swift:8"),
+            try Self.cause(11, "3 is not 4", place: nil),
             // A possible cause is no reason for a group.
             try Self.cause(9, "r", (.orphan, 42), .possible),
         ]
         let groups = CauseGroup.groups(of: causes)
         #expect(
             groups.map(\.heading) == [
-                "Same cause · A.swift:42", "Same message", "Same finding · integrity", "Others",
+                "Same cause · A.swift:42", "Same assertion", "Same finding · integrity", "Others",
             ])
-        #expect(groups.map { $0.causes.map(\.number) } == [[1, 3], [2, 4], [7, 8], [5, 6, 9]])
+        #expect(
+            groups.map { $0.causes.map(\.number) } == [[1, 3], [2, 4], [7, 8], [5, 6, 10, 11, 9]])
         #expect(CauseGroup.groups(of: [causes[4]]).map(\.heading) == [nil])
     }
 

@@ -1,0 +1,224 @@
+// The panel beside the table: the statements of a step, and the chosen row with everything that changed it.
+
+/** Returns a line of source code, linked if it has an address. */
+const placeOf = (statement) => {
+  if (!statement.place) return null;
+  const text = (statement.function ? statement.function + " " : "") + statement.place;
+  if (!statement.url) return make("code", "place", text);
+  const link = make("a", "place", make("code", "", text));
+  link.href = statement.url;
+  link.rel = "noreferrer";
+  return link;
+};
+
+/** Returns a statement with its line and what SQLite counted. */
+const statementElement = (statement, count = 1) => {
+  const sql = make("code", "sql");
+  fill(sql, statement.sql);
+  if (statement.cut) sql.append("…");
+  const facts = [];
+  if (count > 1) facts.push(`${number(count)} ×`);
+  if (statement.rows !== undefined) facts.push(counted(statement.rows, "row"));
+  if (statement.took) facts.push(statement.took);
+  facts.push(...(statement.facts ?? []));
+  const element = make("li", statement.quiet ? "statement quiet" : "statement", sql,
+    make("div", "facts", facts.join(" · "), facts.length && statement.place ? " · " : "", placeOf(statement)));
+  if (statement.rows > 0) element.classList.add("writes");
+  if (statement.error) element.append(make("div", "error", statement.error));
+  if (statement.plan) element.append(make("pre", "plan", statement.plan.join("\n")));
+  return element;
+};
+
+class StepPanel {
+  constructor(store, story) {
+    this.store = store;
+    this.story = story;
+    this.element = make("section", "panel card");
+    this.element.setAttribute("aria-label", "Step and row");
+    this.step = make("div", "of-step");
+    this.row = make("div", "of-row");
+    this.terminal = make("div", "terminal");
+    this.element.append(this.step, this.row, this.terminal);
+  }
+
+  /** Shows the statements of a step. */
+  showStep(index) {
+    const step = this.store.steps[index];
+    if (!step) {
+      this.step.replaceChildren(make("h3", "", "Before the first step"),
+        make("p", "dim", "The state that the first transaction of the page began with."));
+    } else {
+      const facts = [step.connection ? `connection ${step.connection}` : "", step.at ?? "", step.pages ? counted(step.pages, "page") : ""];
+      const title = step.kind === "transaction" ? `Transaction ${step.n}`
+        : step.kind === "uncommitted" ? "Not committed" : "Rolled back";
+      const statements = step.statements.map((i) => this.store.statements[i]);
+      const quiet = statements.filter((statement) => statement.quiet).length;
+      this.step.replaceChildren(
+        make("h3", "", title, " ", make("span", "dim", facts.filter(Boolean).join(" · "))),
+        make("p", "label", step.label), ...(step.schema ?? []).map((text) => make("p", "schema", text)),
+        this.list(statements));
+      if (quiet) {
+        const show = button("link", `${counted(quiet, "statement")} more`, () => {
+          this.step.classList.add("with-quiet");
+          show.remove();
+        });
+        this.step.classList.remove("with-quiet");
+        this.step.append(show);
+      }
+      if (!statements.length) {
+        this.step.append(make("p", "dim", this.store.statements.length
+          ? "The log of statements doesn't tell which ones made this step." : "The bundle has no log of statements."));
+      }
+    }
+    const state = this.store.stateNumber(index);
+    const command = this.store.open + (state === null || index === this.store.last ? "" : ` --at ${state}`);
+    const lines = [command];
+    this.terminal.replaceChildren(make("h3", "", "Continue in a terminal"), this.commands(lines));
+  }
+
+  commands(lines) {
+    const element = make("pre", "commands", lines.join("\n"));
+    element.tabIndex = 0;
+    element.setAttribute("role", "group");
+    element.setAttribute("aria-label", "Commands");
+    return element;
+  }
+
+  /** Returns statements as a list; the same one several times in a row is one item. */
+  list(statements) {
+    const list = make("ol", "statements");
+    for (let i = 0; i < statements.length; i += 1) {
+      let last = i;
+      while (last + 1 < statements.length && statements[last + 1].sql === statements[i].sql
+        && statements[last + 1].place === statements[i].place && !statements[last + 1].error) last += 1;
+      list.append(statementElement(statements[i], last - i + 1));
+      i = last;
+      if (list.children.length === 60 && i + 1 < statements.length) {
+        list.append(make("li", "cut", `and ${counted(statements.length - i - 1, "more statement")}: 'failure-artifacts show --statements'`));
+        break;
+      }
+    }
+    return list;
+  }
+
+  /** Shows a row: its values, the steps that changed it, and the rows that it refers to or that refer to it. */
+  async showRow(table, key, column) {
+    const ask = this.ask = {};
+    const row = table.rows.get(keyText(key)) ?? this.story.grid?.visible.find((row) => keyText(row.key) === keyText(key));
+    const blame = await table.blame(key);
+    const references = row ? await this.references(table, row.cells) : [];
+    if (ask !== this.ask) return;
+    const name = table.keys === null ? `rowid ${plainText(key[0])}`
+      : table.keys.map((i, place) => `${table.columns[i].name} ${plainText(key[place])}`).join(", ");
+    const heading = make("h3", "");
+    fill(heading, `${table.name}, ${name}`, 200);
+    const close = button("close", "Close", () => this.story.choose(null));
+    this.row.replaceChildren(make("div", "row-head", heading, close));
+    if (!row) this.row.append(make("p", "dim", "The row doesn't exist at this point."));
+    if (row) this.row.append(this.values(table, row.cells, column), this.copies(table, row.cells));
+    const list = make("ol", "blame");
+    for (const { step, kind, cells } of blame) list.append(this.blameItem(table, step, kind, cells));
+    this.row.append(make("h4", "", "Changes of this row"), blame.length ? list
+      : make("p", "dim", this.store.steps.length ? "No step of this page changed it." : "The bundle has no history of this store."));
+    if (references.length) {
+      this.row.append(make("h4", "", "Related rows"), make("ul", "references", ...references));
+    }
+  }
+
+  values(table, cells, chosen) {
+    const list = make("dl", "cells");
+    table.columns.forEach((column, index) => {
+      const cell = cells[index];
+      const value = fill(make("dd", index === chosen ? "chosen" : ""), cell, 2000);
+      const date = dateOf(cell, column), json = jsonOf(cell), picture = pictureOf(cell);
+      if (date) value.append(make("div", "form", date));
+      if (json) value.append(make("pre", "form", json));
+      if (picture) {
+        const image = make("img");
+        image.alt = `The picture in ${column.name}`;
+        image.src = picture;
+        value.append(make("div", "form", image));
+      }
+      if (parts(cell)[0] === "blob" && cell.n > 4) {
+        value.append(make("details", "form", make("summary", "", "hex"), make("pre", "", hexLines(cell))));
+      }
+      list.append(make("dt", "", column.name), value);
+    });
+    return list;
+  }
+
+  copies(table, cells) {
+    const bar = make("p", "copies", "Copy as ");
+    for (const [name, form] of Object.entries(rowForms)) {
+      const copy = button("copy", name, async () => {
+        const text = form(table, cells);
+        try {
+          await navigator.clipboard.writeText(text);
+        } catch {
+          // The browser doesn't allow it, or not here: the selection works everywhere.
+          const area = make("textarea", "", text);
+          bar.append(area);
+          area.select();
+          document.execCommand("copy");
+          area.remove();
+        }
+        copy.textContent = `${name}, copied`;
+        setTimeout(() => { copy.textContent = name; }, 1500);
+      });
+      bar.append(copy, " ");
+    }
+    return bar;
+  }
+
+  blameItem(table, index, kind, cells) {
+    const step = this.store.steps[index];
+    const verb = { i: "inserted", d: "deleted", u: "updated" }[kind];
+    const name = step.kind === "transaction" ? `transaction ${step.n}` : step.kind === "uncommitted" ? "not committed" : "rolled back";
+    const item = make("li", verb, button("link", name, () => this.story.go(index)), ` ${verb}`);
+    if (kind === "u") {
+      for (const [column, old, now] of cells) {
+        item.append(make("div", "cell", make("b", "", table.columns[column].name), " ",
+          fill(make("del"), old, 80), " → ", fill(make("ins"), now, 80)));
+      }
+    }
+    const statements = step.statements.map((i) => this.store.statements[i]).filter((statement) => statement.place && statement.rows > 0);
+    const named = statements.filter((statement) => statement.sql.toLowerCase().includes(table.name.toLowerCase()));
+    const places = new Map((named.length ? named : statements).map((statement) => [statement.place, statement]));
+    for (const statement of [...places.values()].slice(0, 3)) item.append(make("div", "facts", placeOf(statement)));
+    return item;
+  }
+
+  /** Returns links to the rows that a row refers to, and to those that refer to it. */
+  async references(table, cells) {
+    const items = [];
+    for (const [index, column] of table.columns.entries()) {
+      if (!column.ref || cells[index] === null || cells[index] === undefined) continue;
+      const target = this.store.tables.find((other) => other.name.toLowerCase() === column.ref[0].toLowerCase());
+      const place = target?.columns.findIndex((other) => other.name.toLowerCase() === column.ref[1].toLowerCase()) ?? -1;
+      if (place < 0) continue;
+      await target.move(this.story.position);
+      const found = [...target.rows.values()].find((row) => sameCell(row.cells[place], cells[index]));
+      const text = `${column.name} → ${target.name} ${plainText(cells[index])}`;
+      items.push(found ? make("li", "", button("link", text, () => this.story.follow(target, found.key)))
+        : make("li", "missing", `${text}: ${target.shown < target.count ? "not on this page" : "no such row"}`));
+    }
+    for (const other of this.store.tables) {
+      for (const [index, column] of other.columns.entries()) {
+        if (column.ref?.[0].toLowerCase() !== table.name.toLowerCase()) continue;
+        const place = table.columns.findIndex((own) => own.name.toLowerCase() === column.ref[1].toLowerCase());
+        if (place < 0 || cells[place] === null) continue;
+        await other.move(this.story.position);
+        const count = [...other.rows.values()].filter((row) => sameCell(row.cells[index], cells[place])).length;
+        if (!count) continue;
+        items.push(make("li", "", button("link", `${counted(count, "row")} of ${other.name}, by ${column.name}`,
+          () => this.story.follow(other, null, [index, "=" + plainText(cells[place])]))));
+      }
+    }
+    return items;
+  }
+
+  clearRow() {
+    this.ask = null;
+    this.row.replaceChildren(make("p", "dim hint", "Choose a cell to see what changed its row."));
+  }
+}
