@@ -78,4 +78,14 @@ package enum Program {
         let outcome = try run("/usr/bin/env", ["python3", "-c", program, file])
         return outcome.status == 0 ? outcome.output : "FAILED: " + outcome.error
     }
+
+    /// Returns the data blocks of a report's page as text.
+    package static func blocks(ofPage page: String) throws -> String {
+        try python(
+            """
+            import base64, re, sys, zlib
+            for text in re.findall(r'<script type="text/plain" id="[^"]+">([^<]*)</script>', open(sys.argv[1]).read()):
+                print(zlib.decompress(base64.b64decode(text)).decode())
+            """, page)
+    }
 }

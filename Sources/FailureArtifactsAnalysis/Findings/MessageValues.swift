@@ -11,10 +11,15 @@ enum MessageValues: FindingRule {
         let values = failure.message.differing.filter { $0.text != "nil" && !$0.text.isEmpty }
         guard !values.isEmpty else { return sums }
         var findings: [Finding] = []
+        // A value that many rows have, such as a default, must not keep a rare one out.
+        var counts: [String: Int] = [:]
         for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
             for table in step.tables where table.table.name != "grdb_migrations" {
                 for row in table.rows {
                     guard let match = match(row, values) else { continue }
+                    let group = "\(table.table.name)\u{0}\(match.cell.column)\u{0}\(match.values)"
+                    counts[group, default: 0] += 1
+                    guard counts[group] ?? 0 <= 3 else { continue }
                     let origin = store.origin(
                         inStep: index, of: table.table.name,
                         by: row.kind == .deleted ? [.delete] : [.insert, .update])
@@ -31,10 +36,10 @@ enum MessageValues: FindingRule {
                             explanation:
                                 "The message names \(match.values.map { "'\(SafeText.line(String($0.prefix(40))))'" }.joined(separator: " and ")), "
                                 + "which \(match.values.count == 1 ? "is" : "are") the value in this row.",
-                            relevance: match.strength))
+                            relevance: match.strength,
+                            likelyFrom: match.strength >= 30 && counts[group] == 1 ? 30 : nil))
                 }
             }
-            if findings.count > 50 { break }
         }
         if store.steps.isEmpty { findings = try presentValues(values, in: store) }
         return sums + findings.sorted { $0.relevance > $1.relevance }.prefix(3)

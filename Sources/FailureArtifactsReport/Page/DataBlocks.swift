@@ -190,6 +190,7 @@ struct StoreData {
             guard let index = layout.index(of: table) else { return nil }
             let numbers = [
                 Int64(index), table.counts.inserted, table.counts.updated, table.counts.deleted,
+                table.counts.total - Int64(table.rows.count),
             ]
             return JSONObject.array(numbers.map(String.init))
         }

@@ -255,7 +255,7 @@ extension AttemptComparison {
     var html: String {
         let count = titles.count + omitted
         var text =
-            "<details class=\"part\" open><summary><h3>\(count) attempts side by side</h3></summary>\n"
+            "<details class=\"part attempts-part\" open><summary><h3>\(count) attempts side by side</h3></summary>\n"
             + (summary.map { "<p>\(HTMLText.line($0))</p>\n" } ?? "") + table
         let same = rows.filter { !$0.differs && $0.values.first != .some(nil) }
         if !same.isEmpty {

@@ -43,6 +43,8 @@ class Table {
     /** The step after which `rows` is the content. */
     this.position = store.steps.length - 1;
     this.rows = null;
+    /** The rows of steps that filled the empty table, by step. */
+    this.filled = new Map();
     this.moves = Promise.resolve();
   }
 
@@ -74,19 +76,41 @@ class Table {
     return this.moves;
   }
 
-  /** Undoes the steps between two states, or does them again. */
+  /** Undoes the steps between two states, or does them again. It stops where changed rows are not on the page. */
   async moveNow(step) {
     await this.load();
-    while (this.position > step) {
-      const { rows } = await this.changesOf(this.position);
-      for (let i = rows.length - 1; i >= 0; i -= 1) this.undo(rows[i]);
+    while (this.position > Math.max(step, this.store.firstKnown)) {
+      if (this.missing(this.position)) {
+        if (!this.filledBy(this.position)) return;
+        this.filled.set(this.position, this.rows);
+        this.rows = new Map();
+      } else {
+        const { rows } = await this.changesOf(this.position);
+        for (let i = rows.length - 1; i >= 0; i -= 1) this.undo(rows[i]);
+      }
       this.position -= 1;
     }
     while (this.position < step) {
-      const { rows } = await this.changesOf(this.position + 1);
-      for (const change of rows) this.redo(change);
+      const filled = this.filled.get(this.position + 1);
+      if (filled) {
+        this.rows = filled;
+      } else {
+        const { rows } = await this.changesOf(this.position + 1);
+        for (const change of rows) this.redo(change);
+      }
       this.position += 1;
     }
+  }
+
+  /** Returns the number of a step's changed rows that are not on the page. */
+  missing(step) {
+    return this.store.steps[step]?.counts.find(([index]) => index === this.index)?.[4] ?? 0;
+  }
+
+  /** Returns true if a step inserted all rows that the table has after it. */
+  filledBy(step) {
+    const [inserted, updated, deleted] = this.counts(step);
+    return updated + deleted === 0 && inserted === this.rows.size && this.shown >= this.count;
   }
 
   // A change keeps the uncut values that it replaces, as a fourth element.
@@ -120,19 +144,25 @@ class Table {
     }
   }
 
-  /** Returns the changes of a row, the newest first: the step, the kind and the changed cells. */
+  /**
+   * Returns the changes of a row, the newest first: the step, the kind and the changed cells.
+   *
+   * A step of which the page doesn't have all changed rows is there without a kind.
+   */
   async blame(key) {
     const id = keyText(key);
     const found = [];
     for (let step = this.store.last; step > this.store.firstKnown; step -= 1) {
       const { rows } = await this.changesOf(step);
-      for (const [kind, other, cells] of rows) if (keyText(other) === id) found.push({ step, kind, cells });
+      const own = rows.filter(([, other]) => keyText(other) === id);
+      for (const [kind, , cells] of own) found.push({ step, kind, cells });
+      if (!own.length && this.missing(step)) found.push({ step, kind: null, cells: [] });
     }
     return found;
   }
 
   /** Returns the numbers of rows that a step inserted, updated and deleted. */
   counts(step) {
-    return this.store.steps[step]?.counts.find(([index]) => index === this.index)?.slice(1) ?? [0, 0, 0];
+    return this.store.steps[step]?.counts.find(([index]) => index === this.index)?.slice(1, 4) ?? [0, 0, 0];
   }
 }

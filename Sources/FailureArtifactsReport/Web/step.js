@@ -172,6 +172,10 @@ class StepPanel {
 
   blameItem(table, index, kind, cells) {
     const step = this.store.steps[index];
+    if (!kind) {
+      return make("li", "dim", button("link", `transaction ${step.n}`, () => this.story.go(index)),
+        ` may have changed it: ${counted(table.missing(index), "changed row")} are not on this page`);
+    }
     const verb = { i: "inserted", d: "deleted", u: "updated" }[kind];
     const name = step.kind === "transaction" ? `transaction ${step.n}` : step.kind === "uncommitted" ? "not committed" : "rolled back";
     const item = make("li", verb, button("link", name, () => this.story.go(index)), ` ${verb}`);

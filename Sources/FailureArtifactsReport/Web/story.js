@@ -125,8 +125,8 @@ class Story {
     }
     this.table = next;
     // Without changed rows of the later steps, an earlier state can't be shown.
-    const known = Math.max(step, this.store.firstKnown);
-    await next.move(known);
+    await next.move(step);
+    const known = next.position;
     if (ask !== this.ask) return;
     const grid = this.gridOf(next);
     this.grid = grid;
@@ -147,7 +147,7 @@ class Story {
   gridOf(table) {
     if (!this.grids.has(table.index)) {
       const grid = new Grid(table, (key, column) => this.choose(key, column));
-      grid.onfilter = () => this.drawNotes(this.position, this.position);
+      grid.onfilter = () => this.drawNotes(this.position, table.position);
       this.grids.set(table.index, grid);
     }
     return this.grids.get(table.index);
@@ -209,7 +209,7 @@ class Story {
     for (const table of this.store.tables) {
       table.found = undefined;
       if (!this.text) continue;
-      await table.move(Math.max(this.position, this.store.firstKnown));
+      await table.move(this.position);
       if (ask !== this.asked) return;
       table.found = [...table.rows.values()]
         .filter(({ cells }) => cells.some((cell) => plainText(cell).toLowerCase().includes(this.text))).length;

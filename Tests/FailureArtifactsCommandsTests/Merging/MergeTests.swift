@@ -168,7 +168,7 @@ import Testing
             "<th scope=\"row\">Message</th><td>m</td><td>m</td><td>&lt;other&gt;</td>",
             "<span>Outcome failed</span>",
             "Store s, attempt 1, 1 in its process → attempt 2, 1 in its process "
-                + "<span class=\"dim\">fruit: 1 updated</span>",
+                + "<span class=\"dim\">1 row updated in fruit</span>",
             "<b>kilos</b> <del>3</del> → <ins>4</ins>", "<del>&#39;pear&#39;</del>",
             "An attempt that passed has left no bundle",
             "This test has 3 attempts: they are <a href=\"#f1\">side by side</a>.",

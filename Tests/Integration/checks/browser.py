@@ -8,10 +8,12 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import time
+import zlib
 
 NAMES = ("chromium", "google-chrome", "chromium-browser")
 
@@ -19,6 +21,13 @@ NAMES = ("chromium", "google-chrome", "chromium-browser")
 def executable():
     """The browser's path, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def page_text(path):
+    """Returns a report's page with the content of its data blocks."""
+    page = pathlib.Path(path).read_text()
+    blocks = re.findall(r'<script type="text/plain" id="[^"]+">([^<]*)</script>', page)
+    return page + "".join(zlib.decompress(base64.b64decode(block)).decode() for block in blocks)
 
 
 class Page:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import browser
 from harness import BUILD, ROOT, SuiteCase, clean_environment, launch, read
 
 sys.path.append(str(ROOT / "Tests/FailureArtifactsTestFixtures"))
@@ -80,6 +81,6 @@ class CoreDataStores(SuiteCase):
     def test_report(self):
         page = self.directory / "report.html"
         self.tool("report", "-o", str(page))
-        text = page.read_text()
-        for part in ("<code>Fruit.tags</code>", "Basket/p2", "--entities", "Model hashes", layout.UUID):
+        text = browser.page_text(page)
+        for part in ('"Fruit.tags"', "Basket/p2", "--entities", "Model hashes", layout.UUID):
             self.assertIn(part, text)

@@ -167,12 +167,12 @@ class Page(unittest.TestCase):
                     "[...document.querySelectorAll('[aria-label^=\"Changes of fruit\"] td')].map(c => c.textContent)")
                 self.assertEqual(changed, ["kilos 3 → 4"])
                 # Values that differ everywhere, such as random ones, don't precede the one cell that matters.
-                captions = page.run("[...document.querySelectorAll('#f1 .part > .scroll caption')].map(c => c.textContent)")
+                captions = page.run("[...document.querySelectorAll('#f1 .attempts-part caption')].map(c => c.textContent)")
                 self.assertEqual(captions, ["fruit 1 updated", "draw 29 updated"])
                 # A link in the other cause's section leads there.
-                page.run("document.querySelector('#f2').open = true")
+                page.run("document.querySelectorAll('#list a')[1].click()")
                 page.run("document.querySelector('#f2 a[href=\"#f1\"]').click()")
-                self.assertEqual(page.run("location.hash"), "#f1")
+                page.wait("!document.querySelector('#f1').hidden && location.hash.startsWith('#f1')")
                 page.screenshot(SCREENSHOTS / "attempts.png")
                 page.run(AXE.read_text() + "; 0")
                 found = page.run("axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes[0].html))")

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import browser
 import harness
 from harness import Bundle, clean_environment
 
@@ -140,7 +141,7 @@ class Commands(OldBundles):
     def test_report(self):
         page = self.directory / "report.html"
         self.tool("report", *ALONE, "-o", page)
-        text = page.read_text()
+        text = browser.page_text(page)
         for path in ALONE:
             metadata = Bundle(path).metadata
             self.assertIn(metadata["test"]["name"], text)

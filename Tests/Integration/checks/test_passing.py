@@ -180,7 +180,7 @@ class Page(PassingCase):
             page.show(1200, 1400, "light")
             page.open(path.as_uri())
             self.assertEqual(page.run("document.title"), "1 failed test")
-            self.assertEqual(page.run("document.querySelectorAll('details.failure').length"), 1)
+            self.assertEqual(page.run("document.querySelectorAll('article.failure').length"), 1)
             rows = page.run(
                 "[...document.querySelectorAll('table.attempts tr')]"
                 ".map(row => [...row.cells].map(cell => cell.textContent))")

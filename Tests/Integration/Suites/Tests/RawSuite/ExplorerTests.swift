@@ -1,0 +1,23 @@
+import CSuiteSQLite
+import XCTest
+
+/// A store with a long history, for the page of the report.
+final class ExplorerTests: XCTestCase {
+    /// `steps`: 500 transactions on 10,000 rows, of which one sets a wrong value.
+    func testManySteps() throws {
+        let database = try Database(try freshPath("steps.sqlite"), journal: "wal")
+        try database.execute("PRAGMA wal_autocheckpoint = 0")
+        try database.execute(
+            """
+            CREATE TABLE movement (id INTEGER PRIMARY KEY, account INTEGER, cents INTEGER, note TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+            INSERT INTO movement SELECT i, i % 7, 100, 'movement ' || i FROM n
+            """)
+        for number in 1...500 {
+            let cents = number == 321 ? -9999 : 100 + number
+            try database.execute("UPDATE movement SET cents = \(cents) WHERE id = \(number * 17)")  // line: update
+        }
+        XCTAssertEqual(try database.integer("SELECT min(cents) FROM movement"), 100)
+        try database.close()
+    }
+}

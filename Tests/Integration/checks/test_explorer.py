@@ -1,0 +1,190 @@
+"""The report's page as a person uses it: through time, over large tables, and to the culprit."""
+
+import contextlib
+import json
+import pathlib
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import browser
+from harness import BUILD, SuiteCase, needs
+from test_report import described, metadata, bundle, report, store
+from test_source_lines import kept
+
+TOOL = BUILD / "debug" / "failure-artifacts"
+# The transactions before the first update create the tables and insert their rows.
+FIRST = 3
+CULPRIT = 321
+
+
+STATES = (FIRST - 1, FIRST, 100, FIRST + CULPRIT - 1, FIRST + CULPRIT, FIRST + 500)
+
+
+@needs(browser.executable(), "Chromium")
+class ManySteps(SuiteCase):
+    """A real failing test with 500 transactions on 10,000 rows."""
+
+    @classmethod
+    def setUpClass(cls):
+        contexts = contextlib.ExitStack()
+        cls.addClassCleanup(contexts.close)
+        cls.directory = pathlib.Path(contexts.enter_context(tempfile.TemporaryDirectory(prefix="explorer ")))
+        cls.page = contexts.enter_context(browser.page())
+        cls.file = None
+
+    def setUp(self):
+        if not self.file:
+            captured = self.leaves(
+                "RawSuite.ExplorerTests/testManySteps", variables={"FAILURE_ARTIFACTS_STATEMENTS": "2000"})
+            with kept(captured) as path:
+                type(self).file = report(self.directory, path)
+                # Another program rebuilds the states.
+                type(self).states = {
+                    number: self.state(path, number) for number in STATES}
+        self.page.events.clear()
+        self.page.show(1440, 1000, "light")
+        self.page.open("about:blank")
+        self.page.open(self.file.as_uri())
+        self.page.wait("!!document.querySelector('.grid td')")
+        self.page.run("window.g = document.querySelector('.grid'); 0")
+
+    def tearDown(self):
+        self.assertEqual(self.page.complaints, [])
+
+    @staticmethod
+    def state(path, number):
+        sql = "SELECT id, cents FROM movement ORDER BY id"
+        found = subprocess.run(
+            [TOOL, "query", path, sql, "--at", str(number), "--json"], capture_output=True, text=True)
+        assert found.returncode == 0, found.stderr
+        return [[row["id"], row["cents"]] for row in json.loads(found.stdout)]
+
+    def rows(self):
+        """All rows of the grid, which is made as high as they are."""
+        self.page.run("g.style.maxHeight = 'none'; g.style.height = '300000px'; g.dispatchEvent(new Event('scroll')); 0")
+        self.page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        rows = self.page.run("[...g.querySelectorAll('tbody tr[data-index]')].map(r => [Number(r.cells[0].textContent), Number(r.cells[2].textContent)])")
+        self.page.run("g.style.maxHeight = ''; g.style.height = ''; g.dispatchEvent(new Event('scroll')); 0")
+        return sorted(rows)
+
+    def go(self, number):
+        """Moves the scrubber, as a pointer does, to the state after a transaction."""
+        self.page.run(f"""(() => {{ const r = document.querySelector('.scrubber input');
+            r.value = {number}; r.dispatchEvent(new Event('input', {{ bubbles: true }})); }})()""")
+        self.page.wait(f"document.querySelector('.panel h3').textContent.startsWith('Transaction {number} ')")
+        self.page.run("new Promise(done => setTimeout(done, 50))")
+
+    def test_the_culprit_is_the_first_thing(self):
+        """Without any action, the page shows the row, the transaction and the line."""
+        text = self.page.run("document.querySelector('article:not([hidden])').innerText")
+        self.assertIn("-9999", text)
+        first = self.page.run("[...g.querySelectorAll('tbody tr.updated td')].map(c => c.textContent)")
+        self.assertEqual(first[:3], [str(CULPRIT * 17), str(CULPRIT * 17 % 7), "-9999"])
+        self.assertIn(f"Transaction {FIRST + CULPRIT} ", self.page.run("document.querySelector('.panel h3').textContent"))
+        self.assertIn("ExplorerTests.swift:", self.page.run("document.querySelector('.panel .statement .place').textContent"))
+
+    def test_states(self):
+        """The rows of each state are those that the tool rebuilds, wherever the scrubber comes from."""
+        for number in (*reversed(STATES), *STATES):
+            self.go(number)
+            self.assertEqual(self.rows(), self.states[number], number)
+
+    def test_keys(self):
+        self.page.run("document.querySelector('.scrubber input').focus()")
+        title = "document.querySelector('.panel h3').textContent"
+        self.page.press("End", 35)
+        self.page.wait(f"{title}.startsWith('Transaction {FIRST + 500} ')")
+        self.page.press("ArrowLeft", 37)
+        self.page.wait(f"{title}.startsWith('Transaction {FIRST + 499} ')")
+        self.page.run("document.activeElement.blur()")
+        self.page.press("ArrowLeft", 37)
+        self.page.wait(f"{title}.startsWith('Transaction {FIRST + 498} ')")
+        self.page.press("Home", 36)
+        self.page.wait(f"{title} === 'Before the first step'")
+        self.page.press("ArrowRight", 39)
+        self.page.wait(f"{title}.startsWith('Transaction 1 ')")
+        self.assertIn("after transaction 1", self.page.run("document.querySelector('.scrubber input').getAttribute('aria-valuetext')"))
+
+    def test_runs_of_similar_steps_are_folded(self):
+        items = self.page.run("[...document.querySelectorAll('.steps > li')].map(l => l.textContent)")
+        self.assertLess(len(items), 12)
+        self.assertTrue(any("× 1 row updated in movement" in item for item in items), items)
+        self.page.run("[...document.querySelectorAll('.steps summary')].at(-1).click()")
+        self.page.wait("document.querySelectorAll('.steps .step').length > 150")
+        self.page.run("[...document.querySelectorAll('.steps .step')].find(b => b.textContent.startsWith('100 ')).click()")
+        self.page.wait("document.querySelector('.panel h3').textContent.startsWith('Transaction 100 ')")
+
+    def test_blame_of_a_cell(self):
+        self.page.run("g.querySelector('tbody tr.updated td.changed').click()")
+        self.page.wait("!!document.querySelector('.blame li')")
+        blame = self.page.run("[...document.querySelectorAll('.blame li')].map(l => l.innerText.replace(/\\s+/g, ' '))")
+        self.assertEqual(len(blame), 2)
+        self.assertIn(f"transaction {FIRST + CULPRIT} updated cents 100 → -9999", blame[0])
+        self.assertIn("ExplorerTests.swift:", blame[0])
+        # The page doesn't have all rows of this transaction, and says so.
+        self.assertIn(f"transaction {FIRST} may have changed it: 9,500 changed rows are not on this page", blame[1])
+
+    def test_a_deep_link(self):
+        """The address names the store, the step, the table and the row, and leads there again."""
+        self.go(100)
+        self.page.run("g.querySelector('tbody tr.updated td.changed').click()")
+        self.page.wait("!!document.querySelector('.blame li')")
+        address = self.page.run("location.hash")
+        self.assertEqual(address, f"#f1/steps/100/movement/%5B{(100 - FIRST) * 17}%5D")
+        self.page.open("about:blank")
+        self.page.open(self.file.as_uri() + address)
+        self.page.wait(f"document.querySelector('.row-head h3')?.textContent === 'movement, id {(100 - FIRST) * 17}'")
+        self.assertTrue(self.page.run("document.querySelector('.panel h3').textContent").startswith("Transaction 100 "))
+        self.page.open("about:blank")
+        self.page.open(self.file.as_uri() + "#f1/steps/7/movement/17")
+        self.page.wait("document.querySelector('.row-head h3')?.textContent === 'movement, id 17'")
+
+    def test_only_changed_rows(self):
+        self.page.run("[...document.querySelectorAll('.toggle')].find(b => b.textContent === 'only changed').click()")
+        self.page.wait("g.querySelectorAll('tbody tr[data-index]').length === 1")
+
+
+@needs(browser.executable(), "Chromium")
+class LargeTable(unittest.TestCase):
+    def test_a_table_of_ten_thousand_rows_and_two_hundred_columns(self):
+        """Scrolling keeps the document small, and a filter finds the rows that SQLite finds."""
+        with tempfile.TemporaryDirectory(prefix="explorer ") as name, browser.page() as page:
+            directory = pathlib.Path(name)
+            columns = ", ".join(f"c{i}" for i in range(200))
+            rows = [tuple((i * j) % 97 for j in range(200)) for i in range(10_000)]
+            content = store(
+                directory / "wide.sqlite", f"CREATE TABLE wide ({columns})",
+                (f"INSERT INTO wide VALUES ({', '.join('?' * 200)})", rows))
+            path = bundle(
+                directory / "T.t-00000000.zip", metadata(stores=[described("wide", "stores/wide.sqlite")]),
+                **{"stores/wide.sqlite": content})
+            page.show(1440, 1000, "light")
+            page.open(report(directory, path, "--max-bytes", "40MB").as_uri())
+            page.wait("!!document.querySelector('.grid td')")
+            page.run("window.g = document.querySelector('.grid'); 0")
+            self.assertIn("10,000 rows", page.run("document.querySelector('.summary').textContent"))
+            for left, top in ((0, 0), (9000, 100_000), (4000, 259_000)):
+                page.run(f"g.scrollLeft = {left}; g.scrollTop = {top}; 0")
+                page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                self.assertLess(page.run("g.querySelectorAll('td').length"), 3000)
+                seen = page.run("""[...g.querySelectorAll('tbody tr[data-index]')].map(r => [Number(r.dataset.index),
+                    ...[...r.querySelectorAll('td[data-column]')].slice(0, 3).map(c => [Number(c.dataset.column), c.textContent])])""")
+                self.assertGreater(len(seen), 10)
+                for index, *cells in seen:
+                    for column, text in cells:
+                        self.assertEqual(text, str(rows[index][column]))
+            page.run("g.scrollLeft = 0; g.scrollTop = 0; 0")
+            page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            for column, text in ((1, "=17"), (3, ">=90")):
+                page.run(f"""(() => {{ const i = g.querySelectorAll('thead input')[{column}];
+                    i.value = '{text}'; i.dispatchEvent(new Event('input')); }})()""")
+            with contextlib.closing(sqlite3.connect(directory / "wide.sqlite")) as database:
+                count = database.execute("SELECT count(*) FROM wide WHERE c1 = 17 AND c3 >= 90").fetchone()[0]
+            self.assertTrue(page.run("document.querySelector('.summary').textContent").startswith(f"{count} of 10,000 rows"))
+            self.assertEqual(page.complaints, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
