@@ -8,6 +8,8 @@ package struct CoreDataChanges {
     private let store: CoreDataStore
     private let roots: [String: CoreDataStore.Entity]
     private let links: [String: CoreDataStore.Link]
+    /// True if a reference is shown as `Basket/p3`; false if it is the object's number, as in the entities' views.
+    private let namesReferences: Bool
     /// The tables that contain objects of several entities.
     private let shared: Set<String>
 
@@ -28,8 +30,13 @@ package struct CoreDataChanges {
     }
 
     /// Creates a description from the model's description.
-    package init(_ store: CoreDataStore) {
+    ///
+    /// - Parameters:
+    ///   - store: The model's description.
+    ///   - namesReferences: True to show a reference as `Basket/p3`; false for the number that ``CoreDataViews`` have.
+    package init(_ store: CoreDataStore, namesReferences: Bool = true) {
         self.store = store
+        self.namesReferences = namesReferences
         roots = Dictionary(
             store.entities.filter { $0.superentity == nil }.compactMap { entity in
                 entity.table.map { ($0, entity) }
@@ -87,7 +94,7 @@ package struct CoreDataChanges {
             return mapped(cell, attribute.name) { Self.value($0, of: attribute) }
         }
         if let relationship = root.toOne.first(where: { $0.column == cell.column }) {
-            return mapped(cell, relationship.name) { Self.reference($0, to: relationship.entity) }
+            return mapped(cell, relationship.name) { reference($0, to: relationship.entity) }
         }
         // The column contains a sort order or the entity of a relationship's target.
         return isAlone ? cell : nil
@@ -107,12 +114,12 @@ package struct CoreDataChanges {
         let cells = change.cells.map { cell in
             mapped(cell, name(cell.column, in: link)) { value in
                 [link.source, link.target].first { $0.column == cell.column }
-                    .map { Self.reference(value, to: $0.entity) } ?? value
+                    .map { reference(value, to: $0.entity) } ?? value
             }
         }
         let ends = [link.source, link.target]
         let key = zip(change.key, keyColumns).map { value, column in
-            Self.reference(value, to: ends.first { $0.column == column }?.entity)
+            reference(value, to: ends.first { $0.column == column }?.entity)
         }
         return RowChange(kind: change.kind, key: key, cells: cells)
     }
@@ -125,9 +132,9 @@ package struct CoreDataChanges {
     // MARK: - Values
 
     /// Returns text such as `Basket/p3`, the end of the object's URI.
-    private static func reference(_ value: StoredValue, to entity: String?) -> StoredValue {
-        guard case .integer(let key) = value.content, let entity else { return value }
-        return text("\(entity)/p\(key)")
+    private func reference(_ value: StoredValue, to entity: String?) -> StoredValue {
+        guard namesReferences, case .integer(let key) = value.content, let entity else { return value }
+        return Self.text("\(entity)/p\(key)")
     }
 
     private static func value(_ value: StoredValue, of attribute: CoreDataStore.Attribute) -> StoredValue

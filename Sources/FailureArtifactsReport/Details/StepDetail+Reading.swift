@@ -108,7 +108,7 @@ extension StoreDetail {
         let indices = Dictionary(
             statements.enumerated().map { ($1.order, $0) }, uniquingKeysWith: { first, _ in first })
         transactionCount = evidence.transactionCount
-        let changes = coreData.map { CoreDataChanges($0) }
+        let changes = coreData.map { CoreDataChanges($0, namesReferences: false) }
         steps = evidence.steps.map { step in
             StepDetail(
                 kind: step.number == nil ? .uncommitted : .transaction, number: step.number,

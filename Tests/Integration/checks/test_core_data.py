@@ -82,5 +82,5 @@ class CoreDataStores(SuiteCase):
         page = self.directory / "report.html"
         self.tool("report", "-o", str(page))
         text = browser.page_text(page)
-        for part in ('"Fruit.tags"', "Basket/p2", "--entities", "Model hashes", layout.UUID):
+        for part in ('"Fruit.tags"', '"basket"', "--entities", "Model hashes", layout.UUID):
             self.assertIn(part, text)
