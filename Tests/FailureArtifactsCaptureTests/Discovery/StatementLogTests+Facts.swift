@@ -66,7 +66,7 @@ extension StatementLogTests {
         }
     }
 
-    /// A chunk has space for the error of its last statement, wherever that one is.
+    /// A chunk has space for the error of its last statement, with its stack, wherever that one is.
     @Test func noErrorIsLostWhereAChunkIsFull() throws {
         let count = 6000
         try withConnection(.init(statements: 2 * count), path: ":memory:") { handle in
@@ -89,6 +89,9 @@ extension StatementLogTests {
             let log = try statements(handle).suffix(count).filter { $0.sql != "SELECT 1" }
             #expect(log.count > count / 2)
             #expect(log.allSatisfy { $0.failure?.message == "UNIQUE constraint failed: t.a" })
+            // Whatever the budget is.
+            #expect(log.allSatisfy { $0.addresses.count > 2 })
+            #expect(try log.suffix(3).allSatisfy(isOwn))
         }
     }
 
