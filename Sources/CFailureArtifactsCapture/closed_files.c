@@ -51,10 +51,11 @@ failure_artifacts_closed_files *failure_artifacts_hold_files(
         return files;
     }
     files->database = database;
+    // Most stores have left no journal, which takes access() half as long to find out as open().
     memcpy(name + length, wal, sizeof wal);
-    files->wal = hold(name);
+    if (access(name, F_OK) == 0) files->wal = hold(name);
     memcpy(name + length, journal, sizeof journal);
-    files->journal = hold(name);
+    if (access(name, F_OK) == 0) files->journal = hold(name);
     name[length] = 0;
     return files;
 }

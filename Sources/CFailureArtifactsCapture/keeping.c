@@ -113,8 +113,10 @@ static failure_artifacts_image image_of(
 static void keep_database(
     failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit, failure_artifacts_receiver receiver) {
+    stopwatch watch = started();
     failure_artifacts_image image = image_of(connection, schema, reason, limit);
     if (image.size > 0) receiver(connection, image);
+    atomic_fetch_add(&spent, elapsed(watch));
 }
 
 // Copies a database into memory with the backup API.
@@ -200,8 +202,7 @@ void failure_artifacts_keep(
     failure_artifacts_receiver receiver) {
     int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
     if (limit == 0) return;
-    stopwatch watch = started();
-    if (atomic_load(&spent) > 100000000 + (watch.start - atomic_load(&begun)) / 50) limit = 0;
+    if (atomic_load(&spent) > 100000000 + (now(CLOCK_MONOTONIC) - atomic_load(&begun)) / 50) limit = 0;
     // Serializing runs a statement of our own.
     failure_artifacts_discovery_pause();
     bool was_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
@@ -226,7 +227,6 @@ void failure_artifacts_keep(
         }
     }
     failure_artifacts_discovery_resume();
-    atomic_fetch_add(&spent, elapsed(watch));
 }
 
 static bool starts_with(const char *sql, const char *word, size_t length) {

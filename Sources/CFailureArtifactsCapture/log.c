@@ -457,8 +457,11 @@ void failure_artifacts_log_close(failure_artifacts_connection *connection) {
 
 // MARK: - Errors
 
-// Adds the error of the last statement.
+// Adds the error of the last statement, and the stack: the statement may have started without one.
 static void add_error(failure_artifacts_log *log, int code, const char *message) {
+    uint64_t ticks = failure_artifacts_ticks();
+    uint32_t stack = atomic_load_explicit(&records_stacks, memory_order_relaxed) ? add_stack(log) : 0;
+    if (log->allowance == 0) spend(log, failure_artifacts_ticks() - ticks);
     size_t length = message ? strnlen(message, maximum_message) : 0;
     failure_artifacts_error_record *error = place(log, sizeof *error + length, 0);
     if (!error) {
@@ -470,7 +473,8 @@ static void add_error(failure_artifacts_log *log, int code, const char *message)
     if (!error) return;
     size_t whole = sizeof *error + length;
     *error = (failure_artifacts_error_record){
-        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = log->last_order, .code = code};
+        .record = {(uint32_t)whole, failure_artifacts_record_error, 0, 0}, .order = log->last_order, .code = code,
+        .stack = stack};
     memcpy(error + 1, message ? message : "", length);
     complete(log, whole);
     log->last_error = log->last_order;

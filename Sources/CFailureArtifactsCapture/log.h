@@ -65,8 +65,8 @@ enum {
     failure_artifacts_known_texts = 1 << failure_artifacts_known_bits,
     failure_artifacts_known_stacks = 8,
     failure_artifacts_running_statements = 4,
-    // The bytes that are left in a chunk for the error and the end of its last statement.
-    failure_artifacts_log_margin = 512,
+    // The bytes that are left in a chunk for the error of its last statement, with a stack, and for its end.
+    failure_artifacts_log_margin = 1024,
 };
 
 // The last statements of one connection, in one or more chunks of the recorder. The thread that uses the connection

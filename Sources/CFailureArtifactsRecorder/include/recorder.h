@@ -155,7 +155,8 @@ typedef struct failure_artifacts_error_record {
     uint64_t order;
     // The extended result code. The message follows.
     int32_t code;
-    uint32_t unused;
+    // The offset of the stack in the chunk; 0 for none.
+    uint32_t stack;
 } failure_artifacts_error_record;
 
 typedef struct failure_artifacts_end_record {

@@ -166,10 +166,12 @@ package struct RecordedChunk: Sendable {
             case failure_artifacts_record_error.rawValue:
                 guard record.content.count >= 16 else { return }
                 let message = UnsafeRawBufferPointer(rebasing: record.content[16...])
-                update(record.number(at: 0, as: UInt64.self)) {
-                    $0.failure = RecordedStatement.Failure(
+                let stack = stacks[Int(record.number(at: 12, as: UInt32.self))]
+                update(record.number(at: 0, as: UInt64.self)) { statement in
+                    statement.failure = RecordedStatement.Failure(
                         code: record.number(at: 8, as: Int32.self),
                         message: String(decoding: message, as: UTF8.self))
+                    if statement.addresses.isEmpty { statement.addresses = stack ?? [] }
                 }
             case failure_artifacts_record_end.rawValue:
                 guard record.content.count >= 36 else { return }

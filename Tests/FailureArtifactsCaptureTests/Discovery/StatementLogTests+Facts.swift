@@ -66,7 +66,7 @@ extension StatementLogTests {
         }
     }
 
-    /// A chunk has space for the error of its last statement, wherever that one is.
+    /// A chunk has space for the error of its last statement, with its stack, wherever that one is.
     @Test func noErrorIsLostWhereAChunkIsFull() throws {
         let count = 6000
         try withConnection(.init(statements: 2 * count), path: ":memory:") { handle in
@@ -89,6 +89,9 @@ extension StatementLogTests {
             let log = try statements(handle).suffix(count).filter { $0.sql != "SELECT 1" }
             #expect(log.count > count / 2)
             #expect(log.allSatisfy { $0.failure?.message == "UNIQUE constraint failed: t.a" })
+            // Whatever the budget is.
+            #expect(log.allSatisfy { $0.addresses.count > 2 })
+            #expect(try log.suffix(3).allSatisfy(isOwn))
         }
     }
 
@@ -193,6 +196,43 @@ extension StatementLogTests {
         #expect(log.allSatisfy { $0.addresses.count > 2 && $0.addresses.count <= 32 })
     }
 
+    /// The frames of SQLite are remembered; what is outside of them differs with each call.
+    @Test func eachStackIsThatOfItsOwnCall() throws {
+        let depths = [0, 7, 3, 0, 12, 5, 1]
+        try withConnection(.init(statements: 100), path: ":memory:") { handle in
+            var prepared: OpaquePointer?
+            defer { sqlite3_finalize(prepared) }
+            sqlite3_prepare_v2(handle.handle, "SELECT 'step'", -1, &prepared, nil)
+            @inline(never) func recurse(_ depth: Int, steps: Bool) -> Int {
+                if depth > 0 { return recurse(depth - 1, steps: steps) + 1 }
+                if steps {
+                    sqlite3_step(prepared)
+                    sqlite3_reset(prepared)
+                } else {
+                    sqlite3_exec(handle.handle, "SELECT 'exec'", nil, nil, nil)
+                }
+                return 0
+            }
+            // Another thread has no layouts yet.
+            try onAThread(stack: 1 << 20) {
+                for depth in depths { for steps in [true, false] { _ = recurse(depth, steps: steps) } }
+            }
+            let log = try statements(handle)
+            try #require(log.count == 2 * depths.count)
+            for sql in ["SELECT 'step'", "SELECT 'exec'"] {
+                let stacks = log.filter { $0.sql == sql }.map(\.addresses)
+                let shortest = try #require(stacks.first)
+                for (stack, depth) in zip(stacks, depths) {
+                    #expect(stack.count == min(shortest.count + depth, 32))
+                    #expect(stack.first == shortest.first)
+                    #expect(stack.last == shortest.last || stack.count == 32)
+                    #expect(Set(stack).count <= shortest.count + 1)
+                }
+            }
+            #expect(try log.allSatisfy(isOwn))
+        }
+    }
+
     @Test func withoutSourceLinesThereAreNoStacks() throws {
         try withConnection(.init(statements: 10, stacks: false)) { handle in
             try handle.run("CREATE TABLE t(a)")
@@ -200,7 +240,7 @@ extension StatementLogTests {
         }
     }
 
-    /// A walk takes more than 0.2 µs on any machine, and a loop may spend a hundredth of its time on it.
+    /// A walk takes more than 0.05 µs on any machine, and a loop may spend a hundredth of its time on it.
     @Test func stacksHaveABudget() throws {
         let count = 50_000
         try withConnection(.init(statements: count), path: ":memory:") { handle in
@@ -216,7 +256,7 @@ extension StatementLogTests {
             let log = try statements(handle).suffix(count)
             #expect(log.prefix(1000).allSatisfy { !$0.addresses.isEmpty && $0.end != nil })
             let others = log.dropFirst(1000)
-            #expect(Double(others.filter { !$0.addresses.isEmpty }.count) < duration / 100 / 0.2)
+            #expect(Double(others.filter { !$0.addresses.isEmpty }.count) < duration / 100 / 0.05)
             #expect(others.filter { $0.addresses.isEmpty }.count > count / 2)
             // The next test has an allowance of its own.
             _ = ConnectionRegistry.shared.beginKeeping(maximumBytes: 0)
