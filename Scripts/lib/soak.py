@@ -145,7 +145,7 @@ class Soak:
             found[f"{metadata['test']['suite']}.{metadata['test']['name']}"] += 1
             stores[min(len(metadata["stores"]), 3)] += 1
             ways.update(capture_summary(store) for store in metadata["stores"])
-            said.update({with_placeholders(text) for text in metadata["warnings"]})
+            said.update({with_placeholders(warning["text"]) for warning in metadata["warnings"]})
         failed = self.failed["with"]
         print(f"{len(bundles)} bundles ({size(bundles) / (1 << 20):.0f} MiB) were left for {failed.total()} failures "
               f"of tests: {stores[0]} without a store, {stores[1]} with one, {stores[2]} with two, "

@@ -128,9 +128,9 @@ static range find_stack(void) {
 
 // MARK: - Layouts
 
-// The layout of the stack between failure_artifacts_stack() and SQLite's caller. It is the same whenever the same calls lead
-// there, because their frames have fixed sizes. The unwinder takes about 13,000 instructions to find it. All offsets are
-// from the frame of failure_artifacts_stack(), in bytes.
+// The layout of the stack between failure_artifacts_stack() and SQLite's caller. It is the same whenever the same calls
+// lead there, because their frames have fixed sizes. The unwinder takes about 13,000 instructions to find it. All offsets
+// are from the frame of failure_artifacts_stack(), in bytes.
 typedef struct layout {
     // The number of calls; 0 if the layout is not complete.
     unsigned count;
@@ -164,7 +164,8 @@ READS_STACK static bool follow(const layout *layout, uintptr_t here, search *fou
     return !is_in_library(found->address);
 }
 
-// Remembers the layout that the unwinder found, if the stack confirms it.
+// Remembers the layout that the unwinder found, if the stack confirms it. That is never so on arm64, where functions save
+// return addresses in other places.
 READS_STACK static void learn(uintptr_t here, const search *found) {
     layout *new = &layouts[next_layout++ % known_layouts];
     new->count = 0;
