@@ -14,6 +14,7 @@ import sys
 import time
 import zipfile
 
+import explained
 import grdb
 import sanitizers
 from grdb import Failure, INJECTED, ROOT
@@ -163,6 +164,8 @@ class Soak:
             self.problem("Files are left in flight.")
         if bundles:
             self.verify(directory, bundles)
+            for problem in explained.check(bundles):
+                self.problem(problem)
 
     def verify(self, directory, bundles):
         start = time.monotonic()
