@@ -119,12 +119,16 @@ package final class StoreEvidence {
     ) throws -> [Step] {
         let count = history.reader.transactions.count
         let first = max(0, count - recentCount)
-        let recent = try steps(of: history, first..<count, limits, Instant(nanoseconds: .max))
-        let earlier = first > 0 ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
+        let recent = try steps(of: history, first..<count, limits, deadline)
+        let isRecent = recent.count == count - first
+        let earlier =
+            first > 0 && isRecent ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
         var steps = earlier.count == first ? earlier + recent : recent
         let found = LoggedTransactions(records, of: store).statements(
             of: steps.map { .init(pages: $0.pages, changes: $0.changes) },
             isWhole: steps.count == count && store.history?.reason == nil)
+        // Statements are matched from the end, which must be the history's.
+        guard isRecent else { return steps }
         for (index, statements) in found.enumerated() {
             steps[index].statements = statements.map { Statement($0) }
         }
@@ -137,13 +141,18 @@ package final class StoreEvidence {
     ) throws -> [Step] {
         var steps: [Step] = []
         guard !range.isEmpty else { return steps }
-        try history.forEachTransaction(after: range.lowerBound, rowLimit: rowLimit, limits: limits) {
-            transaction in
-            steps.append(
-                Step(
-                    number: transaction.number, pages: transaction.pages, changes: transaction.changes,
-                    tables: transaction.tables))
-            return steps.count < range.count && Instant.now < deadline
+        do {
+            try history.forEachTransaction(
+                after: range.lowerBound, rowLimit: rowLimit, limits: limits, deadline: deadline
+            ) { transaction in
+                steps.append(
+                    Step(
+                        number: transaction.number, pages: transaction.pages,
+                        changes: transaction.changes, tables: transaction.tables))
+                return steps.count < range.count && Instant.now < deadline
+            }
+        } catch let error as SQLiteError where error.isInterrupted {
+            // The transactions before this one are known.
         }
         return steps
     }

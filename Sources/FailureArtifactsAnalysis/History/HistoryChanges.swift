@@ -1,6 +1,6 @@
 package import FailureArtifactsReading
 package import FailureArtifactsSQLite
-internal import FailureArtifactsSystem
+package import FailureArtifactsSystem
 
 /// A transaction of a history, with the changes that it made.
 package struct TransactionChanges: Sendable {
@@ -24,11 +24,12 @@ extension ExtractedHistory {
     ///   - first: The number of the state before the first transaction to visit.
     ///   - rowLimit: The maximum number of changed rows to keep for a table; 0 to count them only.
     ///   - limits: The limits on resources that a state can use.
+    ///   - deadline: The point in time at which comparing two states is interrupted; nil for none.
     ///   - body: Receives the transaction. It returns false to stop.
     /// - Throws: An error if a state can't be rebuilt or read, or the error that `body` throws.
     package borrowing func forEachTransaction(
         after first: Int = 0, rowLimit: Int64 = 0,
-        limits: UntrustedLimits = .standard,
+        limits: UntrustedLimits = .standard, deadline: Instant? = nil,
         _ body: (TransactionChanges) throws -> Bool
     ) throws {
         let old = try rebuild(first)
@@ -40,7 +41,7 @@ extension ExtractedHistory {
             try advance(new, from: index)
             let comparison = try StoreComparison(
                 a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true),
-                limits: limits, reusing: schema)
+                deadline: deadline, limits: limits, reusing: schema)
             let (changes, tables) = try comparison.changes(
                 comparison.changedRows(pages: Set(transaction.pages)), rowLimit: rowLimit)
             schema = comparison.b

@@ -54,7 +54,7 @@ extension FailureDetail {
                 bundle.size(ofEntry: $0.entry) ?? 0 <= limits.historyStoreBytes
             })
         else { return nil }
-        let evidence = FailureEvidence(bundle, scratch: scratch, seconds: limits.seconds / 2)
+        let evidence = FailureEvidence(bundle, scratch: scratch, seconds: limits.seconds)
         notes += evidence.notes
         return evidence
     }

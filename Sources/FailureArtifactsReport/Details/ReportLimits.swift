@@ -20,9 +20,7 @@ package struct ReportLimits: Sendable {
     var rowBytes: Int
     /// The bytes of values for comparing the attempts of one cause.
     let changeBytes: Int
-    /// The seconds for the tables of one cause, or for comparing its attempts.
-    ///
-    /// The history has half as many seconds.
+    /// The seconds for the tables of one cause, for its history, or for comparing its attempts.
     var seconds: Double
 
     var rowsPerTable = 20_000
@@ -63,7 +61,9 @@ package struct ReportLimits: Sendable {
         rowBytes = min(16 << 20, dataBytes * 5)
         changeBytes = 24 << 10
         attachmentBytes = min(80 << 10, (1 << 20) / share)
-        seconds = min(2, max(0.04, Self.allSeconds / Double(share)))
+        // A page with more data may take longer.
+        let scale = max(1, Double(maximumBytes) / Double(Self.standardBytes))
+        seconds = min(4, max(0.04, Self.allSeconds / Double(share))) * scale
         storeBytes = max(4 << 20, min(128 << 20, (2 << 30) / UInt64(share)))
         historyStoreBytes = storeBytes / 4
         if share > 40 {

@@ -23,7 +23,14 @@ const showFailure = async (id, address) => {
   if (!outline) { remember(id, ""); return; }
   let story = stories.get(id);
   if (!story) {
-    const content = await block(outline);
+    let content;
+    try {
+      content = await block(outline);
+    } catch {
+      // A browser without DecompressionStream shows the page as it is without a script.
+      remember(id, "");
+      return;
+    }
     if (shown !== article) return;
     story = stories.get(id) ?? new Story(article, content, (place) => remember(id, place));
     stories.set(id, story);

@@ -257,7 +257,9 @@ class Story {
 
   /** Opens the place that an address names. */
   openAddress(address) {
-    const [name, step, table, row] = address.split("/").map(decodeURIComponent);
+    let names;
+    try { names = address.split("/").map(decodeURIComponent); } catch { return this.openFirst(); }
+    const [name, step, table, row] = names;
     const store = this.stores.findIndex((store) => store.name === name);
     if (store < 0) return this.openFirst();
     const place = { store };

@@ -23,11 +23,21 @@ def executable():
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+def blocks(page):
+    """Returns the data blocks of a report's page, by identifier."""
+    found = re.findall(r'<script type="text/plain" id="([^"]+)">([^<]*)</script>', page)
+    return {name: zlib.decompress(base64.b64decode(block)).decode() for name, block in found}
+
+
 def page_text(path):
     """Returns a report's page with the content of its data blocks."""
     page = pathlib.Path(path).read_text()
-    blocks = re.findall(r'<script type="text/plain" id="[^"]+">([^<]*)</script>', page)
-    return page + "".join(zlib.decompress(base64.b64decode(block)).decode() for block in blocks)
+    return page + "".join(blocks(page).values())
+
+
+def page_data(page):
+    """Returns the outline of the first failure's stores."""
+    return json.loads(blocks(page)[re.search(r'data-outline="([^"]+)"', page)[1]])
 
 
 class Page:

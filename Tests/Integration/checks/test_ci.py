@@ -369,6 +369,7 @@ class GitHub(CICase):
         place = self.checkout("GitHub Actions", **variables)
         step_summary = place.bin / "step summary.md"
         step_summary.touch()
+        (place.bin / "tmp").mkdir(exist_ok=True)
         place.environment.update({
             "GITHUB_STEP_SUMMARY": str(step_summary), "GITHUB_WORKSPACE": str(place.directory),
             "RUNNER_TEMP": str(place.bin / "tmp"), "GITHUB_ACTION_PATH": str(ACTION.parent),
@@ -382,12 +383,17 @@ class GitHub(CICase):
         action.run()
         self.assertEqual(
             action.outcomes,
-            {"tool": "success", "tests": "failure", "bundles": "success", "upload": "success", "where": "success"})
+            {"tool": "success", "tests": "failure", "bundles": "success", "upload": "success", "page": "success",
+             "where": "success"})
         self.check_bundles(place, "GitHub Actions")
         self.check_page(place)
         self.check_results(place, "results/junit.xml")
-        self.assertEqual(action.outputs(), {"bundles": "5", "artifact-url": workflow.URL})
-        upload = action.uploads[0]
+        self.assertEqual(
+            action.outputs(), {"bundles": "5", "artifact-url": workflow.URL, "page-url": workflow.PAGE_URL})
+        upload, page = action.uploads
+        # The names of the page's artifacts differ for each job and attempt, too.
+        self.assertEqual(page["name"], "failure-artifacts-test-0-3.html")
+        self.assertEqual(page["content"], (place.artifacts / "report.html").read_bytes())
         self.assertEqual(upload["name"], "failure-artifacts-test-0-3")
         self.assertEqual(
             sorted(upload["files"]), sorted([*(bundle.path.name for bundle in place.bundles()), "report.html"]))
@@ -414,6 +420,7 @@ class GitHub(CICase):
         summary = place.step_summary.read_text()
         self.assertTrue(summary.startswith("## 5 failed tests\n"), summary[:100])
         self.assertIn(f"[failure-artifacts-test-0-3]({workflow.URL})", summary)
+        self.assertIn(f"[Open the page about all failures]({workflow.PAGE_URL})", summary)
         self.assertNotIn("\x1b", summary)
 
     def test_tests_that_pass(self):
@@ -422,8 +429,9 @@ class GitHub(CICase):
         action.run()
         self.assertEqual(
             action.outcomes,
-            {"tool": "success", "tests": "success", "bundles": "success", "upload": "skipped", "where": "skipped"})
-        self.assertEqual(action.outputs(), {"bundles": "0", "artifact-url": ""})
+            {"tool": "success", "tests": "success", "bundles": "success", "upload": "skipped", "page": "skipped",
+             "where": "skipped"})
+        self.assertEqual(action.outputs(), {"bundles": "0", "artifact-url": "", "page-url": ""})
         self.assertEqual(list(place.directory.iterdir()), [])
         self.assertEqual(place.step_summary.read_text(), "")
         self.assertEqual(action.obeyed, [])

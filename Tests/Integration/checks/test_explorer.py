@@ -39,7 +39,8 @@ class ManySteps(SuiteCase):
             captured = self.leaves(
                 "RawSuite.ExplorerTests/testManySteps", variables={"FAILURE_ARTIFACTS_STATEMENTS": "2000"})
             with kept(captured) as path:
-                type(self).file = report(self.directory, path)
+                # A larger page has more time, which a debug build on a busy machine needs.
+                type(self).file = report(self.directory, path, "--max-bytes", "40MB")
                 # Another program rebuilds the states.
                 type(self).states = {
                     number: self.state(path, number) for number in STATES}
@@ -140,6 +141,26 @@ class ManySteps(SuiteCase):
         self.page.open("about:blank")
         self.page.open(self.file.as_uri() + "#f1/steps/7/movement/17")
         self.page.wait("document.querySelector('.row-head h3')?.textContent === 'movement, id 17'")
+
+    def test_addresses_that_lead_nowhere(self):
+        """They show the failure as if they named it alone."""
+        for address in ("#f1/%E0%A4%A", "#f1/other/7", "#f9", "#f1/steps/99999/none/{", "#"):
+            self.page.open("about:blank")
+            self.page.open(self.file.as_uri() + address)
+            self.page.wait("!!document.querySelector('.grid td')")
+
+    def test_a_browser_that_cannot_unpack(self):
+        """The page is as useful as without its script."""
+        self.page.call("Page.enable")
+        script = self.page.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")
+        try:
+            self.page.open("about:blank")
+            self.page.open(self.file.as_uri())
+            text = self.page.run("document.body.innerText")
+        finally:
+            self.page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+        for part in ("movement.cents changed from 100 to -9999", "ExplorerTests.swift:", "the last one"):
+            self.assertIn(part, text)
 
     def test_only_changed_rows(self):
         self.page.run("[...document.querySelectorAll('.toggle')].find(b => b.textContent === 'only changed').click()")

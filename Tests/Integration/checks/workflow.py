@@ -9,6 +9,7 @@ import subprocess
 import yaml
 
 URL = "https://github.example/octo/app/actions/runs/1658821493/artifacts/7"
+PAGE_URL = "https://github.example/octo/app/actions/runs/1658821493/artifacts/8"
 
 # The runner's commands: `IActionCommandExtension` in
 # https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs.
@@ -163,8 +164,17 @@ class Action:
         """Does the work of actions/upload-artifact: omits hidden files, and fails if one path is bad."""
         assert step["uses"].startswith("actions/upload-artifact@"), step["uses"]
         options = {name: self.expand(value) for name, value in step["with"].items()}
-        assert not re.search(r'[":<>|*?\r\n\\/]', options["name"]), options["name"]
         root = self.place.directory / options["path"]
+        if options.get("archive") == "False":
+            # One file, which gives the artifact its name: https://github.com/actions/upload-artifact/issues/785.
+            assert root.is_file() and "name" not in options, options
+            options["name"] = root.name
+        assert not re.search(r'[":<>|*?\r\n\\/]', options["name"]), options["name"]
+        if root.is_file():
+            assert options["name"] not in [upload["name"] for upload in self.uploads]
+            self.uploads.append({**options, "files": [root.name], "content": root.read_bytes()})
+            self.steps[step["id"]]["artifact-url"] = PAGE_URL
+            return
         files = []
         for file in root.rglob("*"):
             path = file.relative_to(root)

@@ -15,7 +15,7 @@ final class ExplorerTests: XCTestCase {
             """)
         for number in 1...500 {
             let cents = number == 321 ? -9999 : 100 + number
-            try database.execute("UPDATE movement SET cents = \(cents) WHERE id = \(number * 17)")  // line: update
+            try database.execute("UPDATE movement SET cents = \(cents) WHERE id = \(number * 17)")
         }
         XCTAssertEqual(try database.integer("SELECT min(cents) FROM movement"), 100)
         try database.close()
