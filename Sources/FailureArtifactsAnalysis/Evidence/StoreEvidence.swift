@@ -57,7 +57,8 @@ package final class StoreEvidence {
     package let statements: [Statement]
     /// The last transactions of the history, oldest first, and the transaction that was open at the failure.
     ///
-    /// All of the history's transactions are there unless the time was up.
+    /// All of the history's transactions are there unless the time was up. If there was no time for the last ones, none
+    /// are there.
     package let steps: [Step]
     /// The number of transactions that the history has.
     package let transactionCount: Int
@@ -120,15 +121,13 @@ package final class StoreEvidence {
         let count = history.reader.transactions.count
         let first = max(0, count - recentCount)
         let recent = try steps(of: history, first..<count, limits, deadline)
-        let isRecent = recent.count == count - first
-        let earlier =
-            first > 0 && isRecent ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
+        // Steps that don't lead to the state at the failure would be taken for ones that do.
+        guard recent.count == count - first else { return [] }
+        let earlier = first > 0 ? (try? steps(of: history, 0..<first, limits, deadline)) ?? [] : []
         var steps = earlier.count == first ? earlier + recent : recent
         let found = LoggedTransactions(records, of: store).statements(
             of: steps.map { .init(pages: $0.pages, changes: $0.changes) },
             isWhole: steps.count == count && store.history?.reason == nil)
-        // Statements are matched from the end, which must be the history's.
-        guard isRecent else { return steps }
         for (index, statements) in found.enumerated() {
             steps[index].statements = statements.map { Statement($0) }
         }

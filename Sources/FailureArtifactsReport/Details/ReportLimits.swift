@@ -11,7 +11,7 @@ package struct ReportLimits: Sendable {
     /// The size of the page without the data of stores, in bytes, from which on causes are described without their
     /// stores.
     static let pageBytes = 6 << 20
-    /// The seconds that all causes share, over all cores.
+    /// The seconds that all causes share, over all cores, unless there are so many that each one needs more.
     private static let allSeconds = 8.0
 
     /// The bytes on the page for the data of one cause's stores, compressed and in Base64.
@@ -63,7 +63,7 @@ package struct ReportLimits: Sendable {
         attachmentBytes = min(80 << 10, (1 << 20) / share)
         // A page with more data may take longer.
         let scale = max(1, Double(maximumBytes) / Double(Self.standardBytes))
-        seconds = min(4, max(0.04, Self.allSeconds / Double(share))) * scale
+        seconds = min(4, max(1, Self.allSeconds / Double(share))) * scale
         storeBytes = max(4 << 20, min(128 << 20, (2 << 30) / UInt64(share)))
         historyStoreBytes = storeBytes / 4
         if share > 40 {

@@ -108,6 +108,10 @@ extension StoreDetail {
         let indices = Dictionary(
             statements.enumerated().map { ($1.order, $0) }, uniquingKeysWith: { first, _ in first })
         transactionCount = evidence.transactionCount
+        if transactionCount > 0, !evidence.steps.contains(where: { $0.number != nil }) {
+            notes.append(
+                "Reading the history took too long: 'failure-artifacts history' has all of it.")
+        }
         let changes = coreData.map { CoreDataChanges($0, namesReferences: false) }
         steps = evidence.steps.map { step in
             StepDetail(
