@@ -62,8 +62,9 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsAnalysis", "FailureArtifactsReading", "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
+                "CFailureArtifactsFunctions", "CFailureArtifactsZlib",
             ],
-            swiftSettings: settings),
+            resources: [.embedInCode("Web")], swiftSettings: settings),
         .target(
             name: "FailureArtifactsTestRun",
             dependencies: [
