@@ -125,9 +125,7 @@ extension StoreDetail {
     ) {
         guard isSmall(choice.entry, of: bundle, budget.limits.storeBytes) else { return }
         if store.history?.entry != nil {
-            notes.append(
-                "The history is not shown, because the stores are too large or too many: "
-                    + "'failure-artifacts history' has all of it.")
+            notes.append("The history is not shown here: 'failure-artifacts history' has all of it.")
         }
         do {
             let path = try bundle.extract(choice, below: scratch)
@@ -142,11 +140,10 @@ extension StoreDetail {
     fileprivate mutating func read(_ path: String, _ evidence: StoreEvidence?, _ budget: ReadingBudget) {
         do {
             // SQLite stores a database without tables as an empty file.
-            if FileSystem.regularFile(path)?.size != 0 {
-                coreData = try CoreDataStore.read(try Connection.untrusted(path))
-            }
+            let isEmpty = FileSystem.regularFile(path)?.size == 0
+            if !isEmpty { coreData = try CoreDataStore.read(try Connection.untrusted(path)) }
             if let evidence { addSteps(of: evidence) }
-            if FileSystem.regularFile(path)?.size != 0 { try readTables(of: path, budget) }
+            if !isEmpty { try readTables(of: path, budget) }
         } catch {
             notes.append("The tables cannot be read. \(CommandError(error).description)")
         }

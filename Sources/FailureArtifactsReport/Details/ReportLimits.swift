@@ -36,7 +36,7 @@ package struct ReportLimits: Sendable {
     var tables = 200
     /// The maximum number of rows of one table that are shown for one change.
     var changedRows = 20
-    /// The maximum number of statements in the drawing and the list; the explorer has all.
+    /// The maximum number of statements of a store whose history isn't read.
     var statements = 100
     /// The maximum size, in bytes, of a copy whose tables are read.
     ///
@@ -62,7 +62,7 @@ package struct ReportLimits: Sendable {
         changeBytes = 24 << 10
         attachmentBytes = min(80 << 10, (1 << 20) / share)
         // A page with more data may take longer.
-        let scale = max(1, Double(maximumBytes) / Double(Self.standardBytes))
+        let scale = min(60, max(1, Double(maximumBytes) / Double(Self.standardBytes)))
         seconds = min(4, max(1, Self.allSeconds / Double(share))) * scale
         storeBytes = max(4 << 20, min(128 << 20, (2 << 30) / UInt64(share)))
         historyStoreBytes = storeBytes / 4

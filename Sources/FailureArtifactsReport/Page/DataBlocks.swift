@@ -95,16 +95,21 @@ struct StoreData {
             return nil
         }
         var layouts = detail.stores.map { StoreLayout($0) }
-        // The block that names the others is small, but always there.
-        let outline = outline(layouts)
-        blocks.reserve(outline.utf8.count / 3 + 256)
+        // The block that names the others is small, but always there. Steps and statements are most of it.
+        let fixed = layouts.map { layout in
+            (
+                steps: JSONObject.array(layout.store.steps.map { step($0, of: layout) }),
+                statements: JSONObject.array(layout.store.statements.map(statement))
+            )
+        }
+        let columns = layouts.flatMap(\.tables).reduce(0) { $0 + 4 + $1.detail.shownColumns }
+        blocks.reserve(
+            fixed.reduce(256 + columns * 20) {
+                ($0 + ($1.steps.utf8.count + $1.statements.utf8.count) / 3)
+            })
         let forRows = blocks.left * 2 / 5
         for index in layouts.indices { layouts[index].addChanges(to: &blocks, leaving: forRows) }
         for index in layouts.indices { layouts[index].addRows(to: &blocks) }
-        return blocks.add(self.outline(layouts), leaving: nil)
-    }
-
-    private func outline(_ layouts: [StoreLayout]) -> String {
         let path = ShellWord.quoted(folder.location(of: detail.location).description)
         let stores = layouts.enumerated().map { index, layout in
             let name = layout.store.store.name
@@ -112,12 +117,8 @@ struct StoreData {
             return JSONObject([
                 ("name", CellJSON.string(name)),
                 ("open", CellJSON.string("failure-artifacts open \(path)\(option)")),
-                ("query", CellJSON.string("failure-artifacts query \(path)\(option)")),
                 ("tables", JSONObject.array(layout.tables.map { table($0, layout) })),
-                (
-                    "steps",
-                    JSONObject.array(layout.store.steps.map { step($0, of: layout, named: name) })
-                ),
+                ("steps", fixed[index].steps),
                 ("total", String(layout.store.transactionCount)),
                 (
                     "changes",
@@ -130,10 +131,10 @@ struct StoreData {
                             ]).text
                         })
                 ),
-                ("statements", JSONObject.array(layout.store.statements.map(statement))),
+                ("statements", fixed[index].statements),
             ]).text
         }
-        return "{\"stores\":[" + stores.joined(separator: ",\n") + "]}"
+        return blocks.add(JSONObject([("stores", JSONObject.array(stores))]).text, leaving: nil)
     }
 
     private func table(_ table: StoreLayout.Table, _ layout: StoreLayout) -> String {
@@ -157,7 +158,7 @@ struct StoreData {
             ("name", CellJSON.string(String(detail.name.prefix(200)))),
             ("columns", JSONObject.array(columns)),
             ("keys", detail.keys.map { JSONObject.array($0.map(String.init)) } ?? "null"),
-            ("count", String(detail.count)), ("exact", String(detail.isExact)),
+            ("count", String(detail.count)),
             ("shown", String(table.shownRows)),
             ("block", table.block.map(CellJSON.string) ?? "null"),
         ])
@@ -174,8 +175,9 @@ struct StoreData {
         var sentences: [String] = []
         if Int64(table.shownRows) < detail.count {
             sentences.append(
-                "\(Counted.number(Int64(table.shownRows))) of \(Counted.number(detail.count)) rows are on "
-                    + "this page, changed ones first; 'failure-artifacts query' has all.")
+                "\(Counted.number(Int64(table.shownRows))) of \(Counted.number(detail.count))"
+                    + "\(detail.isExact ? "" : " or more") rows are on this page, changed ones first; 'failure-artifacts query' has all."
+            )
         }
         if detail.shownColumns < detail.columns.count {
             sentences.append(
@@ -184,7 +186,7 @@ struct StoreData {
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 
-    private func step(_ step: StepDetail, of layout: StoreLayout, named store: String) -> String {
+    private func step(_ step: StepDetail, of layout: StoreLayout) -> String {
         let statements = layout.store.statements(of: step)
         let counts = step.change.tables.compactMap { table -> String? in
             guard let index = layout.index(of: table) else { return nil }
@@ -211,7 +213,7 @@ struct StoreData {
             object.add("schema", JSONObject.array(step.change.schema.prefix(50).map(CellJSON.string)))
         }
         let isNamed = detail.findings.enumerated().contains { index, finding in
-            finding.store == store && finding.transaction != nil
+            finding.store == layout.store.store.name && finding.transaction != nil
                 && finding.transaction == step.number
                 && (index == 0 || finding.confidence > .possible)
         }
@@ -226,13 +228,12 @@ struct StoreData {
     }
 
     private func statement(_ statement: StatementRecord) -> String {
-        let isLong = statement.sql.utf8.count > 600
-        let sql = isLong ? String(statement.sql.prefix(500)) : statement.sql
+        let (sql, isCut) = statement.shownText
         var object = JSONObject([
             ("at", CellJSON.string(MetadataTime.timeOfDay(statement.at))),
             ("connection", String(statement.connection)), ("sql", CellJSON.string(sql)),
         ])
-        if isLong || statement.cut == true { object.add("cut", "true") }
+        if isCut { object.add("cut", "true") }
         if let rows = statement.changedRows { object.add("rows", String(rows)) }
         if let duration = statement.duration.flatMap(DurationText.short) {
             object.add("took", CellJSON.string(duration))

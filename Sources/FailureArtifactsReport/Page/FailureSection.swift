@@ -63,12 +63,7 @@ struct FailureSection {
     private var place: String {
         let first = cause.first
         var parts: [String] = []
-        if let failure = detail?.metadata.failures.first, let place = FailureText.place(of: failure) {
-            let url = failure.file.flatMap {
-                SourceLink.url(file: $0, line: failure.line, variables: variables)
-            }
-            parts.append(HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url))
-        }
+        if let link = detail?.metadata.failures.first.flatMap(linkedPlace) { parts.append(link) }
         if first.outcome != .failed { parts.append(ReportPage.badge(first.outcome)) }
         if let attempts {
             let place = attempts.attempts.firstIndex { $0.cause == number - 1 } ?? 0
@@ -85,6 +80,16 @@ struct FailureSection {
         let link = isLinked ? "<a href=\"\(URLText.path(location.path))\" download>\(name)</a>" : name
         parts.append("\(link) <span class=\"nowrap\">\(Counted.bytes(first.bytes))</span>")
         return "<p class=\"place\">" + parts.joined(separator: " · ") + "</p>"
+    }
+
+    /// Returns the place of a failure, linked to its line; nil if it is unknown.
+    private func linkedPlace(of failure: BundleMetadata.Failure) -> String? {
+        FailureText.place(of: failure).map { place in
+            let url = failure.file.flatMap {
+                SourceLink.url(file: $0, line: failure.line, variables: variables)
+            }
+            return HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url)
+        }
     }
 
     /// The first failure: its message, the values that the assertion compared, and the lines around it.
@@ -145,14 +150,7 @@ struct FailureSection {
             + " of the test</h3></summary>\n"
         for failure in shown {
             text += "<figure><pre>\(HTMLText.lines(Self.cut(failure.message)))</pre><figcaption>"
-            if let place = FailureText.place(of: failure) {
-                let url = failure.file.flatMap {
-                    SourceLink.url(file: $0, line: failure.line, variables: variables)
-                }
-                text += HTMLText.linked("<code>\(HTMLText.line(place))</code>", to: url)
-            } else {
-                text += "at an unknown place"
-            }
+            text += linkedPlace(of: failure) ?? "at an unknown place"
             text +=
                 " <span class=\"dim\">\(failure.kind.rawValue), \(HTMLText.line(failure.at))</span>"
                 + "</figcaption></figure>\n"

@@ -58,7 +58,7 @@ struct StatementTimeline {
         guard !statements.isEmpty else { return "" }
         let shown = statements.prefix(20)
         let lines = shown.map { statement in
-            let (sql, isCut) = Self.cut(statement)
+            let (sql, isCut) = statement.shownText
             return "<div><code>\(HTMLText.line(sql))\(isCut ? "…" : "")</code></div>\n"
                 + notes(on: statement)
         }
@@ -68,17 +68,9 @@ struct StatementTimeline {
             + (rest > 0 ? "<p class=\"cut\">and \(rest) more statements</p>\n" : "")
     }
 
-    /// Returns the part of a statement that is shown; `isCut` is true if some of it is missing.
-    private static func cut(_ statement: StatementRecord) -> (sql: String, isCut: Bool) {
-        let isLong = statement.sql.utf8.count > 600
-        return (
-            isLong ? String(statement.sql.prefix(500)) : statement.sql, isLong || statement.cut == true
-        )
-    }
-
     /// Returns the first cells of a statement's row.
     private func row(_ statement: StatementRecord) -> String {
-        let (sql, isCut) = Self.cut(statement)
+        let (sql, isCut) = statement.shownText
         var text =
             "<tr\(statement.phase == .earlier ? " class=\"earlier\"" : "")><td>"
             + "\(Self.time(statement.at))</td><td class=\"num\">\(statement.connection)</td>"
@@ -166,5 +158,13 @@ struct StatementTimeline {
             + "<text class=\"end\" x=\"\(mark)\" y=\"\(height - 3)\" text-anchor=\"end\">failure</text>"
             + "<text x=\"64\" y=\"\(height - 3)\">−\(duration)</text></svg></div>\n"
         return text
+    }
+}
+
+extension StatementRecord {
+    /// The part of the statement that is shown; `isCut` is true if some of it is missing.
+    var shownText: (sql: String, isCut: Bool) {
+        let isLong = sql.utf8.count > 600
+        return (isLong ? String(sql.prefix(500)) : sql, isLong || cut == true)
     }
 }

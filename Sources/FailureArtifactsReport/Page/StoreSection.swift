@@ -60,6 +60,10 @@ struct StoreSection {
         if store.entry != nil, !store.capture.consistent {
             notes.append("The copy may mix several states of the store.")
         }
+        if detail.omittedTables > 0 {
+            let count = Counted.items(Int64(detail.omittedTables), "more table")
+            notes.append("\(count) not shown here: 'failure-artifacts query' has all.")
+        }
         for table in detail.tables {
             if let problem = table.problem {
                 notes.append("The rows of '\(table.name)' cannot be shown: \(problem).")

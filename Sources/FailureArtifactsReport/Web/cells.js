@@ -21,6 +21,9 @@ const parts = (cell) => {
 const plainText = (cell) => parts(cell)[1];
 const isNumeric = (cell) => parts(cell)[0] === "num";
 
+/** Returns true if a row has a text, given in lower case. */
+const rowContains = (cells, text) => cells.some((cell) => plainText(cell).toLowerCase().includes(text));
+
 /** Adds a value to an element, cut to a number of characters. */
 const fill = (element, cell, limit = Infinity) => {
   const [kind, whole, bytes] = parts(cell);

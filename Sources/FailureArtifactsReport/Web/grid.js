@@ -85,7 +85,7 @@ class Grid {
     }
     this.visible = rows.filter((row) => (!this.onlyChanged || row.change)
       && tests.every(([column, test]) => test(row.cells[column]))
-      && (!this.text || row.cells.some((cell) => plainText(cell).toLowerCase().includes(this.text))));
+      && (!this.text || rowContains(row.cells, this.text)));
     const { column, down } = this.sort;
     const keys = (a, b) => {
       for (let i = 0; i < a.key.length; i += 1) { const order = compareCells(a.key[i], b.key[i]); if (order) return order; }

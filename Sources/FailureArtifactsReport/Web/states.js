@@ -3,6 +3,10 @@
 /** Returns a text that identifies a row of a table. */
 const keyText = (key) => JSON.stringify(key);
 
+/** Returns a text such as "transaction 9" for a step. */
+const stepName = (step) => step.kind === "transaction" ? `transaction ${step.n}`
+  : step.kind === "uncommitted" ? "not committed" : "rolled back";
+
 class Store {
   constructor(outline) {
     Object.assign(this, outline);

@@ -49,8 +49,7 @@ class StepPanel {
         make("p", "dim", "The state that the first transaction of the page began with."));
     } else {
       const facts = [step.connection ? `connection ${step.connection}` : "", step.at ?? "", step.pages ? counted(step.pages, "page") : ""];
-      const title = step.kind === "transaction" ? `Transaction ${step.n}`
-        : step.kind === "uncommitted" ? "Not committed" : "Rolled back";
+      const name = stepName(step), title = name[0].toUpperCase() + name.slice(1);
       const statements = step.statements.map((i) => this.store.statements[i]);
       const quiet = statements.filter((statement) => statement.quiet).length;
       this.step.replaceChildren(
@@ -72,16 +71,11 @@ class StepPanel {
     }
     const state = this.store.stateNumber(index);
     const command = this.store.open + (state === null || index === this.store.last ? "" : ` --at ${state}`);
-    const lines = [command];
-    this.terminal.replaceChildren(make("h3", "", "Continue in a terminal"), this.commands(lines));
-  }
-
-  commands(lines) {
-    const element = make("pre", "commands", lines.join("\n"));
+    const element = make("pre", "commands", command);
     element.tabIndex = 0;
     element.setAttribute("role", "group");
     element.setAttribute("aria-label", "Commands");
-    return element;
+    this.terminal.replaceChildren(make("h3", "", "Continue in a terminal"), element);
   }
 
   /** Returns statements as a list; the same one several times in a row is one item. */
@@ -177,8 +171,7 @@ class StepPanel {
         ` may have changed it: ${counted(table.missing(index), "changed row")} are not on this page`);
     }
     const verb = { i: "inserted", d: "deleted", u: "updated" }[kind];
-    const name = step.kind === "transaction" ? `transaction ${step.n}` : step.kind === "uncommitted" ? "not committed" : "rolled back";
-    const item = make("li", verb, button("link", name, () => this.story.go(index)), ` ${verb}`);
+    const item = make("li", verb, button("link", stepName(step), () => this.story.go(index)), ` ${verb}`);
     if (kind === "u") {
       for (const [column, old, now] of cells) {
         item.append(make("div", "cell", make("b", "", table.columns[column].name), " ",

@@ -211,8 +211,7 @@ class Story {
       if (!this.text) continue;
       await table.move(this.position);
       if (ask !== this.asked) return;
-      table.found = [...table.rows.values()]
-        .filter(({ cells }) => cells.some((cell) => plainText(cell).toLowerCase().includes(this.text))).length;
+      table.found = [...table.rows.values()].filter(({ cells }) => rowContains(cells, this.text)).length;
     }
     await this.go(this.position, this.table.index);
   }

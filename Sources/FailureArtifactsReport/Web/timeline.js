@@ -94,7 +94,7 @@ class Timeline {
     const step = this.store.steps[index];
     const result = button("step", "", () => this.choose(index));
     if (step) {
-      const name = step.kind === "transaction" ? String(step.n) : step.kind === "uncommitted" ? "not committed" : "rolled back";
+      const name = step.n ? String(step.n) : stepName(step);
       result.append(make("span", "n", name), " " + step.label);
       result.classList.add(step.kind);
       if (step.finding) result.append(" ", make("span", "mark", "finding"));

@@ -93,6 +93,24 @@ struct ReportTests {
         }
     }
 
+    @Test func `A store with very many tables is cut, and the page says so`() throws {
+        let fixture = try Fixture()
+        let sql = (1...203).map { "CREATE TABLE t\($0)(a);" }.joined()
+        let bundle = try fixture.zip(
+            "T.t-00000000.zip",
+            [
+                ("metadata.json", Array(Metadata.store("s").utf8)),
+                ("stores/s.sqlite", try fixture.store(sql)),
+            ])
+        // Neither a very large page nor a very small one is an error.
+        for size in ["1", "8000000000GB"] {
+            let result = run(
+                "report", bundle, "-o", fixture.path("page.html"), "--max-bytes", size)
+            #expect(result.status == 0, "\(size): \(result.error)")
+            #expect(try page(fixture).contains("3 more tables not shown here"), "\(size)")
+        }
+    }
+
     @Test func `Damage of one bundle is said, and the others are on the page`() throws {
         let fixture = try Fixture()
         try plain(["a"], in: fixture)
