@@ -184,6 +184,42 @@ import Testing
         #expect(try FileSystem.contents(ofDirectory: fixture.directory).isEmpty)
     }
 
+    // MARK: - GitLab
+
+    @Test func onGitLab() throws {
+        let fixture = try Fixture()
+        try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
+        let path = fixture.path("failure-artifacts/gl-code-quality-report.json")
+        let script = "mkdir failure-artifacts; cp made/* failure-artifacts; exit 1"
+        func run(_ script: String, _ isGitLab: String) throws -> Outcome {
+            try Program.tool(
+                "run", "--", "sh", "-c", script,
+                environment: [
+                    "FAILURE_ARTIFACTS_DIR": "", "GITLAB_CI": isGitLab,
+                    "CI_PROJECT_DIR": fixture.directory,
+                ], directory: fixture.directory)
+        }
+        #expect(try run("true", "true").status == 0)
+        #expect(try FileSystem.status(of: fixture.path("failure-artifacts")) == nil)
+        #expect(try run(script, "").status == 1)
+        #expect(try FileSystem.status(of: path) == nil)
+        // The bundle's name must be new.
+        let renamed = "cp made/* failure-artifacts/LedgerTests.testTransfer-5e6f7a8b.zip; exit 1"
+        #expect(try run(renamed, "true").status == 1)
+        let text = String(decoding: try FileSystem.contents(ofFile: path), as: UTF8.self)
+        #expect(text.contains("\"path\" : \"Tests/LedgerTests.swift\""))
+        #expect(text.contains("\"begin\" : 42"))
+        #expect(
+            text.contains(
+                "LedgerTests.testTransfer failed: (\\\"90\\\") is not equal to (\\\"100\\\") - the money is gone"
+            ))
+        // A later run replaces the report.
+        #expect(try run("true", "true").status == 0)
+        #expect(
+            String(decoding: try FileSystem.contents(ofFile: path), as: UTF8.self)
+                .filter { !$0.isWhitespace } == "[]")
+    }
+
     // MARK: - GitHub
 
     @Test func onGitHub() throws {

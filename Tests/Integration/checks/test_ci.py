@@ -534,8 +534,45 @@ class GitLab(CICase):
         self.check_page(place)
         self.check_results(place, job["artifacts"]["reports"]["junit"], base=place.directory)
         self.assertEqual(job["artifacts"]["when"], "always")
-        self.assertEqual(job["artifacts"]["paths"], ["$FAILURE_ARTIFACTS_DIR"])
+        # GitLab links a single file without variables.
+        self.assertEqual(job["artifacts"]["expose_as"], "Failure artifacts")
+        self.assertEqual(
+            job["artifacts"]["paths"],
+            [f"{place.artifacts.name}/report.html", "$FAILURE_ARTIFACTS_DIR"])
+        self.assertTrue((place.directory / job["artifacts"]["paths"][0]).is_file())
+        # The sources are outside of this checkout.
+        self.assertEqual(self.code_quality(place, job), [])
         self.assertEqual(job["variables"]["FAILURE_ARTIFACTS_DIR"], place.artifacts.name)
+
+    def code_quality(self, place, job):
+        """The report at the path that the template declares."""
+        directory = job["variables"]["FAILURE_ARTIFACTS_DIR"]
+        path = job["artifacts"]["reports"]["codequality"].replace("$FAILURE_ARTIFACTS_DIR", directory)
+        return json.loads((place.directory / path).read_text())
+
+    def test_code_quality(self):
+        place = self.checkout("GitLab CI")
+        job = yaml.safe_load(TEMPLATE.read_text())[".failure-artifacts"]
+        place.environment.update(job["variables"])
+        # The package of the tests is the checkout.
+        place.environment["CI_PROJECT_DIR"] = str(SUITES)
+        process = place.script("\n".join(job["script"]), "bash", "-eo", "pipefail")
+        self.assertEqual(process.returncode, 1, process.stderr)
+        entries = self.code_quality(place, job)
+        failures = [entry for entry in entries if entry["check_name"] == "test-failure"]
+        for stem in FAILING:
+            # A crash or an error that XCTest caught may have no line of source code.
+            found = [entry for entry in failures if entry["description"].startswith(stem)]
+            if stem not in ("CICrashTests.testCrashes", "CITests.testThrows"):
+                self.assertTrue(found, (stem, entries))
+        self.assertEqual(len({entry["fingerprint"] for entry in entries}), len(entries))
+        for entry in entries:
+            self.assertEqual(
+                set(entry), {"check_name", "description", "fingerprint", "location", "severity"})
+            self.assertIn(entry["severity"], ["info", "minor", "major", "critical", "blocker"])
+            self.assertRegex(entry["location"]["path"], r"^Tests/CISuite/\w+\.swift$")
+            self.assertTrue((SUITES / entry["location"]["path"]).is_file())
+            self.assertGreater(entry["location"]["lines"]["begin"], 0)
 
     def test_tests_that_pass(self):
         place = self.checkout("GitLab CI", tests="CITests/testPasses")
@@ -544,7 +581,12 @@ class GitLab(CICase):
         for part in ("script", "after_script"):
             process = place.script("\n".join(job[part]), "bash", "-eo", "pipefail")
             self.assertEqual(process.returncode, 0, process.stderr)
-        self.assertEqual([entry.name for entry in place.directory.iterdir()], ["failure-artifacts-junit.xml"])
+        self.assertEqual(
+            sorted(entry.name for entry in place.directory.iterdir()),
+            ["failure-artifacts", "failure-artifacts-junit.xml"])
+        # GitLab shows nothing in a merge request if the target branch has no report.
+        self.assertEqual([entry.name for entry in place.artifacts.iterdir()], ["gl-code-quality-report.json"])
+        self.assertEqual(self.code_quality(place, job), [])
 
     def test_the_header_of_the_template_is_what_the_article_has(self):
         header = re.match(r"(?:#.*\n)+", TEMPLATE.read_text())[0]

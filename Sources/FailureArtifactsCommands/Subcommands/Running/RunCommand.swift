@@ -48,7 +48,8 @@ struct RunCommand: Command {
             directory can't be written, they go to failure-artifacts in the temporary directory.
 
             At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
-            On GitHub they are told of on the step's page, and marked in the source.
+            On GitHub they are told of on the step's page, and marked in the source. On GitLab they are in \
+            gl-code-quality-report.json beside the bundles, for the merge request.
 
             `swift test` is asked for Swift Testing's results by an option of its own. Failed tests that lack \
             the trait, and so left no bundle, are named at the end.
@@ -167,6 +168,7 @@ struct RunCommand: Command {
         let leftOut = recovery.failuresLeftOut
         let hint = isOff(console) ? nil : results.flatMap { outputs.hint($0, leftOut: leftOut) }
         try outputs.writeStepSummary(report: page, hint: hint)
+        try outputs.writeCodeQuality()
         let lines = RunSummary.lines(
             outputs.bundles, recovered: recovered.count, leftOut: leftOut, hint: hint,
             directory: directory,

@@ -5,7 +5,8 @@ internal import FailureArtifactsReport
 internal import FailureArtifactsSystem
 internal import FailureArtifactsTestRun
 
-/// The outputs of `run` besides the bundles: the report, the results, and on GitHub the summary and annotations.
+/// The outputs of `run` besides the bundles: the report, the results, on GitHub the summary and annotations, and on
+/// GitLab the code quality report.
 struct RunOutputs {
     let console: Console
     let bundles: [(path: String, metadata: BundleMetadata?)]
@@ -101,6 +102,24 @@ struct RunOutputs {
         guard HostLog.isGitHub(console.environment) else { return [] }
         return WorkflowCommand.annotations(
             for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
+    }
+
+    /// Writes the failures and their causes for GitLab's merge requests; does nothing outside GitLab.
+    ///
+    /// Without failures only an existing file is replaced, so that a passing run leaves no file.
+    func writeCodeQuality() throws {
+        guard console.environment["GITLAB_CI"] == "true" else { return }
+        let path = Path.join(directory, CodeQualityText.fileName)
+        do {
+            let causes = causes
+            guard try !causes.isEmpty || FileSystem.status(of: path) != nil else { return }
+            let project = console.environment["CI_PROJECT_DIR", default: ""]
+            let text = try CodeQualityText.text(
+                for: causes, project: project.isEmpty ? workingDirectory : project)
+            try WholeFile.write(text, to: path)
+        } catch {
+            try console.warn(Self.sentence("The code quality report could not be written.", error))
+        }
     }
 
     /// True if any bundle is not from a passed test.
