@@ -40,4 +40,14 @@ extension Trait where Self == FailureArtifactsTrait {
 @_cdecl("failure_artifacts_testing_install")
 func installAtProcessStart() {
     CaptureSession.shared.tellTests { Test.current != nil }
+    CaptureSession.shared.recordIssues { message, file, line in
+        guard let test = Test.current else { return false }
+        let name = file.split(separator: "/").last ?? "unknown"
+        Issue.record(
+            Comment(rawValue: message),
+            sourceLocation: SourceLocation(
+                fileID: "\(test.sourceLocation.moduleName)/\(name)", filePath: file, line: line,
+                column: 1))
+        return true
+    }
 }

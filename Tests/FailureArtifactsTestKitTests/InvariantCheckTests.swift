@@ -36,6 +36,33 @@ import Testing
         }
     }
 
+    @Test func brokenInvariantsAreIssuesOfSwiftTesting() throws {
+        try withTemporaryDirectory { directory in
+            try Data("SELECT name FROM fruit".utf8).write(to: directory.appending(path: "none.sql"))
+            let store = try SQLiteTestStore(at: .memory(name: "fruits"))
+            defer { store.close() }
+            try store.execute("CREATE TABLE fruit (name TEXT)")
+            assertInvariants(of: store, in: directory)
+            try store.execute("INSERT INTO fruit VALUES ('apple')")
+            let line = #line + 2
+            withKnownIssue {
+                assertInvariants(of: store, in: directory)
+            } matching: { issue in
+                let location = issue.sourceLocation
+                return location?.line == line && location?.fileName == "InvariantCheckTests.swift"
+                    && location?.moduleName == "FailureArtifactsTestKitTests"
+                    && issue.comments.map(\.rawValue) == [
+                        "The invariant 'none' (none.sql) is broken by 1 row: name 'apple'."
+                    ]
+            }
+            withKnownIssue {
+                assertInvariants(of: store, in: directory.appending(path: "absent"))
+            } matching: {
+                $0.comments.first?.rawValue.contains("cannot be read") == true
+            }
+        }
+    }
+
     @Test func missingDirectoriesAreErrors() throws {
         try withTemporaryDirectory { directory in
             expectError(.file, "cannot be read") {

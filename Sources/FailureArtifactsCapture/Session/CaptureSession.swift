@@ -35,6 +35,8 @@ package final class CaptureSession: Sendable {
         var hasTasks = false
         /// Returns true if the caller runs in a test, reported or not; nil if no adapter can tell.
         var isInTest: (@Sendable () -> Bool)?
+        /// Fails the caller's test; nil if the adapter to Swift Testing isn't linked.
+        var recordIssue: (@Sendable (_ message: String, _ file: String, _ line: Int) -> Bool)?
         /// Closures that return the stores known to adapters.
         var sources: [@Sendable () -> [LibraryStore]] = []
         /// The messages already written to standard error.
@@ -137,6 +139,24 @@ package final class CaptureSession: Sendable {
     package func tellTests(by isInTest: @escaping @Sendable () -> Bool) {
         state.withLock { $0.isInTest = isInTest }
         registry.followTasks()
+    }
+
+    /// Lets code that imports no test framework fail tests of Swift Testing.
+    ///
+    /// - Parameter record: Fails the caller's test; returns false if the caller runs in none.
+    package func recordIssues(
+        by record: @escaping @Sendable (_ message: String, _ file: String, _ line: Int) -> Bool
+    ) {
+        state.withLock { $0.recordIssue = record }
+    }
+
+    /// Fails the caller's test if it is one of Swift Testing.
+    ///
+    /// - Returns: False if the caller runs in no such test, or the adapter isn't linked.
+    package func recordIssue(_ message: String, file: String, line: Int) -> Bool {
+        // Called without the lock, because the issue leads to a capture.
+        let record = state.withLock(\.recordIssue)
+        return record?(message, file, line) ?? false
     }
 
     /// Adds a source of stores known to an adapter.

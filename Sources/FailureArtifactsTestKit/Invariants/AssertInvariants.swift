@@ -17,6 +17,9 @@ internal import XCTest
 /// it as its title. The test fails with each broken invariant, and with each one that can't be checked. Invariants
 /// whose tables the store doesn't have are an error, too.
 ///
+/// In a test of Swift Testing, broken invariants are issues. Link `FailureArtifactsTesting` there, and call the function in
+/// the test's task: XCTest ignores failures outside of its tests, so the function has no effect otherwise.
+///
 /// - Parameters:
 ///   - store: The store, which must lend its connection and be in no transaction. The queries run on a copy of it.
 ///   - directory: The directory with the invariants; nil for the one that `FAILURE_ARTIFACTS_INVARIANTS` or
@@ -52,10 +55,17 @@ private func assertInvariants(
 ) {
     do {
         for problem in try InvariantCheck.problems(in: directory, copying: copy) {
-            XCTFail(problem, file: file, line: line)
+            fail(problem, file, line)
         }
     } catch {
-        XCTFail(TestStoreError.text(error), file: file, line: line)
+        fail(TestStoreError.text(error), file, line)
+    }
+}
+
+/// Fails the current test of either framework.
+private func fail(_ message: String, _ file: StaticString, _ line: UInt) {
+    if !CaptureSession.shared.recordIssue(message, file: "\(file)", line: Int(line)) {
+        XCTFail(message, file: file, line: line)
     }
 }
 

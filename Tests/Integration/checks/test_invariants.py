@@ -3,9 +3,9 @@
 import json
 import subprocess
 
-from harness import clean_environment, launch, read
+from harness import SUITES, clean_environment, launch, read
 from test_fleet import TOOL
-from test_kit import PLACEMENTS
+from test_kit import PLACEMENTS, testing
 from test_passing import ENOUGH, FEW, PassingCase, tool
 
 TEST = "RawSuite.RetriedTests/testOpen"
@@ -140,6 +140,17 @@ class OfTheTestKit(Case):
                         self.assertTrue(failure["file"].endswith("KitSuite/InvariantTests.swift"))
                         self.assertEqual(failure["line"], line)
                     bundle.path.unlink()
+
+    def test_broken_in_swift_testing(self):
+        message = "The invariant 'There is no cherry' (cherry.sql) is broken by 1 row: name 'cherry'."
+        found = self.runs(testing("KitFailures", "brokenInvariant"), "disk")
+        [bundle] = found.bundles
+        [failure] = bundle.metadata["failures"]
+        self.assertNotEqual(found.status, 0)
+        self.assertIn(message, failure["message"])
+        self.assertTrue(failure["file"].endswith("KitSuite/SwiftTestingTests.swift"))
+        lines = (SUITES / "Tests/KitSuite/SwiftTestingTests.swift").read_text().splitlines()
+        self.assertIn("assertInvariants(of: store)", lines[failure["line"] - 1])
 
     def test_fulfilled(self):
         found = self.runs("KitSuite.InvariantsAfterEachTests/testFulfilled", "disk")

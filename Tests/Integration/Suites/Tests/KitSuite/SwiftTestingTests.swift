@@ -74,6 +74,14 @@ import Testing
         #expect(Bool(false), "the store is closed and gone")
     }
 
+    @Test func brokenInvariant() throws {
+        try withTestStore(SQLiteTestStore.self, KitExamples.fruits, named: "fruits") { store in
+            try store.execute("INSERT INTO fruit VALUES ('cherry')")
+            assertInvariants(of: store)
+            try store.execute("DELETE FROM fruit")
+        }
+    }
+
     @Test func opening() throws {
         try withTestStore(SQLiteTestStore.self, .script("CREATE TABEL fruit (name)")) { _ in }
     }
