@@ -71,7 +71,10 @@ package enum CodeQualityText {
         let bundle = cause.first
         let title = "\(bundle.title) \(bundle.outcome.label)"
         var entries = bundle.failures.enumerated().compactMap { index, failure -> Entry? in
-            guard let (path, line) = place(failure.file, failure.line, project) else { return nil }
+            // A fatal error prints `#fileID`, which has the module in place of the directories.
+            guard bundle.outcome == .failed || failure.file?.hasPrefix("/") == true,
+                let (path, line) = place(failure.file, failure.line, project)
+            else { return nil }
             let message = FailureText.essence(of: failure.message)
             let identity =
                 bundle.fingerprint.isEmpty ? title + "\u{0}" + message : bundle.fingerprint

@@ -68,6 +68,11 @@ import Testing
         #expect(try entries([bundle]).map(\.severity) == ["critical"])
     }
 
+    @Test func theModuleOfAFatalErrorIsNoDirectory() throws {
+        let bundle = try Sample.bundle("a", "Fatal error: m", outcome: .crashed, file: "Module/A.swift")
+        #expect(try entries([bundle]).isEmpty)
+    }
+
     @Test func fingerprintsStayWhenTheCheckoutMoves() throws {
         let one = try Sample.bundle("a", "m", fingerprint: "f", file: "/w/A.swift")
         let other = try Sample.bundle("a", "m", at: 9, fingerprint: "f", file: "/elsewhere/A.swift")
