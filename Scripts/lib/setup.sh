@@ -98,6 +98,12 @@ set_up_core_tests() {
         has_python_packages || quietly "$build/logs/pip.log" \
             "$python" -m pip install --disable-pip-version-check 'jsonschema>=4.18,<5' 'PyYAML>=6,<7'
     fi
+    # It formats the page's scripts. Other versions format some lines in another way.
+    if [ ! -x "$build/venv/bin/clang-format" ]; then
+        set_up_venv
+        quietly "$build/logs/clang-format.log" "$build/venv/bin/python3" -m pip install --disable-pip-version-check \
+            'clang-format==23.1.5'
+    fi
 }
 
 # Installs everything that the tests need, and sets `python` as above.

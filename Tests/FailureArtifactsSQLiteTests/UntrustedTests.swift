@@ -121,6 +121,22 @@ import Testing
         }
     }
 
+    /// Each of a few rows may take long, as with a slow function.
+    @Test func fewStepsAfterADeadline() throws {
+        try withStore(
+            "CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20) SELECT x FROM c"
+        ) { path in
+            let connection = try Connection.untrusted(path)
+            connection.setDeadline(.now)
+            let error = #expect(throws: SQLiteError.self) {
+                try connection.execute("SELECT max(x) FROM v")
+            }
+            #expect(error?.isInterrupted == true)
+            connection.setDeadline(nil)
+            #expect(try connection.integer(of: "SELECT max(x) FROM v") == 20)
+        }
+    }
+
     @Test func aLargeValue() throws {
         try withStore("CREATE VIEW v AS SELECT zeroblob(100000) AS x") { path in
             let sql = "SELECT length(x || '') FROM v"

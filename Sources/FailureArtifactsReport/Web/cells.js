@@ -2,7 +2,10 @@
 
 // Control characters, and characters that turn the direction of the text after them, are shown as escapes.
 const hiddenCharacter = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
-const escapes = { "\t": "\\t", "\r": "\\r" };
+const escapes = {
+  "\t": "\\t",
+  "\r": "\\r"
+};
 const escaped = (c) => escapes[c] || "\\u{" + c.codePointAt(0).toString(16) + "}";
 
 /** Returns the class and the text of a value, and the size of the whole value if the text is only its beginning. */
@@ -47,8 +50,11 @@ const rank = (cell) => {
   const kind = parts(cell)[0];
   return kind === "num" ? 1 : kind === "text" || "x" in Object(cell) ? 2 : 3;
 };
-const numeric = (cell) => typeof cell === "number" ? cell : "i" in cell ? BigInt(cell.i)
-  : cell.r === "Inf" ? Infinity : cell.r === "-Inf" ? -Infinity : Number(cell.r);
+const numeric = (cell) => typeof cell === "number" ? cell :
+  "i" in cell                                      ? BigInt(cell.i) :
+  cell.r === "Inf"                                 ? Infinity :
+  cell.r === "-Inf"                                ? -Infinity :
+                                                     Number(cell.r);
 const content = (cell) => typeof cell === "string" ? cell : cell.t ?? cell.x ?? cell.b;
 
 // By code points, where JavaScript compares UTF-16.
@@ -105,10 +111,11 @@ const jsonValue = (cell) => {
 
 /** The forms in which a row can be copied. */
 const rowForms = {
-  SQL: (table, row) => `INSERT INTO ${sqlName(table.name)} (${table.columns.map((c) => sqlName(c.name)).join(", ")}) `
-    + `VALUES (${row.map(sqlLiteral).join(", ")});`,
+  SQL: (table, row) => `INSERT INTO ${sqlName(table.name)} (${table.columns.map((c) => sqlName(c.name)).join(", ")}) ` +
+    `VALUES (${row.map(sqlLiteral).join(", ")});`,
   JSON: (table, row) => JSON.stringify(Object.fromEntries(table.columns.map((c, i) => [c.name, jsonValue(row[i])]))),
-  Swift: (table, row) => `(${table.columns.map((c, i) => `${c.name.replace(/\W/g, "_")}: ${swiftLiteral(row[i])}`).join(", ")})`,
+  Swift: (table, row) =>
+    `(${table.columns.map((c, i) => `${c.name.replace(/\W/g, "_")}: ${swiftLiteral(row[i])}`).join(", ")})`,
 };
 
 /** Returns a date for a number that is likely to be one, judged by its column's name; otherwise nothing. */
@@ -127,7 +134,12 @@ const jsonOf = (cell) => {
   try { return JSON.stringify(JSON.parse(cell), null, 2); } catch { return null; }
 };
 
-const pictureTypes = { "89504E47": "png", FFD8FF: "jpeg", "47494638": "gif", "52494646": "webp" };
+const pictureTypes = {
+  "89504E47": "png",
+  FFD8FF: "jpeg",
+  "47494638": "gif",
+  "52494646": "webp"
+};
 
 /** Returns the address of a picture for a blob that contains a whole one; otherwise nothing. */
 const pictureOf = (cell) => {

@@ -29,7 +29,7 @@ class Grid {
   constructor(table, choose) {
     this.table = table;
     this.choose = choose;
-    this.sort = { column: -1, down: false };
+    this.sort = {column: -1, down: false};
     this.filters = new Map();
     this.text = "";
     this.onlyChanged = false;
@@ -61,8 +61,8 @@ class Grid {
 
   /** Shows the table's rows after a step, with the changes that the step made. */
   async show(step) {
-    const { rows } = step >= 0 ? await this.table.changesOf(step) : { rows: [] };
-    this.changes = new Map(rows.map(([kind, key, cells]) => [keyText(key), { kind, key, cells }]));
+    const {rows} = step >= 0 ? await this.table.changesOf(step) : {rows: []};
+    this.changes = new Map(rows.map(([kind, key, cells]) => [keyText(key), {kind, key, cells}]));
     this.refresh();
   }
 
@@ -79,22 +79,25 @@ class Grid {
   refresh() {
     this.measure();
     const tests = [...this.filters].map(([column, text]) => [column, filterOf(text)]);
-    const rows = [...this.table.rows.values()].map((row) => ({ ...row, change: this.changes.get(keyText(row.key)) }));
+    const rows = [...this.table.rows.values()].map((row) => ({...row, change: this.changes.get(keyText(row.key))}));
     for (const change of this.changes.values()) {
-      if (change.kind === "d") rows.push({ key: change.key, cells: change.cells, change });
+      if (change.kind === "d") rows.push({key: change.key, cells: change.cells, change});
     }
-    this.visible = rows.filter((row) => (!this.onlyChanged || row.change)
-      && tests.every(([column, test]) => test(row.cells[column]))
-      && (!this.text || rowContains(row.cells, this.text)));
-    const { column, down } = this.sort;
+    this.visible = rows.filter(
+      (row) => (!this.onlyChanged || row.change) && tests.every(([column, test]) => test(row.cells[column])) &&
+        (!this.text || rowContains(row.cells, this.text))
+    );
+    const {column, down} = this.sort;
     const keys = (a, b) => {
       for (let i = 0; i < a.key.length; i += 1) { const order = compareCells(a.key[i], b.key[i]); if (order) return order; }
       return 0;
     };
     const first = (row) => row.change ? 0 : this.culprits.has(keyText(row.key)) ? 1 : 2;
     // Without another order, the rows that the step changed come first.
-    this.visible.sort(column < 0 ? (a, b) => first(a) - first(b) || keys(a, b)
-      : (a, b) => (down ? -1 : 1) * compareCells(a.cells[column], b.cells[column]) || keys(a, b));
+    this.visible.sort(
+      column < 0 ? (a, b) => first(a) - first(b) || keys(a, b) :
+                   (a, b) => (down ? -1 : 1) * compareCells(a.cells[column], b.cells[column]) || keys(a, b)
+    );
     this.drawn = null;
     this.draw();
   }
@@ -102,19 +105,25 @@ class Grid {
   /** Returns the columns in view and the widths before and after them. */
   columnRange() {
     const count = this.widths.length;
-    if (count <= manyColumns) return { from: 0, to: count, before: 0, after: 0 };
+    if (count <= manyColumns) return {from: 0, to: count, before: 0, after: 0};
     let x = 0, from = 0, before = 0;
     const left = this.element.scrollLeft - 200, right = this.element.scrollLeft + this.element.clientWidth + 200;
-    while (from < count && x + this.widths[from] < left) { x += this.widths[from]; from += 1; }
+    while (from < count && x + this.widths[from] < left) {
+      x += this.widths[from];
+      from += 1;
+    }
     before = x;
     let to = from;
-    while (to < count && x < right) { x += this.widths[to]; to += 1; }
+    while (to < count && x < right) {
+      x += this.widths[to];
+      to += 1;
+    }
     const total = this.widths.reduce((sum, width) => sum + width, 0);
-    return { from, to, before, after: total - x };
+    return {from, to, before, after: total - x};
   }
 
   draw() {
-    const { from, to, before, after } = this.columnRange();
+    const {from, to, before, after} = this.columnRange();
     const height = this.element.clientHeight || 400;
     const start = Math.max(0, Math.floor(this.element.scrollTop / rowHeight) - 8);
     const end = Math.min(this.visible.length, start + Math.ceil(height / rowHeight) + 18);
@@ -123,8 +132,8 @@ class Grid {
     if (this.drawnColumns !== `${from},${to}`) this.drawHeader(from, to, before, after);
     this.drawn = drawn;
     const focused = document.activeElement?.closest?.("td[data-column]");
-    const focus = focused && this.body.contains(focused)
-      ? [focused.parentElement.dataset.index, focused.dataset.column] : null;
+    const focus =
+      focused && this.body.contains(focused) ? [focused.parentElement.dataset.index, focused.dataset.column] : null;
     const rows = [];
     if (start > 0) rows.push(this.spacer(start));
     for (let index = start; index < end; index += 1) rows.push(this.row(index, from, to, before, after));
@@ -132,7 +141,9 @@ class Grid {
     this.body.replaceChildren(...rows);
     this.view.setAttribute("aria-rowcount", String(this.visible.length + 2));
     if (focus) {
-      this.body.querySelector(`tr[data-index="${focus[0]}"] td[data-column="${focus[1]}"]`)?.focus({ preventScroll: true });
+      this.body.querySelector(
+                 `tr[data-index="${focus[0]}"] td[data-column="${focus[1]}"]`
+      )?.focus({preventScroll: true});
     }
   }
 
@@ -155,7 +166,10 @@ class Grid {
     }));
     this.view.style.width = `${widths.reduce((sum, width) => sum + width, 0)}px`;
     const names = [], filters = [];
-    if (before) { names.push(make("td")); filters.push(make("td")); }
+    if (before) {
+      names.push(make("td"));
+      filters.push(make("td"));
+    }
     for (let index = from; index < to; index += 1) {
       const column = this.table.columns[index];
       const title = button("sort", column.name + (column.ref ? " →" : ""), () => {
@@ -164,8 +178,10 @@ class Grid {
         this.refresh();
         this.header.querySelector(`th[data-column="${index}"] button`)?.focus();
       });
-      title.title = [column.type, column.key ? "primary key" : "", column.ref ? `refers to ${column.ref.join(".")}` : ""]
-        .filter(Boolean).join(", ");
+      title.title =
+        [column.type, column.key ? "primary key" : "", column.ref ? `refers to ${column.ref.join(".")}` : ""]
+          .filter(Boolean)
+          .join(", ");
       const head = make("th", "", title);
       head.scope = "col";
       head.dataset.column = index;
@@ -184,7 +200,10 @@ class Grid {
       });
       filters.push(make("td", "", input));
     }
-    if (after) { names.push(make("td")); filters.push(make("td")); }
+    if (after) {
+      names.push(make("td"));
+      filters.push(make("td"));
+    }
     const focus = this.filterRow.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
     this.header.replaceChildren(...names);
     this.filterRow.replaceChildren(...filters);
@@ -192,12 +211,12 @@ class Grid {
   }
 
   row(index, from, to, before, after) {
-    const { key, cells, change } = this.visible[index];
+    const {key, cells, change} = this.visible[index];
     const row = make("tr");
     row.dataset.index = index;
     row.setAttribute("aria-rowindex", String(index + 3));
     const id = keyText(key);
-    if (change) row.classList.add({ i: "inserted", d: "deleted", u: "updated" }[change.kind]);
+    if (change) row.classList.add({i: "inserted", d: "deleted", u: "updated"}[change.kind]);
     if (this.culprits.has(id)) row.classList.add("culprit");
     if (this.chosen === id) row.classList.add("chosen");
     const changed = change?.kind === "u" ? new Map(change.cells.map(([column, old]) => [column, old])) : null;
@@ -219,11 +238,14 @@ class Grid {
   /** Arrow keys move between cells, Enter chooses one. */
   moveFocus(event) {
     const cell = event.target.closest("td[data-column]");
-    const distance = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const distance = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
     if (!cell || (!distance && event.key !== "Enter")) return;
     event.preventDefault();
     const row = Number(cell.parentElement.dataset.index), column = Number(cell.dataset.column);
-    if (!distance) { this.choose(this.visible[row].key, column); return; }
+    if (!distance) {
+      this.choose(this.visible[row].key, column);
+      return;
+    }
     this.focusIndex = Math.max(0, Math.min(this.visible.length - 1, row + distance[0]));
     this.focusColumn = Math.max(0, Math.min(this.widths.length - 1, column + distance[1]));
     this.reveal(this.focusIndex);
@@ -236,8 +258,10 @@ class Grid {
   reveal(index) {
     const top = index * rowHeight, head = this.view.tHead.offsetHeight || 56;
     const height = this.element.clientHeight - head;
-    if (top < this.element.scrollTop) this.element.scrollTop = top;
-    else if (top + rowHeight > this.element.scrollTop + height) this.element.scrollTop = top + rowHeight - height;
+    if (top < this.element.scrollTop)
+      this.element.scrollTop = top;
+    else if (top + rowHeight > this.element.scrollTop + height)
+      this.element.scrollTop = top + rowHeight - height;
   }
 
   /** Marks a row as chosen, and scrolls to it. Returns false if the grid doesn't show it. */

@@ -10,7 +10,7 @@ class FailureList {
       return { element, link, id, data: element.dataset, text: null };
     });
     this.described = this.items.filter((item) => item.id);
-    this.chosen = { outcome: "", suite: "", shard: "", codes: "" };
+    this.chosen = {outcome: "", suite: "", shard: "", codes: ""};
     this.search = document.getElementById("search");
     this.search.addEventListener("input", () => this.filter());
     if (this.items.length > 1) {
@@ -36,7 +36,7 @@ class FailureList {
         group.append(chip);
       };
       add("", "all", this.items.length);
-      const names = { timedOut: "timed out" };
+      const names = {timedOut: "timed out"};
       for (const [value, count] of outcomes) add(value, names[value] ?? value, count);
       bar.append(group);
     }
@@ -69,16 +69,17 @@ class FailureList {
 
   /** Returns everything of a failure that can be searched, in lower case. */
   textOf(item) {
-    item.text ??= [item.element.textContent, ...Object.values(item.data),
-      item.id ? document.getElementById(item.id).textContent : ""].join(" ").toLowerCase();
+    item.text ??= [
+      item.element.textContent, ...Object.values(item.data), item.id ? document.getElementById(item.id).textContent : ""
+    ].join(" ").toLowerCase();
     return item.text;
   }
 
   matches(item, text) {
-    const { outcome, suite, shard, codes } = this.chosen;
-    return (!outcome || item.data.outcome === outcome) && (!suite || item.data.suite === suite)
-      && (!shard || item.data.shard === shard) && (!codes || (item.data.codes ?? "").split(" ").includes(codes))
-      && (!text || this.textOf(item).includes(text));
+    const {outcome, suite, shard, codes} = this.chosen;
+    return (!outcome || item.data.outcome === outcome) && (!suite || item.data.suite === suite) &&
+      (!shard || item.data.shard === shard) && (!codes || (item.data.codes ?? "").split(" ").includes(codes)) &&
+      (!text || this.textOf(item).includes(text));
   }
 
   filter() {
@@ -104,8 +105,11 @@ class FailureList {
   mark(id) {
     this.current = id;
     for (const item of this.described) {
-      if (item.id === id) item.link.setAttribute("aria-current", "true"); else item.link.removeAttribute("aria-current");
-      if (item.id === id) item.element.scrollIntoView({ block: "nearest" });
+      if (item.id === id)
+        item.link.setAttribute("aria-current", "true");
+      else
+        item.link.removeAttribute("aria-current");
+      if (item.id === id) item.element.scrollIntoView({block: "nearest"});
     }
   }
 

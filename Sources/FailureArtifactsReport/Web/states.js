@@ -4,8 +4,9 @@
 const keyText = (key) => JSON.stringify(key);
 
 /** Returns a text such as "transaction 9" for a step. */
-const stepName = (step) => step.kind === "transaction" ? `transaction ${step.n}`
-  : step.kind === "uncommitted" ? "not committed" : "rolled back";
+const stepName = (step) => step.kind === "transaction" ? `transaction ${step.n}` :
+  step.kind === "uncommitted" ? "not committed" :
+                                "rolled back";
 
 class Store {
   constructor(outline) {
@@ -13,10 +14,14 @@ class Store {
     this.tables = outline.tables.map((table, index) => new Table(this, table, index));
   }
 
-  get last() { return this.steps.length - 1; }
+  get last() {
+    return this.steps.length - 1;
+  }
 
   /** The first step after which the rows are known; -1 for the state before the first step. */
-  get firstKnown() { return (this.changes[0]?.from ?? this.steps.length) - 1; }
+  get firstKnown() {
+    return (this.changes[0]?.from ?? this.steps.length) - 1;
+  }
 
   /** Returns the changed rows of a step by table, or nothing if they are not on the page. */
   async changesOf(step) {
@@ -28,13 +33,15 @@ class Store {
   title(step) {
     const found = this.steps[step];
     if (!found) return this.steps[0]?.n > 1 ? `before transaction ${this.steps[0].n}` : "the beginning";
-    return found.kind === "transaction" ? `transaction ${found.n}`
-      : found.kind === "uncommitted" ? "the uncommitted changes" : "a rollback";
+    return found.kind === "transaction" ? `transaction ${found.n}` :
+      found.kind === "uncommitted" ? "the uncommitted changes" :
+                                     "a rollback";
   }
 
   /** Returns the number that names the state after a step in a terminal; nothing for the state at the failure. */
   stateNumber(step) {
-    for (let i = step; i >= 0; i -= 1) if (this.steps[i].n) return this.steps[i].n;
+    for (let i = step; i >= 0; i -= 1)
+      if (this.steps[i].n) return this.steps[i].n;
     return this.steps[0]?.n ? this.steps[0].n - 1 : null;
   }
 }
@@ -64,14 +71,14 @@ class Table {
     this.rows = new Map();
     for (const line of lines) {
       const [key, cells] = this.split(line);
-      this.rows.set(keyText(key), { key, cells });
+      this.rows.set(keyText(key), {key, cells});
     }
   }
 
   /** Returns this table's changed rows of a step, with the number of those that are not on the page. */
   async changesOf(step) {
     const found = (await this.store.changesOf(step))?.find(([index]) => index === this.index);
-    return { rows: found?.[1] ?? [], missing: found?.[2] ?? 0 };
+    return {rows: found?.[1] ?? [], missing: found?.[2] ?? 0};
   }
 
   /** Moves to the state after a step. One move ends before the next one begins. */
@@ -89,7 +96,7 @@ class Table {
         this.filled.set(this.position, this.rows);
         this.rows = new Map();
       } else {
-        const { rows } = await this.changesOf(this.position);
+        const {rows} = await this.changesOf(this.position);
         for (let i = rows.length - 1; i >= 0; i -= 1) this.undo(rows[i]);
       }
       this.position -= 1;
@@ -99,7 +106,7 @@ class Table {
       if (filled) {
         this.rows = filled;
       } else {
-        const { rows } = await this.changesOf(this.position + 1);
+        const {rows} = await this.changesOf(this.position + 1);
         for (const change of rows) this.redo(change);
       }
       this.position += 1;
@@ -125,7 +132,7 @@ class Table {
       change[3] = this.rows.get(id)?.cells;
       this.rows.delete(id);
     } else if (kind === "d") {
-      this.rows.set(id, { key, cells: [...cells] });
+      this.rows.set(id, {key, cells: [...cells]});
     } else {
       const row = this.rows.get(id);
       if (!row) return;
@@ -138,7 +145,7 @@ class Table {
     const [kind, key, cells, kept] = change;
     const id = keyText(key);
     if (kind === "i") {
-      this.rows.set(id, { key, cells: kept ?? [...cells] });
+      this.rows.set(id, {key, cells: kept ?? [...cells]});
     } else if (kind === "d") {
       this.rows.delete(id);
     } else {
@@ -157,10 +164,10 @@ class Table {
     const id = keyText(key);
     const found = [];
     for (let step = this.store.last; step > this.store.firstKnown; step -= 1) {
-      const { rows } = await this.changesOf(step);
+      const {rows} = await this.changesOf(step);
       const own = rows.filter(([, other]) => keyText(other) === id);
-      for (const [kind, , cells] of own) found.push({ step, kind, cells });
-      if (!own.length && this.missing(step)) found.push({ step, kind: null, cells: [] });
+      for (const [kind, , cells] of own) found.push({step, kind, cells});
+      if (!own.length && this.missing(step)) found.push({step, kind: null, cells: []});
     }
     return found;
   }

@@ -45,17 +45,23 @@ class StepPanel {
   showStep(index) {
     const step = this.store.steps[index];
     if (!step) {
-      this.step.replaceChildren(make("h3", "", "Before the first step"),
-        make("p", "dim", "The state that the first transaction of the page began with."));
+      this.step.replaceChildren(
+        make("h3", "", "Before the first step"),
+        make("p", "dim", "The state that the first transaction of the page began with.")
+      );
     } else {
-      const facts = [step.connection ? `connection ${step.connection}` : "", step.at ?? "", step.pages ? counted(step.pages, "page") : ""];
+      const facts = [
+        step.connection ? `connection ${step.connection}` : "", step.at ?? "",
+        step.pages ? counted(step.pages, "page") : ""
+      ];
       const name = stepName(step), title = name[0].toUpperCase() + name.slice(1);
       const statements = step.statements.map((i) => this.store.statements[i]);
       const quiet = statements.filter((statement) => statement.quiet).length;
       this.step.replaceChildren(
         make("h3", "", title, " ", make("span", "dim", facts.filter(Boolean).join(" · "))),
         make("p", "label", step.label), ...(step.schema ?? []).map((text) => make("p", "schema", text)),
-        this.list(statements));
+        this.list(statements)
+      );
       if (quiet) {
         const show = button("link", `${counted(quiet, "statement")} more`, () => {
           this.step.classList.add("with-quiet");
@@ -65,8 +71,11 @@ class StepPanel {
         this.step.append(show);
       }
       if (!statements.length) {
-        this.step.append(make("p", "dim", this.store.statements.length
-          ? "The log of statements doesn't tell which ones made this step." : "The bundle has no log of statements."));
+        this.step.append(make(
+          "p", "dim",
+          this.store.statements.length ? "The log of statements doesn't tell which ones made this step." :
+                                         "The bundle has no log of statements."
+        ));
       }
     }
     const state = this.store.stateNumber(index);
@@ -83,12 +92,16 @@ class StepPanel {
     const list = make("ol", "statements");
     for (let i = 0; i < statements.length; i += 1) {
       let last = i;
-      while (last + 1 < statements.length && statements[last + 1].sql === statements[i].sql
-        && statements[last + 1].place === statements[i].place && !statements[last + 1].error) last += 1;
+      while (last + 1 < statements.length && statements[last + 1].sql === statements[i].sql &&
+             statements[last + 1].place === statements[i].place && !statements[last + 1].error)
+        last += 1;
       list.append(statementElement(statements[i], last - i + 1));
       i = last;
       if (list.children.length === 60 && i + 1 < statements.length) {
-        list.append(make("li", "cut", `and ${counted(statements.length - i - 1, "more statement")}: 'failure-artifacts show --statements'`));
+        list.append(make(
+          "li", "cut",
+          `and ${counted(statements.length - i - 1, "more statement")}: 'failure-artifacts show --statements'`
+        ));
         break;
       }
     }
@@ -98,12 +111,14 @@ class StepPanel {
   /** Shows a row: its values, the steps that changed it, and the rows that it refers to or that refer to it. */
   async showRow(table, key, column) {
     const ask = this.ask = {};
-    const row = table.rows.get(keyText(key)) ?? this.story.grid?.visible.find((row) => keyText(row.key) === keyText(key));
+    const row =
+      table.rows.get(keyText(key)) ?? this.story.grid?.visible.find((row) => keyText(row.key) === keyText(key));
     const blame = await table.blame(key);
     const references = row ? await this.references(table, row.cells) : [];
     if (ask !== this.ask) return;
-    const name = table.keys === null ? `rowid ${plainText(key[0])}`
-      : table.keys.map((i, place) => `${table.columns[i].name} ${plainText(key[place])}`).join(", ");
+    const name = table.keys === null ?
+      `rowid ${plainText(key[0])}` :
+      table.keys.map((i, place) => `${table.columns[i].name} ${plainText(key[place])}`).join(", ");
     const heading = make("h3", "");
     fill(heading, `${table.name}, ${name}`, 200);
     const close = button("close", "Close", () => this.story.choose(null));
@@ -111,9 +126,16 @@ class StepPanel {
     if (!row) this.row.append(make("p", "dim", "The row doesn't exist at this point."));
     if (row) this.row.append(this.values(table, row.cells, column), this.copies(table, row.cells));
     const list = make("ol", "blame");
-    for (const { step, kind, cells } of blame) list.append(this.blameItem(table, step, kind, cells));
-    this.row.append(make("h4", "", "Changes of this row"), blame.length ? list
-      : make("p", "dim", this.store.steps.length ? "No step of this page changed it." : "The bundle has no history of this store."));
+    for (const {step, kind, cells} of blame) list.append(this.blameItem(table, step, kind, cells));
+    this.row.append(
+      make("h4", "", "Changes of this row"),
+      blame.length ?
+        list :
+        make(
+          "p", "dim",
+          this.store.steps.length ? "No step of this page changed it." : "The bundle has no history of this store."
+        )
+    );
     if (references.length) {
       this.row.append(make("h4", "", "Related rows"), make("ul", "references", ...references));
     }
@@ -167,18 +189,23 @@ class StepPanel {
   blameItem(table, index, kind, cells) {
     const step = this.store.steps[index];
     if (!kind) {
-      return make("li", "dim", button("link", `transaction ${step.n}`, () => this.story.go(index)),
-        ` may have changed it: ${counted(table.missing(index), "changed row")} are not on this page`);
+      return make(
+        "li", "dim", button("link", `transaction ${step.n}`, () => this.story.go(index)),
+        ` may have changed it: ${counted(table.missing(index), "changed row")} are not on this page`
+      );
     }
-    const verb = { i: "inserted", d: "deleted", u: "updated" }[kind];
+    const verb = {i: "inserted", d: "deleted", u: "updated"}[kind];
     const item = make("li", verb, button("link", stepName(step), () => this.story.go(index)), ` ${verb}`);
     if (kind === "u") {
       for (const [column, old, now] of cells) {
-        item.append(make("div", "cell", make("b", "", table.columns[column].name), " ",
-          fill(make("del"), old, 80), " → ", fill(make("ins"), now, 80)));
+        item.append(make(
+          "div", "cell", make("b", "", table.columns[column].name), " ", fill(make("del"), old, 80), " → ",
+          fill(make("ins"), now, 80)
+        ));
       }
     }
-    const statements = step.statements.map((i) => this.store.statements[i]).filter((statement) => statement.place && statement.rows > 0);
+    const statements =
+      step.statements.map((i) => this.store.statements[i]).filter((statement) => statement.place && statement.rows > 0);
     const named = statements.filter((statement) => statement.sql.toLowerCase().includes(table.name.toLowerCase()));
     const places = new Map((named.length ? named : statements).map((statement) => [statement.place, statement]));
     for (const statement of [...places.values()].slice(0, 3)) item.append(make("div", "facts", placeOf(statement)));
@@ -191,13 +218,16 @@ class StepPanel {
     for (const [index, column] of table.columns.entries()) {
       if (!column.ref || cells[index] === null || cells[index] === undefined) continue;
       const target = this.store.tables.find((other) => other.name.toLowerCase() === column.ref[0].toLowerCase());
-      const place = target?.columns.findIndex((other) => other.name.toLowerCase() === column.ref[1].toLowerCase()) ?? -1;
+      const place =
+        target?.columns.findIndex((other) => other.name.toLowerCase() === column.ref[1].toLowerCase()) ?? -1;
       if (place < 0) continue;
       await target.move(this.story.position);
       const found = [...target.rows.values()].find((row) => sameCell(row.cells[place], cells[index]));
       const text = `${column.name} → ${target.name} ${plainText(cells[index])}`;
-      items.push(found ? make("li", "", button("link", text, () => this.story.follow(target, found.key)))
-        : make("li", "missing", `${text}: ${target.shown < target.count ? "not on this page" : "no such row"}`));
+      items.push(
+        found ? make("li", "", button("link", text, () => this.story.follow(target, found.key))) :
+                make("li", "missing", `${text}: ${target.shown < target.count ? "not on this page" : "no such row"}`)
+      );
     }
     for (const other of this.store.tables) {
       for (const [index, column] of other.columns.entries()) {
@@ -207,8 +237,13 @@ class StepPanel {
         await other.move(this.story.position);
         const count = [...other.rows.values()].filter((row) => sameCell(row.cells[index], cells[place])).length;
         if (!count) continue;
-        items.push(make("li", "", button("link", `${counted(count, "row")} of ${other.name}, by ${column.name}`,
-          () => this.story.follow(other, null, [index, "=" + plainText(cells[place])]))));
+        items.push(make(
+          "li", "",
+          button(
+            "link", `${counted(count, "row")} of ${other.name}, by ${column.name}`,
+            () => this.story.follow(other, null, [index, "=" + plainText(cells[place])])
+          )
+        ));
       }
     }
     return items;

@@ -33,14 +33,18 @@ class Story {
     for (const item of this.article.querySelectorAll(".findings li[data-store]")) {
       const place = this.placeOf(item);
       if (place.step === undefined && place.table === undefined) continue;
-      (item.querySelector("details") ?? item).append(button("link show", place.step === undefined ? "Show the row" : "Show it in the timeline", () => this.open(place, true)));
+      (item.querySelector("details") ?? item)
+        .append(button(
+          "link show", place.step === undefined ? "Show the row" : "Show it in the timeline",
+          () => this.open(place, true)
+        ));
     }
   }
 
   /** Returns the place that a finding is about. */
   placeOf(item) {
-    const { store, table, transaction, keys } = item.dataset;
-    const place = { store: Number(store), keys: keys ? JSON.parse(keys) : [] };
+    const {store, table, transaction, keys} = item.dataset;
+    const place = {store: Number(store), keys: keys ? JSON.parse(keys) : []};
     const step = this.stores[place.store]?.steps.findIndex((step) => step.n === Number(transaction));
     if (transaction !== undefined && step >= 0) place.step = step;
     if (table !== undefined) place.table = Number(table);
@@ -52,7 +56,7 @@ class Story {
     const item = this.article.querySelector(".findings ol > li:first-child");
     const finding = item?.dataset.store === undefined ? null : this.placeOf(item);
     const store = finding?.store ?? Math.max(0, this.stores.findIndex((store) => store.steps.length));
-    return this.open({ ...finding, store });
+    return this.open({...finding, store});
   }
 
   /**
@@ -65,10 +69,10 @@ class Story {
   async open(place, scrolls = false) {
     const store = this.stores[place.store] ?? this.stores[0];
     if (store !== this.store) this.build(store);
-    this.keys = { table: place.table, keys: place.keys ?? [] };
+    this.keys = {table: place.table, keys: place.keys ?? []};
     const step = place.step ?? store.last;
     await this.go(step, place.table ?? this.changedTable(step) ?? this.table?.index ?? 0, place.row ?? place.keys?.[0]);
-    if (scrolls) this.content.scrollIntoView({ block: "start" });
+    if (scrolls) this.content.scrollIntoView({block: "start"});
   }
 
   build(store) {
@@ -100,7 +104,9 @@ class Story {
     const tools = make("div", "tools", search, store.steps.length ? this.onlyChanged : null, this.clear);
     const tables = make("section", "tables card", this.tabs, tools, this.holder, this.summary, this.note);
     tables.setAttribute("aria-label", "Tables");
-    this.content.replaceChildren(...(this.timeline ? [this.timeline.element] : []), make("div", "columns-2", tables, this.panel.element));
+    this.content.replaceChildren(
+      ...(this.timeline ? [this.timeline.element] : []), make("div", "columns-2", tables, this.panel.element)
+    );
     if (!store.tables.length) tables.replaceChildren(make("p", "dim", "The store has no tables."));
     this.panel.clearRow();
   }
@@ -139,8 +145,12 @@ class Story {
     if (ask !== this.ask) return;
     this.drawTabs(step);
     this.drawNotes(step, known);
-    if (row !== undefined) this.choose(row); else if (this.row && this.row.table === next) this.choose(this.row.key, this.row.column);
-    else this.choose(null);
+    if (row !== undefined)
+      this.choose(row);
+    else if (this.row && this.row.table === next)
+      this.choose(this.row.key, this.row.column);
+    else
+      this.choose(null);
     this.remember(this.address);
   }
 
@@ -166,11 +176,14 @@ class Story {
       if (table.found !== undefined) element.append(" ", make("span", "found", `${number(table.found)} found`));
       return element;
     };
-    const loud = this.store.tables.filter((table) => !table.quiet && (!table.dropped || table.counts(step).some(Boolean) || table === this.table));
+    const loud = this.store.tables.filter(
+      (table) => !table.quiet && (!table.dropped || table.counts(step).some(Boolean) || table === this.table)
+    );
     const quiet = this.store.tables.filter((table) => table.quiet || (table.dropped && !loud.includes(table)));
     this.tabs.replaceChildren(...loud.map(tab));
     if (quiet.length) {
-      const others = make("details", "others", make("summary", "", counted(quiet.length, "more table")), ...quiet.map(tab));
+      const others =
+        make("details", "others", make("summary", "", counted(quiet.length, "more table")), ...quiet.map(tab));
       others.open = quiet.includes(this.table);
       this.tabs.append(others);
     }
@@ -186,12 +199,16 @@ class Story {
     const notes = [table.note];
     const state = this.store.stateNumber(step);
     if (known > step) {
-      notes.push(`The page can't show this table so early: the state after ${this.store.title(known)} is shown. `
-        + `'${this.store.open}${state === null ? "" : ` --at ${state}`}' opens the state itself.`);
+      notes.push(
+        `The page can't show this table so early: the state after ${this.store.title(known)} is shown. ` +
+        `'${this.store.open}${state === null ? "" : ` --at ${state}`}' opens the state itself.`
+      );
     }
     if (changed > this.grid.changes.size && known === step) {
-      notes.push(`${number(this.grid.changes.size)} of ${counted(changed, "changed row")} are on this page; `
-        + "'failure-artifacts diff' has all.");
+      notes.push(
+        `${number(this.grid.changes.size)} of ${counted(changed, "changed row")} are on this page; ` +
+        "'failure-artifacts diff' has all."
+      );
     }
     this.note.textContent = notes.filter(Boolean).join(" ");
     this.clear.hidden = !(this.text || [...this.grids.values()].some((grid) => grid.filters.size));
@@ -211,7 +228,7 @@ class Story {
       if (!this.text) continue;
       await table.move(this.position);
       if (ask !== this.asked) return;
-      table.found = [...table.rows.values()].filter(({ cells }) => rowContains(cells, this.text)).length;
+      table.found = [...table.rows.values()].filter(({cells}) => rowContains(cells, this.text)).length;
     }
     await this.go(this.position, this.table.index);
   }
@@ -238,9 +255,12 @@ class Story {
 
   /** Chooses a row; null for none. */
   choose(key, column) {
-    this.row = key ? { table: this.table, key, column } : null;
+    this.row = key ? {table: this.table, key, column} : null;
     this.grid.mark(key);
-    if (key) this.panel.showRow(this.table, key, column); else this.panel.clearRow();
+    if (key)
+      this.panel.showRow(this.table, key, column);
+    else
+      this.panel.clearRow();
     this.remember(this.address);
   }
 
@@ -248,7 +268,11 @@ class Story {
   get address() {
     if (!this.store) return "";
     const step = this.store.steps[this.position];
-    const parts = [this.store.name, this.position === this.store.last ? "" : step ? String(step.n ?? `step${this.position}`) : "0"];
+    const parts =
+      [this.store.name,
+       this.position === this.store.last ? "" :
+         step                            ? String(step.n ?? `step${this.position}`) :
+                                           "0"];
     if (this.table) parts.push(this.table.name);
     if (this.row) parts.push(JSON.stringify(this.row.key));
     return parts.map(encodeURIComponent).join("/");
@@ -257,19 +281,32 @@ class Story {
   /** Opens the place that an address names. */
   openAddress(address) {
     let names;
-    try { names = address.split("/").map(decodeURIComponent); } catch { return this.openFirst(); }
+    try {
+      names = address.split("/").map(decodeURIComponent);
+    } catch {
+      return this.openFirst();
+    }
     const [name, step, table, row] = names;
     const store = this.stores.findIndex((store) => store.name === name);
     if (store < 0) return this.openFirst();
-    const place = { store };
-    const { steps, tables } = this.stores[store];
-    const index = /^step\d+$/.test(step ?? "") ? Number(step.slice(4)) : step ? steps.findIndex((other) => other.n === Number(step)) : -1;
-    if (step === "0") place.step = -1; else if (index >= 0) place.step = index;
+    const place = {store};
+    const {steps, tables} = this.stores[store];
+    const index = /^step\d+$/.test(step ?? "") ? Number(step.slice(4)) :
+      step                                     ? steps.findIndex((other) => other.n === Number(step)) :
+                                                 -1;
+    if (step === "0")
+      place.step = -1;
+    else if (index >= 0)
+      place.step = index;
     const found = tables.findIndex((other) => other.name === table);
     if (found >= 0) place.table = found;
     if (row) {
       // A key is JSON, or a value as text.
-      try { place.row = JSON.parse(row); } catch { place.row = [row]; }
+      try {
+        place.row = JSON.parse(row);
+      } catch {
+        place.row = [row];
+      }
       if (!Array.isArray(place.row)) place.row = [place.row];
     }
     return this.open(place);

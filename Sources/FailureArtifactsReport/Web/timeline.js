@@ -29,25 +29,33 @@ class Timeline {
     const texts = [counted(store.total, "transaction")];
     if (kinds("uncommitted")) texts.push("uncommitted changes");
     if (kinds("rolledBack")) texts.push(`${kinds("rolledBack")} rolled back`);
-    this.element.append(make("p", "heading", make("b", "", "Timeline"), " " + texts.join(", ") + " · ",
-      make("kbd", "", "←"), make("kbd", "", "→"), " step · ", this.status));
+    this.element.append(make(
+      "p", "heading", make("b", "", "Timeline"), " " + texts.join(", ") + " · ", make("kbd", "", "←"),
+      make("kbd", "", "→"), " step · ", this.status
+    ));
     this.addScrubber();
     this.addList();
     const hidden = store.total - kinds("transaction");
     if (hidden > 0) {
-      this.element.append(make("p", "cut", `The first ${counted(hidden, "transaction")} are not on this page: `
-        + "'failure-artifacts history' has all."));
+      this.element.append(make(
+        "p", "cut",
+        `The first ${counted(hidden, "transaction")} are not on this page: ` +
+          "'failure-artifacts history' has all."
+      ));
     }
     if (store.firstKnown >= 0) {
-      this.element.append(make("p", "cut", `The page has no rows before ${store.title(store.firstKnown + 1)}: `
-        + `'${store.open} --at N' opens an earlier state.`));
+      this.element.append(make(
+        "p", "cut",
+        `The page has no rows before ${store.title(store.firstKnown + 1)}: ` +
+          `'${store.open} --at N' opens an earlier state.`
+      ));
     }
   }
 
   addScrubber() {
-    const { steps } = this.store;
+    const {steps} = this.store;
     this.range = make("input");
-    Object.assign(this.range, { type: "range", min: 0, max: steps.length, step: 1 });
+    Object.assign(this.range, {type: "range", min: 0, max: steps.length, step: 1});
     this.range.setAttribute("aria-label", "Point in time");
     this.range.addEventListener("input", () => this.choose(Number(this.range.value) - 1));
     const ticks = make("div", "ticks");
@@ -65,7 +73,7 @@ class Timeline {
   }
 
   addList() {
-    const { steps } = this.store;
+    const {steps} = this.store;
     this.buttons = new Map();
     this.list = make("ol", "steps");
     this.list.setAttribute("aria-label", "Steps, the newest first");
@@ -76,8 +84,14 @@ class Timeline {
         continue;
       }
       const inner = make("ol");
-      const details = make("details", "run", make("summary", "",
-        make("span", "n", `${steps[run.first].n}–${steps[run.last].n}`), ` ${count} × ${steps[run.first].label}`), inner);
+      const details = make(
+        "details", "run",
+        make(
+          "summary", "", make("span", "n", `${steps[run.first].n}–${steps[run.last].n}`),
+          ` ${count} × ${steps[run.first].label}`
+        ),
+        inner
+      );
       details.addEventListener("toggle", () => {
         if (inner.children.length) return;
         for (let i = run.last; i >= run.first; i -= 1) inner.append(make("li", "", this.stepButton(i)));
@@ -107,7 +121,10 @@ class Timeline {
 
   markButtons() {
     for (const [index, element] of this.buttons) {
-      if (index === this.current) element.setAttribute("aria-current", "step"); else element.removeAttribute("aria-current");
+      if (index === this.current)
+        element.setAttribute("aria-current", "step");
+      else
+        element.removeAttribute("aria-current");
     }
   }
 
@@ -115,14 +132,15 @@ class Timeline {
     this.current = index;
     this.range.value = index + 1;
     const title = this.store.title(index);
-    const text = index < 0 ? `the state before the first step` : index === this.store.last
-      ? `the state at the failure, after ${title}` : `the state after ${title}`;
+    const text = index < 0      ? `the state before the first step` :
+      index === this.store.last ? `the state at the failure, after ${title}` :
+                                  `the state after ${title}`;
     this.range.setAttribute("aria-valuetext", text);
     this.status.textContent = "showing " + text;
     this.markButtons();
     const element = this.buttons.get(index);
     if (element?.offsetParent) {
-      const { top, bottom } = element.getBoundingClientRect(), box = this.list.getBoundingClientRect();
+      const {top, bottom} = element.getBoundingClientRect(), box = this.list.getBoundingClientRect();
       if (top < box.top) this.list.scrollTop -= box.top - top + 4;
       if (bottom > box.bottom) this.list.scrollTop += bottom - box.bottom + 4;
     }

@@ -141,8 +141,9 @@ package struct Connection: ~Copyable {
         }
         // The time is stored in the context pointer itself, so no object has to outlive the call.
         let context = UnsafeMutableRawPointer(bitPattern: UInt(max(deadline.nanoseconds, 1)))
+        // Seldom enough to cost little, and often enough where each row takes long, such as with a slow function.
         sqlite3_progress_handler(
-            handle, 1000,
+            handle, 100,
             { context in
                 Instant.now > Instant(nanoseconds: UInt64(UInt(bitPattern: context))) ? 1 : 0
             }, context)

@@ -262,7 +262,7 @@ class SwiftTestingModes(SuiteCase):
     def setUpClass(cls):
         cls.package = UserPackage(
             "with Swift Testing", f'.package(name: "failure-artifacts", path: "{ROOT}")',
-            '.product(name: "FailureArtifactsTesting", package: "failure-artifacts")', SWIFT_TESTING_TESTS)
+            '.product(name: "FailureArtifactsTesting", package: "failure-artifacts")', tests=SWIFT_TESTING_TESTS, built_as="with")
 
     def assertBundles(self, found):
         self.assertEqual(found.status, 1, found.output + found.errors)
