@@ -2,10 +2,14 @@
 
 #include "opening.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct failure_artifacts_page_reads {
     sqlite3_vfs vfs;
@@ -22,15 +26,10 @@ struct failure_artifacts_page_reads {
 typedef struct {
     sqlite3_file base;
     failure_artifacts_page_reads *reads;
-    // The end of the last read. A read that starts there is one of a scan, which reads ahead.
-    sqlite3_int64 end;
-    // A part of the file, which nothing changes while it is open.
-    unsigned char *ahead;
-    sqlite3_int64 ahead_start, ahead_end;
+    // The whole file, which nothing changes while it is open; NULL if it isn't mapped.
+    unsigned char *mapping;
+    size_t length;
 } recorded_file;
-
-// The number of bytes to read ahead.
-enum { AHEAD = 256 << 10 };
 
 static sqlite3_file *system_file(sqlite3_file *file) { return (sqlite3_file *)((recorded_file *)file + 1); }
 
@@ -53,33 +52,29 @@ static void record(failure_artifacts_page_reads *reads, sqlite3_int64 offset, in
 }
 
 static int file_close(sqlite3_file *file) {
-    free(((recorded_file *)file)->ahead);
+    recorded_file *recorded = (recorded_file *)file;
+    if (recorded->mapping) munmap(recorded->mapping, recorded->length);
     return system_file(file)->pMethods->xClose(system_file(file));
 }
 
 static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset) {
-    recorded_file *recorded = (recorded_file *)file;
-    record(recorded->reads, offset, size);
-    bool is_scan = offset == recorded->end;
-    recorded->end = offset + size;
-    if (is_scan && recorded->end > recorded->ahead_end && size < AHEAD) {
-        if (!recorded->ahead) recorded->ahead = malloc(AHEAD);
-        sqlite3_int64 length = 0;
-        int code = file->pMethods->xFileSize(file, &length);
-        sqlite3_int64 count = length - offset < AHEAD ? length - offset : AHEAD;
-        recorded->ahead_start = recorded->ahead_end = 0;
-        if (recorded->ahead && code == SQLITE_OK && count >= size
-            && system_file(file)->pMethods->xRead(system_file(file), recorded->ahead, (int)count, offset)
-                == SQLITE_OK) {
-            recorded->ahead_start = offset;
-            recorded->ahead_end = offset + count;
-        }
-    }
-    if (offset >= recorded->ahead_start && offset + size <= recorded->ahead_end) {
-        memcpy(buffer, recorded->ahead + (offset - recorded->ahead_start), (size_t)size);
-        return SQLITE_OK;
-    }
+    record(((recorded_file *)file)->reads, offset, size);
     return system_file(file)->pMethods->xRead(system_file(file), buffer, size, offset);
+}
+
+// Returns a part of the mapping. Without it, SQLite reads the part with `file_read`.
+static int file_fetch(sqlite3_file *file, sqlite3_int64 offset, int size, void **result) {
+    recorded_file *recorded = (recorded_file *)file;
+    *result = NULL;
+    if (offset < 0 || size <= 0 || (uint64_t)offset + (uint64_t)size > recorded->length) return SQLITE_OK;
+    record(recorded->reads, offset, size);
+    *result = recorded->mapping + offset;
+    return SQLITE_OK;
+}
+
+static int file_unfetch(sqlite3_file *file, sqlite3_int64 offset, void *part) {
+    (void)file, (void)offset, (void)part;
+    return SQLITE_OK;
 }
 
 static int file_write(sqlite3_file *file, const void *buffer, int size, sqlite3_int64 offset) {
@@ -111,6 +106,8 @@ static int file_check_lock(sqlite3_file *file, int *result) {
 }
 
 static int file_control(sqlite3_file *file, int operation, void *argument) {
+    // The system's file would map itself, too.
+    if (operation == SQLITE_FCNTL_MMAP_SIZE) return SQLITE_OK;
     return system_file(file)->pMethods->xFileControl(system_file(file), operation, argument);
 }
 
@@ -122,12 +119,27 @@ static int file_characteristics(sqlite3_file *file) {
     return system_file(file)->pMethods->xDeviceCharacteristics(system_file(file));
 }
 
-// Version 1 has no memory mapping, which would read without these calls.
 static const sqlite3_io_methods methods = {
-    1, file_close, file_read, file_write, file_truncate, file_sync, file_size, file_lock, file_unlock,
+    3, file_close, file_read, file_write, file_truncate, file_sync, file_size, file_lock, file_unlock,
     file_check_lock, file_control, file_sector_size, file_characteristics,
-    NULL, NULL, NULL, NULL, NULL, NULL,
+    // Write-ahead logs need shared memory, but these files have none.
+    NULL, NULL, NULL, NULL, file_fetch, file_unfetch,
 };
+
+// Maps a file that is open for reading only.
+static void map(recorded_file *file, const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    struct stat status;
+    if (fstat(descriptor, &status) == 0 && status.st_size > 0) {
+        void *mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, descriptor, 0);
+        if (mapping != MAP_FAILED) {
+            file->mapping = mapping;
+            file->length = (size_t)status.st_size;
+        }
+    }
+    close(descriptor);
+}
 
 static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *result) {
     failure_artifacts_page_reads *reads = vfs->pAppData;
@@ -140,9 +152,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
     if (system_file(file)->pMethods) {
         recorded_file *recorded = (recorded_file *)file;
         recorded->reads = reads;
-        recorded->end = -1;
-        recorded->ahead = NULL;
-        recorded->ahead_start = recorded->ahead_end = 0;
+        recorded->mapping = NULL;
+        recorded->length = 0;
+        if (code == SQLITE_OK && path && flags & SQLITE_OPEN_READONLY) map(recorded, path);
         file->pMethods = &methods;
     }
     return code;

@@ -27,9 +27,12 @@ import Testing
         }
         metadata.stores[0].redactions = redactions
         _ = metadata.inspectCopies(in: room.staging)
-        let found = metadata.check(
-            invariants.sorted { $0.key < $1.key }.map { Invariant(name: $0.key, sql: $0.value) },
-            in: room.staging)
+        let files = try room.staging.path(ofEntry: "stores") + "/invariants"
+        try FileSystem.createDirectory(files)
+        for (name, sql) in invariants {
+            try FileSystem.write(Array(sql.utf8), toNewFile: files + "/" + name)
+        }
+        let found = metadata.checkInvariants(inDirectory: files, in: room.staging)
         #expect(metadata.warnings == found)
         return found
     }
@@ -46,6 +49,18 @@ import Testing
                     "The invariant 'There is no Eve' (a.sql) is broken in the store 'ledger': its query returns 1 row.",
                     ["invariant": "a.sql", "title": "There is no Eve", "store": "ledger", "rows": 1])
             ])
+    }
+
+    @Test func aMissingDirectoryGivesAWarning() throws {
+        let place = try Place()
+        let room = try StagingReservation(
+            in: place.directory, within: .init(storeBytes: 1 << 30, totalBytes: 1 << 30, bundles: 10))
+        defer { place.directory.discard(room.staging) }
+        var metadata = place.metadata([])
+        let found = metadata.checkInvariants(inDirectory: "/nowhere", in: room.staging)
+        #expect(found.count == 1 && found == metadata.warnings)
+        #expect(found[0].is(.invariantNotChecked) && found[0].text.contains("'/nowhere'"))
+        #expect(metadata.checkInvariants(inDirectory: nil, in: room.staging).isEmpty)
     }
 
     @Test func invariantsThatAreNotCheckedAreNamed() throws {

@@ -1,4 +1,4 @@
-"""`bisect` and `blame` over the history of a large store."""
+"""`explain`, and `bisect` and `blame` over the history of a large store."""
 
 import json
 import subprocess
@@ -12,6 +12,7 @@ QUERIES = {"an index": "SELECT id FROM note WHERE changed < 0", "a small table":
 
 
 def measure(bench):
+    explain(bench)
     size = bench.pick(MEBIBYTE, 65 * MEBIBYTE)
     count = bench.pick(30, 1000)
     path = bundle(size, transactions=count)
@@ -25,10 +26,24 @@ def measure(bench):
     # A third of the transactions changes the table that this query scans.
     scan = "SELECT id FROM note WHERE uuid = ''"
     found = bench.interleave(rounds, ours=lambda: timed([TOOL, "bisect", path, scan], status=1))
-    bench.absolute(f"bisect {label}, a scan of the large table", found["ours"])
+    bench.absolute(f"bisect {label}, a scan of the large table", found["ours"], goal=3)
     first = [TOOL, "bisect", path, "SELECT id FROM tally WHERE n = 1"]
     found = bench.interleave(rounds, ours=lambda: timed(first))
     bench.absolute(f"bisect {label}, found at once", found["ours"], goal=3)
     found = bench.interleave(rounds, ours=lambda: timed([TOOL, "blame", path, "note", "30"]))
-    bench.absolute(f"blame {label}", found["ours"])
+    bench.absolute(f"blame {label}", found["ours"], goal=3)
+    # No index helps to find these rows.
+    many = [TOOL, "blame", path, "note WHERE id % 60 = 7 AND length(uuid) > 0"]
+    found = bench.interleave(rounds, ours=lambda: timed(many))
+    bench.absolute(f"blame {label}, many rows", found["ours"], goal=3)
     bench.absolute(f"bisect {label}, memory", run(first).peak, goal=128 * MEBIBYTE, unit="bytes")
+
+
+def explain(bench):
+    for kibibytes, count, seconds in [(100, 20, 0.1), (bench.pick(1024, 65 * 1024), bench.pick(30, 200), 2)]:
+        path = bundle(kibibytes * 1024, transactions=count)
+        command = [TOOL, "explain", path]
+        found = bench.interleave(bench.pick(0, 5), ours=lambda: timed(command))
+        label = f"explain {count} transactions, {kibibytes} KiB"
+        bench.absolute(label, found["ours"], goal=seconds)
+        bench.absolute(f"{label}, memory", run(command).peak, goal=128 * MEBIBYTE, unit="bytes")

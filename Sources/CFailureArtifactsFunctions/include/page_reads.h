@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Records the pages that connections read from their database files, by means of a VFS that passes all calls on to
-// the system's own. What a connection without a cache has read determines the result of its queries.
+// Records the pages that connections read from their database files, by means of a VFS that passes most calls on to
+// the system's own. What a connection without a cache has read determines the result of its queries. Files are mapped
+// into memory, so nothing may change or truncate them while a connection is open.
 typedef struct failure_artifacts_page_reads failure_artifacts_page_reads;
 
 // Registers a VFS for files with pages of a size, in bytes. Returns NULL if memory is exhausted. The VFS is used on

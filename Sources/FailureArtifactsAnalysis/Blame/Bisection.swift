@@ -82,10 +82,9 @@ extension StoreStates {
         var state = 0
         try forEachState { number, path in
             let isSearching = bisection.states.isEmpty
-            let pages = number.flatMap { $0 > 0 ? history.reader.transactions[$0 - 1].pages : nil }
             var answer = StateQuery.Answer()
             switch try query.answer(
-                in: path, changed: pages, keeping: isSearching ? Bisection.rowLimit : 1)
+                in: path, changed: changedPages(number), keeping: isSearching ? Bisection.rowLimit : 1)
             {
             case .success(let found): answer = found
             case .failure(let error):

@@ -67,17 +67,24 @@ extension Blame {
                     .inputOutput, "The history took too long. " + CommandError.limitsHint)
             }
         }
+        let pageSize = states.history.reader.pageSize
         var search = RowSearch(address, states.limits)
-        try states.forEachState { _, path in
+        var reads = StateReads(
+            pageSize: pageSize, seesHeader: folded(address.condition ?? "").contains("pragma"))
+        try states.forEachState { number, path in
             try check()
-            try search.find(in: path)
+            if try reads.begin(in: path, changed: states.changedPages(number)) {
+                try search.find(in: path, vfs: reads.vfs())
+            }
             return true
         }
         table = try search.tableName()
         var touches: [(number: Int?, rows: [Finding.Row])] = []
+        reads = StateReads(pageSize: pageSize)
         try states.forEachState { number, path in
             try check()
-            let rows = try search.follow(in: path)
+            guard try reads.begin(in: path, changed: states.changedPages(number)) else { return true }
+            let rows = try search.follow(in: path, vfs: reads.vfs())
             if number != 0, !rows.isEmpty { touches.append((number, rows)) }
             return true
         }
@@ -200,8 +207,8 @@ private struct RowSearch {
     }
 
     /// Opens a state and reads its schema.
-    private mutating func open(_ path: String) throws -> Connection {
-        let connection = try Connection.untrusted(path, limits: budget.remaining())
+    private mutating func open(_ path: String, vfs: String?) throws -> Connection {
+        let connection = try Connection.untrusted(path, vfs: vfs, limits: budget.remaining())
         let schema = try DatabaseSchema("main", of: connection, reusing: schema)
         self.schema = schema
         let shape = schema.tables[folded(address.table)]
@@ -211,10 +218,12 @@ private struct RowSearch {
 
     /// Adds the rows of a state that match.
     ///
-    /// - Parameter path: The state.
+    /// - Parameters:
+    ///   - path: The state.
+    ///   - vfs: The name of the VFS that reads it; nil for the system's own.
     /// - Throws: An error if the state can't be read.
-    mutating func find(in path: String) throws {
-        let connection = try open(path)
+    mutating func find(in path: String, vfs: String? = nil) throws {
+        let connection = try open(path, vfs: vfs)
         for object in schema?.objects ?? [] {
             if object.type == "view" { views.insert(folded(object.name)) }
             if object.type == "table", !names.contains(object.name) { names.append(object.name) }
@@ -249,11 +258,13 @@ private struct RowSearch {
 
     /// Reads all rows in a state, and compares them with the state that was followed before.
     ///
-    /// - Parameter path: The state.
+    /// - Parameters:
+    ///   - path: The state.
+    ///   - vfs: The name of the VFS that reads it; nil for the system's own.
     /// - Returns: The rows that differ. In the first state, all its rows are inserted.
     /// - Throws: An error if the state can't be read.
-    mutating func follow(in path: String) throws -> [Finding.Row] {
-        let connection = try open(path)
+    mutating func follow(in path: String, vfs: String? = nil) throws -> [Finding.Row] {
+        let connection = try open(path, vfs: vfs)
         let shape = currentShape
         let old = contents.isEmpty ? [[Cell]?](repeating: nil, count: rows.count) : contents
         contents = try Self.contents(of: rows, shape, connection)

@@ -17,17 +17,15 @@ struct StateQuery: ~Copyable {
     /// True to read all rows.
     private let isWhole: Bool
     private let budget: TimeBudget
-    private let reads: PageReads?
+    private var reads: StateReads
     /// The last answer; an error if the state doesn't have a table or column that the query names.
     private var last: Result<Answer, SQLiteError>?
-    /// The parts of the first page that a query may depend on.
-    private var firstPage: [UInt8] = []
 
     init(_ sql: String, isWhole: Bool, pageSize: Int, _ limits: UntrustedLimits) {
         self.sql = sql
         self.isWhole = isWhole
         budget = TimeBudget(limits)
-        reads = PageReads(pageSize: pageSize)
+        reads = StateReads(pageSize: pageSize, seesHeader: sql.lowercased().contains("pragma"))
     }
 
     /// Returns the answer in a state.
@@ -41,9 +39,7 @@ struct StateQuery: ~Copyable {
     mutating func answer(
         in path: String, changed pages: [UInt32]?, keeping rowLimit: Int
     ) throws -> Result<Answer, SQLiteError> {
-        if let last, let pages, try !isAffected(by: pages, path) { return last }
-        if pages == nil { firstPage = try firstPage(of: path) }
-        reads?.clear()
+        if try !reads.begin(in: path, changed: pages), let last { return last }
         let answer: Result<Answer, SQLiteError>
         do {
             answer = .success(try run(in: path, keeping: rowLimit))
@@ -54,32 +50,9 @@ struct StateQuery: ~Copyable {
         return answer
     }
 
-    /// Returns true if the answer may differ after a change of pages.
-    private mutating func isAffected(by pages: [UInt32], _ path: String) throws -> Bool {
-        var isChanged = false
-        if pages.contains(1) {
-            let page = try firstPage(of: path)
-            isChanged = page != firstPage
-            firstPage = page
-        }
-        return isChanged || pages.contains { $0 > 1 && reads?.contains($0) ?? true }
-    }
-
-    /// Returns the first page, without the fields that change with most transactions but only pragmas can read.
-    private func firstPage(of path: String) throws -> [UInt8] {
-        var page = try File(reading: path).bytes(Int(UInt16.max) + 1, at: 0)
-        let size = page.count >= 18 ? Int(page[16]) << 8 | Int(page[17]) : 0
-        if size > 1 { page.removeSubrange(min(size, page.count)...) }
-        guard page.count >= 100, !sql.lowercased().contains("pragma") else { return page }
-        // The change counter, the sizes of the database and of the freelist, and the version of SQLite
-        // (https://www.sqlite.org/fileformat2.html#the_database_header).
-        for index in Array(24..<40) + Array(92..<100) { page[index] = 0 }
-        return page
-    }
-
     private borrowing func run(in path: String, keeping rowLimit: Int) throws -> Answer {
         let connection = try Connection.untrusted(
-            path, vfs: reads?.vfs(), limits: budget.remaining())
+            path, vfs: reads.vfs(), limits: budget.remaining())
         let statement = try connection.prepare(sql)
         guard statement.isReadOnly else {
             throw CommandError(

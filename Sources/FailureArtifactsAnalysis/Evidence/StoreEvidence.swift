@@ -66,6 +66,12 @@ package final class StoreEvidence {
     static let rowLimit: Int64 = 500
 
     private var knownRelevance: Relevance?
+    private lazy var knownTestStatements = statements.filter { $0.record.phase == .test }
+    private lazy var transactions = StatementTransactions(statements, steps)
+    /// The point in time after which ``checkTime()`` fails; nil for no limit.
+    var deadline: Instant? {
+        didSet { connection.setDeadline(deadline) }
+    }
 
     package var name: String { store.name }
 
@@ -327,39 +333,68 @@ extension StoreEvidence {
     }
 
     /// Returns the index of the step that a statement was part of; nil if it is unknown.
-    func step(of statement: Statement) -> Int? {
-        steps.firstIndex { $0.statements.contains { $0.order == statement.order } }
-    }
+    func step(of statement: Statement) -> Int? { transactions.steps[statement.order] }
 
     /// Returns the number of the first statement of the transaction that a statement was part of.
     ///
     /// Without a transaction, it is the statement's own number.
     func transactionStart(of statement: Statement) -> UInt64 {
-        var start: UInt64?
-        for other in statements where other.record.connection == statement.record.connection {
-            if other.order >= statement.order { break }
-            switch other.outline.kind {
-            case .begin: start = other.order
-            case .savepoint: start = start ?? other.order
-            case .commit, .rollback: start = nil
-            default: break
-            }
-        }
-        return start ?? statement.order
+        transactions.starts[statement.order] ?? statement.order
     }
 
     /// True if the transaction of a statement ended with a rollback.
     func isRolledBack(_ statement: Statement) -> Bool {
-        guard transactionStart(of: statement) != statement.order else { return false }
-        let end = statements.first {
-            $0.record.connection == statement.record.connection && $0.order > statement.order
-                && [.commit, .rollback].contains($0.outline.kind)
-        }
-        return end?.outline.kind == .rollback
+        transactions.rolledBack.contains(statement.order)
     }
 
+    /// Throws ``TimeIsUp`` after the deadline, for loops that run no query.
+    func checkTime() throws(TimeIsUp) {
+        if let deadline, Instant.now > deadline { throw TimeIsUp() }
+    }
+
+    struct TimeIsUp: Error {}
+
     /// The statements that ran during the test.
-    var testStatements: [Statement] { statements.filter { $0.record.phase == .test } }
+    var testStatements: [Statement] { knownTestStatements }
+}
+
+/// The transactions of statements, by the statements' numbers.
+private struct StatementTransactions {
+    /// The index of the step that a statement was part of.
+    var steps: [UInt64: Int] = [:]
+    /// The number of the first statement of a statement's transaction, if it has one.
+    var starts: [UInt64: UInt64] = [:]
+    /// The statements whose transactions ended with a rollback.
+    var rolledBack: Set<UInt64> = []
+
+    init(_ statements: [StoreEvidence.Statement], _ steps: [StoreEvidence.Step]) {
+        for (index, step) in steps.enumerated() {
+            for statement in step.statements where self.steps[statement.order] == nil {
+                self.steps[statement.order] = index
+            }
+        }
+        var open: [UInt64: UInt64] = [:]
+        for statement in statements {
+            let connection = statement.record.connection
+            starts[statement.order] = open[connection]
+            switch statement.outline.kind {
+            case .begin: open[connection] = statement.order
+            case .savepoint: open[connection] = open[connection] ?? statement.order
+            case .commit, .rollback: open[connection] = nil
+            default: break
+            }
+        }
+        var ends: [UInt64: StatementOutline.Kind] = [:]
+        for statement in statements.reversed() {
+            let connection = statement.record.connection
+            if ends[connection] == .rollback, starts[statement.order] != nil {
+                rolledBack.insert(statement.order)
+            }
+            if [.commit, .rollback].contains(statement.outline.kind) {
+                ends[connection] = statement.outline.kind
+            }
+        }
+    }
 }
 
 // MARK: - Rows and keys

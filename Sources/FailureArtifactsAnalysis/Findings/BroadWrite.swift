@@ -10,6 +10,7 @@ enum BroadWrite: FindingRule {
         var findings: [Finding] = []
         let statements = store.testStatements
         for (index, statement) in statements.enumerated() {
+            try store.checkTime()
             guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
                 let changes = statement.record.changes, changes > 1,
                 let table = statement.outline.table.flatMap({ store.schema.tables[$0] })

@@ -91,7 +91,7 @@ package struct Explanation: Encodable {
         for store in evidence.stores {
             let relevance = store.relevance(to: evidence.message, seconds: seconds)
             for rule in Self.rules {
-                store.connection.setDeadline(Instant.now.advanced(bySeconds: seconds))
+                store.deadline = Instant.now.advanced(bySeconds: seconds)
                 do {
                     for var finding in try rule.findings(in: store, of: evidence) {
                         finding.relate(to: relevance)
@@ -99,12 +99,14 @@ package struct Explanation: Encodable {
                     }
                 } catch {
                     // A query that fails for another reason than time, such as a missing collation, finds nothing.
-                    if (error as? SQLiteError)?.isInterrupted == true, !incomplete.contains(rule.code) {
+                    let isLate =
+                        error is StoreEvidence.TimeIsUp || (error as? SQLiteError)?.isInterrupted == true
+                    if isLate, !incomplete.contains(rule.code) {
                         incomplete.append(rule.code)
                     }
                 }
             }
-            store.connection.setDeadline(nil)
+            store.deadline = nil
         }
         findings = Self.ordered(found)
     }

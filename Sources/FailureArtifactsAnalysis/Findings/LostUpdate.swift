@@ -13,6 +13,7 @@ enum LostUpdate: FindingRule {
         var findings: [Finding] = []
         for (index, second) in statements.enumerated()
         where isAbsoluteUpdate(second) && !store.isRolledBack(second) {
+            try store.checkTime()
             guard let table = second.outline.table.flatMap({ store.schema.tables[$0]?.name }) else {
                 continue
             }

@@ -8,8 +8,11 @@ enum NoEffect: FindingRule {
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         let statements = store.testStatements
+        // Others of the same text had an effect, so one without may be routine.
+        let effective = Set(statements.filter { ($0.record.changes ?? 0) > 0 }.map(\.record.sql))
         var findings: [Finding] = []
         for (index, statement) in statements.enumerated() {
+            try store.checkTime()
             guard [.update, .delete].contains(statement.outline.kind), statement.record.error == nil,
                 let table = statement.outline.table.flatMap({ store.schema.tables[$0]?.name })
             else { continue }
@@ -37,11 +40,8 @@ enum NoEffect: FindingRule {
             let isMissed =
                 failure.message.mentionsNil && !parts.assigned.isEmpty
                 && (try? hasNull(parts.assigned, of: table, in: store)) == true
-            // Others of the same text had an effect, so this one may be routine.
-            let isRoutine = statements.contains {
-                $0.record.sql == statement.record.sql && ($0.record.changes ?? 0) > 0
-            }
-            let after = statements[(index + 1)...].count { $0.writes }
+            let isRoutine = effective.contains(statement.record.sql)
+            let after = statements[(index + 1)...].lazy.filter { $0.writes }.prefix(10).count
             findings.append(
                 Finding(
                     code: code,
@@ -50,7 +50,7 @@ enum NoEffect: FindingRule {
                     confidence: .possible, store: store.name,
                     transaction: step.flatMap { store.steps[$0].number }, statement: statement.record,
                     explanation: explanation,
-                    relevance: 25 + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + max(0, 10 - after),
+                    relevance: 25 + (isRoutine ? 0 : 8) + (isMissed ? 30 : 0) + 10 - after,
                     likelyFrom: 90))
         }
         var seen: Set<String> = []

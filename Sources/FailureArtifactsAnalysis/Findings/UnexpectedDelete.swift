@@ -9,6 +9,7 @@ enum UnexpectedDelete: FindingRule {
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         var findings: [Finding] = []
         for step in store.steps where !step.isEarlier && !step.statements.isEmpty {
+            try store.checkTime()
             for changed in step.tables where changed.counts.deleted > 0 {
                 let name = changed.table.name
                 let writers = step.statements.filter { $0.writes && $0.record.error == nil }
@@ -77,6 +78,7 @@ enum UnexpectedDelete: FindingRule {
         where statement.outline.kind == .insert && (statement.record.changes ?? 0) > 0
             && !deletes(statement)
         {
+            try store.checkTime()
             guard let table = statement.outline.table.flatMap({ store.schema.tables[$0] }),
                 let step = store.step(of: statement)
             else { continue }

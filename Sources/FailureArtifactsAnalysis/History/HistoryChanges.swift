@@ -36,6 +36,7 @@ extension ExtractedHistory {
         let new = try rebuild(first, to: old + ".next")
         defer { for path in [old, new] { try? FileSystem.remove(path) } }
         var schema: DatabaseSchema?
+        var trees: ChangedRows.Trees?
         for index in first..<reader.transactions.count {
             let transaction = reader.transactions[index]
             try advance(new, from: index)
@@ -43,7 +44,7 @@ extension ExtractedHistory {
                 a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true),
                 deadline: deadline, limits: limits, reusing: schema)
             let (changes, tables) = try comparison.changes(
-                comparison.changedRows(pages: Set(transaction.pages)), rowLimit: rowLimit)
+                comparison.changedRows(pages: Set(transaction.pages), &trees), rowLimit: rowLimit)
             schema = comparison.b
             let visited = TransactionChanges(
                 number: index + 1, pages: transaction.pages.count,

@@ -95,7 +95,9 @@ extension StateChanges {
         let comparison = try StoreComparison(
             a: .init(path: old, isPrivate: true), b: .init(path: new, isPrivate: true), limits: limits)
         var changes = StateChanges()
-        try changes.add(comparison, changed: pages.map { comparison.changedRows(pages: $0) }) {
+        var trees: ChangedRows.Trees?
+        let changed = pages.map { comparison.changedRows(pages: $0, &trees) }
+        try changes.add(comparison, changed: changed) {
             try $0.countRowChanges(in: $1)
         }
         changes.tables.sort { $0.name < $1.name }

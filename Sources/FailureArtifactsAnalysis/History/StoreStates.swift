@@ -74,6 +74,14 @@ package struct StoreStates: ~Copyable {
         if let open { _ = try body(nil, open) }
     }
 
+    /// Returns the pages that a state's transaction wrote.
+    ///
+    /// - Parameter number: The number that ``forEachState(_:)`` passes on.
+    /// - Returns: The pages that may differ from the state before; nil if any may.
+    borrowing func changedPages(_ number: Int?) -> [UInt32]? {
+        number.flatMap { $0 > 0 ? history.reader.transactions[$0 - 1].pages : nil }
+    }
+
     /// Returns one transaction, with its first changed rows.
     ///
     /// - Parameter number: Its number in the history; nil for the open one.

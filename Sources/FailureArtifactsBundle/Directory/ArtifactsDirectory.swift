@@ -1,4 +1,4 @@
-package import FailureArtifactsSQLite
+internal import FailureArtifactsSQLite
 package import FailureArtifactsSystem
 
 /// The directory for bundles, shared by all processes of a run.
@@ -125,7 +125,7 @@ package struct ArtifactsDirectory: Sendable {
     ///   - metadata: The bundle's metadata. The inspection of the copies is added.
     ///   - staging: The staging directory with the files of its entries.
     ///   - limits: The limits of the artifacts directory.
-    ///   - invariants: The invariants to check in the copies.
+    ///   - invariants: The directory with the invariants to check in the copies; nil for none.
     ///   - date: The time of the zip's entries.
     ///   - warn: Receives a full sentence for each copy that can't be inspected and for each broken invariant. It also
     ///     receives failures after which there is a bundle all the same.
@@ -133,11 +133,13 @@ package struct ArtifactsDirectory: Sendable {
     /// - Throws: A `ZipError` or a `SystemError` if it can't be written, or ``LimitReached``.
     package func publish(
         _ metadata: BundleMetadata, from staging: StagingDirectory, within limits: DirectoryLimits,
-        checking invariants: [Invariant] = [], date: Timestamp = .now, warn: (String) -> Void = { _ in }
+        checking invariants: String? = nil, date: Timestamp = .now, warn: (String) -> Void = { _ in }
     ) throws -> String {
         var metadata = metadata
         for problem in metadata.inspectCopies(in: staging) { warn(problem.text) }
-        for problem in metadata.check(invariants, in: staging) { warn(problem.text) }
+        for problem in metadata.checkInvariants(inDirectory: invariants, in: staging) {
+            warn(problem.text)
+        }
         let file = try BundlePacker.pack(metadata, from: staging, date: date)
         let size = FileSystem.regularFile(file)?.size ?? 0
         guard size <= limits.bundleBytes else {

@@ -9,11 +9,24 @@ extension BundleMetadata {
 
     /// Checks invariants in the copies of the stores, after their redaction.
     ///
+    /// - Parameters:
+    ///   - path: The directory with the invariants; nil for none.
+    ///   - staging: The staging directory with the copies.
     /// - Returns: A warning for each broken invariant, and for each one that could not be checked. The metadata has
     ///   these warnings too.
-    package mutating func check(
-        _ invariants: [Invariant], in staging: StagingDirectory
+    package mutating func checkInvariants(
+        inDirectory path: String?, in staging: StagingDirectory
     ) -> [CaptureWarning] {
+        guard let path else { return [] }
+        let invariants: [Invariant]
+        do {
+            invariants = try Invariant.all(inDirectory: path)
+        } catch {
+            let warning = CaptureWarning(
+                .invariantNotChecked, "The invariants in '\(path)' were not checked: \(error).")
+            warnings.append(warning)
+            return [warning]
+        }
         guard !invariants.isEmpty else { return [] }
         let end = Instant.now.advanced(bySeconds: Self.invariantTimeLimits.all)
         var found: [CaptureWarning] = []

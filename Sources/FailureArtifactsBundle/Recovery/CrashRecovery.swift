@@ -42,14 +42,17 @@ package struct CrashRecovery: Sendable {
     let limits: DirectoryLimits
     /// Redaction rules, in addition to those in the journals.
     let redactions: RedactionRules
+    /// The directory with the invariants to check in the copies; nil for none.
+    let invariants: String?
 
     package init(
         of directory: ArtifactsDirectory, limits: DirectoryLimits,
-        redactions: RedactionRules = RedactionRules()
+        redactions: RedactionRules = RedactionRules(), checking invariants: String? = nil
     ) {
         self.directory = directory
         self.limits = limits
         self.redactions = redactions
+        self.invariants = invariants
     }
 
     func rules(of test: InFlightTest) -> RedactionRules {

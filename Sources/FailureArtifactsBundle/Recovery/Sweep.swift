@@ -186,9 +186,9 @@ struct Sweep {
     }
 
     private mutating func publish(_ metadata: BundleMetadata, _ staging: StagingDirectory) throws {
-        let bundle = try directory.publish(metadata, from: staging, within: recovery.limits) {
-            result.warnings.append($0)
-        }
+        let bundle = try directory.publish(
+            metadata, from: staging, within: recovery.limits, checking: recovery.invariants
+        ) { result.warnings.append($0) }
         result.bundles.append(bundle)
     }
 }

@@ -262,9 +262,8 @@ struct Capture: Sendable {
     private mutating func packStaged() throws(CaptureError) -> String {
         defer { directory.discard(staging) }
         noteWhatIsStillThere()
-        let invariants = readInvariants()
         do {
-            return try publish(describe(), checking: invariants)
+            return try publish(describe(), checking: configuration.invariantsPath)
         } catch {
             // A disk without room for the stores may still have room for their description.
             let first = error
@@ -291,18 +290,6 @@ struct Capture: Sendable {
         }
     }
 
-    /// Reads the invariants; a directory that can't be read gives a warning.
-    private mutating func readInvariants() -> [Invariant] {
-        guard let path = configuration.invariantsPath else { return [] }
-        do {
-            return try Invariant.all(inDirectory: path)
-        } catch {
-            warnings.add(
-                .invariantNotChecked, "The invariants in '\(path)' were not checked: \(error).")
-            return []
-        }
-    }
-
     /// Searches the bundle's content for values that redactions removed elsewhere, and adds warnings.
     private mutating func noteWhatIsStillThere() {
         guard !removed.isEmpty else { return }
@@ -315,7 +302,7 @@ struct Capture: Sendable {
     }
 
     private mutating func publish(
-        _ metadata: BundleMetadata, checking invariants: [Invariant] = []
+        _ metadata: BundleMetadata, checking invariants: String? = nil
     ) throws -> String {
         try directory.publish(
             metadata, from: staging, within: configuration.limits, checking: invariants, date: date

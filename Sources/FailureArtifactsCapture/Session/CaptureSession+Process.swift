@@ -16,7 +16,8 @@ extension CaptureSession {
         guard directory.hasHiddenFiles else { return }
         let sweep = { @Sendable [self] in
             let result = CrashRecovery(
-                of: directory, limits: configuration.limits, redactions: configuration.redactionRules
+                of: directory, limits: configuration.limits, redactions: configuration.redactionRules,
+                checking: configuration.invariantsPath
             ).sweep()
             for bundle in result.bundles { say("what an earlier process left is in \(bundle)") }
             for warning in result.warnings { sayOnce(warning) }

@@ -172,6 +172,11 @@ extension Console {
         return given == nil && file.isEmpty ? nil : Path.join(Path.currentDirectory, file)
     }
 
+    /// The directory of invariants that the environment names; nil for none.
+    var invariantsDirectory: String? {
+        environment[Invariant.variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// Reads a directory of invariants.
     ///
     /// - Parameter given: The path from the command line; nil if the option wasn't given.
@@ -187,7 +192,7 @@ extension Console {
                     "The invariants in '\(given)' cannot be read: \(error).")
             }
         }
-        guard let path = environment[Invariant.variable], !path.isEmpty else { return [] }
+        guard let path = invariantsDirectory else { return [] }
         do {
             return try Invariant.all(inDirectory: path)
         } catch {

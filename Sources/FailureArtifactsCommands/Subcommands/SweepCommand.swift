@@ -42,7 +42,7 @@ struct SweepCommand: Command {
         let rules = try console.redactionFile(redactions).map { try RedactionRules(file: $0) }
         let result = CrashRecovery(
             of: ArtifactsDirectory(path: directory, readers: readers), limits: limits,
-            redactions: rules ?? RedactionRules()
+            redactions: rules ?? RedactionRules(), checking: console.invariantsDirectory
         ).sweep()
         for bundle in result.bundles {
             try console.output.writeLine(

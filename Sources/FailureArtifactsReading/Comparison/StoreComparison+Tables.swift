@@ -200,9 +200,17 @@ extension SQLiteError {
 extension StoreComparison {
     /// Returns the rows that may differ, if only some pages do.
     ///
-    /// - Parameter pages: A superset of the pages that differ.
+    /// - Parameters:
+    ///   - pages: A superset of the pages that differ.
+    ///   - trees: The B-trees of the first store; nil if they aren't known. They are replaced by those of the second one,
+    ///     for the next comparison in a history.
     /// - Returns: The rows of the tables that both stores have.
-    package borrowing func changedRows(pages: Set<UInt32>) -> ChangedRows {
-        ChangedRows(from: (pathOfA, a.roots), to: (pathOfB, b.roots), pages: pages)
+    package borrowing func changedRows(
+        pages: Set<UInt32>, _ trees: inout ChangedRows.Trees?
+    ) -> ChangedRows {
+        let old = trees ?? ChangedRows.Trees(ofFile: pathOfA, a.roots)
+        let new = ChangedRows.Trees(ofFile: pathOfB, b.roots, previous: old, pages: pages)
+        trees = new
+        return ChangedRows(from: (pathOfA, old), to: (pathOfB, new), pages: pages)
     }
 }

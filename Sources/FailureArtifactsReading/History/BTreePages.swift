@@ -7,11 +7,30 @@ internal import FailureArtifactsSystem
 /// Only interior pages are read, not leaves. In a large store, one page in several hundred is interior.
 struct BTreePages: ~Copyable {
     /// The pages of one B-tree.
-    struct Tree {
+    final class Tree: Sendable {
+        let root: UInt32
         /// True for a table with rowids; false for an index or a table WITHOUT ROWID.
-        var isTable = true
-        var leaves: Set<UInt32> = []
-        var interior: Set<UInt32> = []
+        let isTable: Bool
+        let leaves: Set<UInt32>
+        let interior: Set<UInt32>
+
+        init(root: UInt32, isTable: Bool, leaves: Set<UInt32>, interior: Set<UInt32>) {
+            self.root = root
+            self.isTable = isTable
+            self.leaves = leaves
+            self.interior = interior
+        }
+
+        func contains(_ page: UInt32) -> Bool { leaves.contains(page) || interior.contains(page) }
+
+        func contains(anyOf pages: Set<UInt32>) -> Bool { pages.contains { contains($0) } }
+
+        /// True if the tree has the same pages after a change of other pages than its leaves.
+        ///
+        /// A root without children may get some.
+        func keepsPages(afterChanging pages: Set<UInt32>) -> Bool {
+            !pages.contains { interior.contains($0) || $0 == root }
+        }
     }
 
     private let file: File
@@ -52,23 +71,24 @@ struct BTreePages: ~Copyable {
     /// Returns the pages of the B-tree with a root page; nil if its structure is invalid.
     func tree(root: UInt32) -> Tree? {
         guard let (bytes, header) = page(root) else { return nil }
-        var tree = Tree()
+        let isTable: Bool
         switch bytes[header] {
-        case 0x0D, 0x05: tree.isTable = true
-        case 0x0A, 0x02: tree.isTable = false
+        case 0x0D, 0x05: isTable = true
+        case 0x0A, 0x02: isTable = false
         default: return nil
         }
         // All pages at one depth have the same type.
+        var interior: Set<UInt32> = []
         var level: Set<UInt32> = [root]
         while let first = level.first {
             guard let (bytes, header) = page(first) else { return nil }
-            if bytes[header] == (tree.isTable ? 0x0D : 0x0A) {
-                tree.leaves = level
-                return tree
+            if bytes[header] == (isTable ? 0x0D : 0x0A) {
+                return Tree(root: root, isTable: isTable, leaves: level, interior: interior)
             }
             var next: Set<UInt32> = []
             for number in level {
-                guard tree.interior.insert(number).inserted, let children = children(of: number, tree),
+                guard interior.insert(number).inserted,
+                    let children = children(of: number, isTable: isTable),
                     next.isDisjoint(with: children)
                 else { return nil }
                 next.formUnion(children)
@@ -78,8 +98,8 @@ struct BTreePages: ~Copyable {
         return nil
     }
 
-    private func children(of number: UInt32, _ tree: Tree) -> [UInt32]? {
-        guard let (bytes, header) = page(number), bytes[header] == (tree.isTable ? 0x05 : 0x02),
+    private func children(of number: UInt32, isTable: Bool) -> [UInt32]? {
+        guard let (bytes, header) = page(number), bytes[header] == (isTable ? 0x05 : 0x02),
             let cells = cells(bytes, at: header, pointers: header + 12)
         else { return nil }
         return bytes.withBytes { bytes in

@@ -19,45 +19,69 @@ package struct ChangedRows: Sendable {
     /// The maximum number of rowids to list for a table.
     private static let limit = 5000
 
+    /// The B-trees of a state of a store.
+    package struct Trees: Sendable {
+        /// The tree of the schema; nil if a structure is unknown.
+        fileprivate var schema: BTreePages.Tree?
+        /// The trees of tables and indexes, by name.
+        fileprivate var named: [String: BTreePages.Tree] = [:]
+        fileprivate var others: Set<UInt32> = []
+
+        /// Reads the trees.
+        ///
+        /// - Parameters:
+        ///   - path: The file with the state.
+        ///   - roots: Its root pages.
+        ///   - previous: The trees of another state. Only the trees of which an interior page changed are read.
+        ///   - pages: A superset of the pages that differ between the states.
+        package init(
+            ofFile path: String, _ roots: Roots, previous: Trees? = nil, pages: Set<UInt32> = []
+        ) {
+            guard let file = try? BTreePages(path: path) else { return }
+            func tree(_ root: UInt32, _ previous: BTreePages.Tree?) -> BTreePages.Tree? {
+                if let previous, previous.root == root, previous.keepsPages(afterChanging: pages) {
+                    return previous
+                }
+                return file.tree(root: root)
+            }
+            for (name, root) in roots {
+                guard let tree = tree(root, previous?.named[name]) else { return }
+                named[name] = tree
+            }
+            others = file.otherPages()
+            schema = tree(1, previous?.schema)
+        }
+
+        fileprivate func contains(_ page: UInt32) -> Bool {
+            others.contains(page) || schema?.contains(page) ?? false
+                || named.values.contains { $0.contains(page) }
+        }
+    }
+
     /// Compares the B-trees of two states.
     ///
     /// If a structure is unknown, all rows may differ.
     ///
     /// - Parameters:
-    ///   - old: The file of one state, and its root pages.
-    ///   - new: The file of the other state, and its root pages.
+    ///   - old: The file of one state, and its trees.
+    ///   - new: The file of the other state, and its trees.
     ///   - pages: A superset of the pages that differ.
     package init(
-        from old: (path: String, roots: Roots), to new: (path: String, roots: Roots), pages: Set<UInt32>
+        from old: (path: String, trees: Trees), to new: (path: String, trees: Trees), pages: Set<UInt32>
     ) {
-        guard let oldFile = try? BTreePages(path: old.path),
-            let newFile = try? BTreePages(path: new.path)
+        // Pages of no tree are overflow pages. Only leaves refer to them, and not all leaves are read.
+        guard old.trees.schema != nil, new.trees.schema != nil,
+            let oldFile = try? BTreePages(path: old.path),
+            let newFile = try? BTreePages(path: new.path),
+            pages.allSatisfy({ old.trees.contains($0) || new.trees.contains($0) })
         else { return }
-        var unknown = pages.subtracting(oldFile.otherPages()).subtracting(newFile.otherPages())
-        func trees(_ file: borrowing BTreePages, _ roots: Roots) -> [String: BTreePages.Tree]? {
-            guard let schema = file.tree(root: 1) else { return nil }
-            unknown.subtract(schema.leaves.union(schema.interior))
-            var trees: [String: BTreePages.Tree] = [:]
-            for (name, root) in roots {
-                guard let tree = file.tree(root: root) else { return nil }
-                unknown.subtract(tree.leaves)
-                unknown.subtract(tree.interior)
-                trees[name] = tree
-            }
-            return trees
-        }
-        // The remaining pages are overflow pages. Only leaves refer to them, and not all leaves are read.
-        guard let oldTrees = trees(oldFile, old.roots), let newTrees = trees(newFile, new.roots),
-            unknown.isEmpty
-        else { return }
-        for (name, tree) in oldTrees {
-            guard let other = newTrees[name], tree.isTable == other.isTable else { continue }
+        for (name, tree) in old.trees.named {
+            guard let other = new.trees.named[name], tree.isTable == other.isTable else { continue }
             guard tree.isTable else {
                 // Interior pages of an index contain rows too.
-                let all = tree.leaves.union(tree.interior)
-                if all.isDisjoint(with: pages), all == other.leaves.union(other.interior) {
-                    extents[name] = .rows([])
-                }
+                let isSame =
+                    tree === other || tree.leaves == other.leaves && tree.interior == other.interior
+                if isSame, !tree.contains(anyOf: pages) { extents[name] = .rows([]) }
                 continue
             }
             var rowids: Set<Int64> = []
@@ -75,7 +99,9 @@ package struct ChangedRows: Sendable {
         _ rowids: inout Set<Int64>, from file: borrowing BTreePages, _ tree: BTreePages.Tree,
         beside other: BTreePages.Tree, _ pages: Set<UInt32>
     ) -> Bool {
-        for leaf in tree.leaves where pages.contains(leaf) || !other.leaves.contains(leaf) {
+        var leaves = pages.intersection(tree.leaves)
+        if tree !== other { leaves.formUnion(tree.leaves.subtracting(other.leaves)) }
+        for leaf in leaves {
             guard let found = file.rowids(inLeaf: leaf) else { return false }
             rowids.formUnion(found)
             if rowids.count > limit { return false }

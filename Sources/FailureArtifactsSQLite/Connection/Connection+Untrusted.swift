@@ -36,7 +36,7 @@ extension Connection {
     /// - Parameters:
     ///   - path: An existing database.
     ///   - isPrivate: True if nothing else uses the file and it needs no journal. It is then read without locks.
-    ///   - vfs: The name of the VFS that reads the file; nil for the system's own.
+    ///   - vfs: The name of the VFS that reads the file, and may map it into memory; nil for the system's own.
     ///   - limits: The resource limits.
     /// - Returns: The connection.
     /// - Throws: An error if the store cannot be opened; see ``init(path:mode:vfs:busyTimeout:)``.
@@ -46,6 +46,8 @@ extension Connection {
         let connection = try Connection(
             path: path, mode: isPrivate ? .immutable : .readOnly, vfs: vfs, busyTimeout: 1)
         try connection.distrust(limits)
+        // The system's VFS doesn't map files, because a process may truncate a file that isn't private.
+        try connection.execute("PRAGMA mmap_size = \(vfs == nil ? 0 : Int64.max)")
         return connection
     }
 
@@ -71,7 +73,7 @@ extension Connection {
         guard code == SQLITE_OK else { throw SQLiteError("prepare the functions for JSON", code: code) }
         setTimeLimit(limits.seconds)
         // These pragmas don't read the file. If it isn't a database, the first statement that reads it fails.
-        try execute("PRAGMA query_only = 1; PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0")
+        try execute("PRAGMA query_only = 1; PRAGMA cell_size_check = 1")
         // Queries keep temporary data, such as that of endless recursion, in memory, which is limited, and not in
         // a file.
         if limits.seconds != nil { try execute("PRAGMA temp_store = memory") }

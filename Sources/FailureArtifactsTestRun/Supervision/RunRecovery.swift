@@ -19,14 +19,16 @@ package final class RunRecovery: Sendable {
     ///   - readers: The users who may read the bundles.
     ///   - limits: The limits of the artifacts directory.
     ///   - redactions: The redaction rules for the bundles.
+    ///   - invariants: The directory with the invariants to check in the copies; nil for none.
     ///   - timeLimit: The time limit of the command, in seconds; nil for none.
     package init(
         directory: String, readers: BundleReaders, limits: DirectoryLimits, redactions: RedactionRules,
-        timeLimit: Double?
+        checking invariants: String?, timeLimit: Double?
     ) {
         self.directory = ArtifactsDirectory(path: directory, readers: readers)
         self.timeLimit = timeLimit
-        recovery = CrashRecovery(of: self.directory, limits: limits, redactions: redactions)
+        recovery = CrashRecovery(
+            of: self.directory, limits: limits, redactions: redactions, checking: invariants)
     }
 
     /// The number of failures of this run that a limit left without a bundle.

@@ -78,6 +78,26 @@ class WhenATestFails(Case):
         [warning] = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
         self.assertEqual(warning["code"], "invariant-not-checked")
 
+    def test_after_a_crash(self):
+        """The process that makes the bundle checks its own invariants."""
+        # The store has no kilos.
+        self.write("apples.sql", "pears.sql", "write.sql")
+        (self.files / "none.sql").write_text("-- There is no apple\nSELECT name FROM fruit WHERE name = 'apple'")
+        place = self.directory / "failure-artifacts"
+        for variables, codes in (({}, []), ({"FAILURE_ARTIFACTS_INVARIANTS": str(self.files)}, [
+                "invariant-broken", "invariant-not-checked", "invariant-not-checked"])):
+            with self.subTest(variables=variables):
+                launch("RawSuite.CrashTests/testIsKilled", self.directory, {})
+                process = subprocess.run(
+                    [TOOL, "sweep", place], capture_output=True, text=True, encoding="utf-8",
+                    env=clean_environment("/tmp", **variables))
+                [bundle] = read(process, place).bundles
+                found = [each for each in bundle.metadata["warnings"] if each["code"].startswith("invariant")]
+                self.assertEqual(sorted(each["code"] for each in found), codes, process.stderr)
+                for each in found:
+                    self.assertIn(each["text"], process.stderr)
+                bundle.path.unlink()
+
     def test_no_directory(self):
         found, _ = self.failed(FAILURE_ARTIFACTS_INVARIANTS="nowhere")
         self.assertEqual(found.errors.count("FAILURE_ARTIFACTS_INVARIANTS is 'nowhere', which is not a directory"), 1)

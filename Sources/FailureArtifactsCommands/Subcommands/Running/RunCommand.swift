@@ -48,7 +48,7 @@ struct RunCommand: Command {
             directory can't be written, they go to failure-artifacts in the temporary directory.
 
             At the end the new bundles are counted on standard error. Nothing is printed where there are none. \
-            On GitHub they are told of on the step's page, and marked in the source. On GitLab they are in \
+            On GitHub they are in the step's summary, and marked in the source. On GitLab they are in \
             gl-code-quality-report.json beside the bundles, for the merge request.
 
             `swift test` is asked for Swift Testing's results by an option of its own. Failed tests that lack \
@@ -131,7 +131,7 @@ struct RunCommand: Command {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: rules, timeLimit: timeLimit)
+            redactions: rules, checking: console.invariantsDirectory, timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = recovery.beforehand()
         if !earlier.bundles.isEmpty {
