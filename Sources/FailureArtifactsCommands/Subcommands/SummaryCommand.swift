@@ -55,7 +55,7 @@ struct SummaryCommand: Command {
         }
         if hasAnnotations {
             let lines = WorkflowCommand.annotations(
-                for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
+                for: causes, in: RepositoryFiles(root: console.environment["GITHUB_WORKSPACE"]))
             try console.output.flush()
             for line in lines { console.say(line) }
         }

@@ -19,12 +19,12 @@ package enum CodeQualityText {
     ///
     /// - Parameters:
     ///   - causes: The causes, in the order of the entries.
-    ///   - project: The directory in which the repository is checked out.
+    ///   - files: The checkout.
     /// - Returns: The text. Entries have different fingerprints, because GitLab keeps one entry for each.
     /// - Throws: An error if the JSON can't be encoded.
-    package static func text(for causes: [BundleCause], project: String) throws -> String {
+    package static func text(for causes: [BundleCause], in files: RepositoryFiles) throws -> String {
         var fingerprints: Set<String> = []
-        let entries = causes.flatMap { Self.entries(of: $0, project) }
+        let entries = causes.flatMap { Self.entries(of: $0, files) }
             .filter { fingerprints.insert($0.fingerprint).inserted }
         return try JSONText.pretty(Array(entries.prefix(entryLimit))) + "\n"
     }
@@ -67,14 +67,11 @@ package enum CodeQualityText {
         }
     }
 
-    private static func entries(of cause: BundleCause, _ project: String) -> [Entry] {
+    private static func entries(of cause: BundleCause, _ files: RepositoryFiles) -> [Entry] {
         let bundle = cause.first
         let title = "\(bundle.title) \(bundle.outcome.label)"
         var entries = bundle.failures.enumerated().compactMap { index, failure -> Entry? in
-            // A fatal error prints `#fileID`, which has the module in place of the directories.
-            guard bundle.outcome == .failed || failure.file?.hasPrefix("/") == true,
-                let (path, line) = place(failure.file, failure.line, project)
-            else { return nil }
+            guard let (path, line) = place(failure.file, failure.line, files) else { return nil }
             let message = FailureText.essence(of: failure.message)
             let identity =
                 bundle.fingerprint.isEmpty ? title + "\u{0}" + message : bundle.fingerprint
@@ -84,7 +81,7 @@ package enum CodeQualityText {
                 identity: "\(identity)\u{0}\(index)")
         }
         if let finding = cause.finding, let source = finding.source, source.isInPackage,
-            let (path, line) = place(source.file, source.line, project)
+            let (path, line) = place(source.file, source.line, files)
         {
             entries.append(
                 Entry(
@@ -96,13 +93,12 @@ package enum CodeQualityText {
     }
 
     /// Returns a place in the repository; nil if it is unknown or elsewhere.
-    private static func place(_ file: String?, _ line: Int?, _ project: String) -> (String, Int)? {
-        guard var path = file, let line, line > 0, path != "<EXPR>" else { return nil }
-        let start = project.hasSuffix("/") ? project : project + "/"
-        if path.hasPrefix(start) { path.removeFirst(start.count) }
-        // An absolute path begins with an empty part.
-        let isRelative = path.split(separator: "/", omittingEmptySubsequences: false)
-            .allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
-        return isRelative && SafeText.line(path) == path ? (path, line) : nil
+    private static func place(
+        _ file: String?, _ line: Int?, _ files: RepositoryFiles
+    ) -> (String, Int)? {
+        guard let line, line > 0, let path = file.flatMap(files.path), SafeText.line(path) == path else {
+            return nil
+        }
+        return (path, line)
     }
 }

@@ -13,16 +13,16 @@ package enum WorkflowCommand {
     ///
     /// - Parameters:
     ///   - causes: The causes, in the order of the lines.
-    ///   - workspace: The directory in which the repository is checked out. Files in it get relative paths.
+    ///   - files: The checkout. Its files get relative paths.
     /// - Returns: The lines. A failure without a place has no file and line, such as an error that a test threw.
-    package static func annotations(for causes: [BundleCause], workspace: String?) -> [String] {
+    package static func annotations(for causes: [BundleCause], in files: RepositoryFiles) -> [String] {
         let shown = causes.count > annotationLimit ? annotationLimit - 1 : causes.count
         var lines = causes.prefix(shown).map { cause in
             let bundle = cause.first
             let failure = bundle.failures.first
             var properties: [(String, String)] = []
             if let file = failure?.file, let line = failure?.line, line > 0, file != "<EXPR>" {
-                properties = [("file", relative(file, to: workspace)), ("line", String(line))]
+                properties = [("file", files.path(of: file) ?? file), ("line", String(line))]
             }
             let count = cause.bundles.count
             let title = "\(bundle.title) \(bundle.outcome.label)" + (count > 1 ? ", \(count) times" : "")
@@ -32,7 +32,7 @@ package enum WorkflowCommand {
             if let finding = cause.finding { text.append(finding.line) }
             return error(text.joined(separator: "\n"), properties)
         }
-        lines += causes.prefix(shown).compactMap { culprit(of: $0, workspace: workspace) }
+        lines += causes.prefix(shown).compactMap { culprit(of: $0, in: files) }
         if causes.count > shown {
             let rest = Counted.items(Int64(causes.count - shown), "more failure")
             lines.append(error("\(rest): see the summary of the run.", []))
@@ -41,14 +41,14 @@ package enum WorkflowCommand {
     }
 
     /// Returns the line that marks the culprit in the source; nil if its line is unknown.
-    private static func culprit(of cause: BundleCause, workspace: String?) -> String? {
+    private static func culprit(of cause: BundleCause, in files: RepositoryFiles) -> String? {
         guard let finding = cause.finding, let source = finding.source, source.isInPackage,
             source.line > 0
         else { return nil }
         return command(
             "warning", finding.line,
             [
-                ("file", relative(source.file, to: workspace)), ("line", String(source.line)),
+                ("file", files.path(of: source.file) ?? source.file), ("line", String(source.line)),
                 ("title", SafeText.line("\(finding.confidence.rawValue) cause of \(cause.first.title)")),
             ])
     }
@@ -85,12 +85,6 @@ package enum WorkflowCommand {
             return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
         return ("::stop-commands::\(token)", "::\(token)::")
-    }
-
-    private static func relative(_ file: String, to workspace: String?) -> String {
-        guard let workspace, !workspace.isEmpty else { return file }
-        let start = workspace.hasSuffix("/") ? workspace : workspace + "/"
-        return file.hasPrefix(start) ? String(file.dropFirst(start.count)) : file
     }
 
     /// Escapes text as `@actions/core` does: line ends would begin another command.

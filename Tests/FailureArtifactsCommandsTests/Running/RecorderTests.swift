@@ -189,6 +189,8 @@ import Testing
     @Test func onGitLab() throws {
         let fixture = try Fixture()
         try fixture.ledger("made/LedgerTests.testTransfer-1a2b3c4d.zip")
+        try FileSystem.createDirectory(fixture.path("Tests"))
+        try FileSystem.write([], toNewFile: fixture.path("Tests/LedgerTests.swift"))
         let path = fixture.path("failure-artifacts/gl-code-quality-report.json")
         let script = "mkdir failure-artifacts; cp made/* failure-artifacts; exit 1"
         func run(_ script: String, _ isGitLab: String) throws -> Outcome {

@@ -24,8 +24,13 @@ import Testing
         let severity: String
     }
 
-    private func entries(_ bundles: [ResultBundle], project: String = "/w") throws -> [Entry] {
-        let text = try CodeQualityText.text(for: BundleCause.causes(of: bundles), project: project)
+    private let checkout: Checkout
+
+    init() throws { checkout = try Checkout("Sources/Ledger.swift") }
+
+    private func entries(_ bundles: [ResultBundle], root: String? = nil) throws -> [Entry] {
+        let text = try CodeQualityText.text(
+            for: BundleCause.causes(of: bundles), in: RepositoryFiles(root: root ?? checkout.root))
         return try JSONDecoder().decode([Entry].self, from: Data(text.utf8))
     }
 
@@ -42,7 +47,8 @@ import Testing
     }
 
     @Test func failuresAndCulpritsAreAtTheirLines() throws {
-        var bundle = try Sample.bundle("a", "m", "n", fingerprint: "f", file: "/w/Tests/A.swift")
+        var bundle = try Sample.bundle(
+            "a", "m", "n", fingerprint: "f", file: "\(checkout.root)/Tests/A.swift")
         bundle.finding = finding("posting 31 has no transfer")
         let entries = try entries([bundle])
         #expect(
@@ -64,19 +70,21 @@ import Testing
     }
 
     @Test func crashesAreCritical() throws {
-        let bundle = try Sample.bundle("a", "m", outcome: .crashed, file: "/w/A.swift")
+        let bundle = try Sample.bundle("a", "m", outcome: .crashed, file: "\(checkout.root)/A.swift")
         #expect(try entries([bundle]).map(\.severity) == ["critical"])
     }
 
-    @Test func theModuleOfAFatalErrorIsNoDirectory() throws {
-        let bundle = try Sample.bundle("a", "Fatal error: m", outcome: .crashed, file: "Module/A.swift")
+    @Test func aFatalErrorNamesItsModule() throws {
+        let bundle = try Sample.bundle("a", "Fatal error: m", outcome: .crashed, file: "Ledger/A.swift")
         #expect(try entries([bundle]).isEmpty)
+        try checkout.add("Tests/Ledger/Crashes/A.swift")
+        #expect(try entries([bundle]).map(\.location.path) == ["Tests/Ledger/Crashes/A.swift"])
     }
 
     @Test func fingerprintsStayWhenTheCheckoutMoves() throws {
-        let one = try Sample.bundle("a", "m", fingerprint: "f", file: "/w/A.swift")
+        let one = try Sample.bundle("a", "m", fingerprint: "f", file: "\(checkout.root)/A.swift")
         let other = try Sample.bundle("a", "m", at: 9, fingerprint: "f", file: "/elsewhere/A.swift")
-        #expect(try entries([one]) == entries([other], project: "/elsewhere/"))
+        #expect(try entries([one]) == entries([other], root: "/elsewhere/"))
     }
 
     @Test(
@@ -86,6 +94,7 @@ import Testing
             "A\u{1B}[31m.swift", "A\u{0}.swift",
         ])
     func pathsOutsideTheRepositoryAreLeftOut(_ file: String?) throws {
+        let file = file.map { $0.hasPrefix("/w/") ? checkout.root + $0.dropFirst(2) : $0 }
         var bundle = try Sample.bundle("a", "m", file: file)
         if let file { bundle.finding = finding("posting 31", file: file) }
         #expect(try entries([bundle]).isEmpty)
@@ -99,7 +108,7 @@ import Testing
 
     @Test func hostileTextIsOneLineOfJSON() throws {
         let hostile = "a\"}],\\\n::error::x\u{1B}[31m\u{0} <script>\u{7F}"
-        var bundle = try Sample.bundle("a", hostile, file: "/w/Tests/\"A\\, <b>.swift")
+        var bundle = try Sample.bundle("a", hostile, file: "\(checkout.root)/Tests/\"A\\, <b>.swift")
         bundle.finding = finding(hostile)
         let entries = try entries([bundle])
         try #require(entries.count == 2)
@@ -112,11 +121,14 @@ import Testing
 
     @Test func duplicatesAreOneEntry() throws {
         // Without a fingerprint, each bundle is a separate cause.
-        let failures = try (0..<3).map { try Sample.bundle("a", "m", at: $0, file: "/w/A.swift") }
+        let failures = try (0..<3).map {
+            try Sample.bundle("a", "m", at: $0, file: "\(checkout.root)/A.swift")
+        }
         #expect(try entries(failures).count == 1)
         // Two tests with the same culprit.
         let causes = try ["a", "b"].map { name in
-            var bundle = try Sample.bundle(name, "m", fingerprint: name, file: "/w/A.swift")
+            var bundle = try Sample.bundle(
+                name, "m", fingerprint: name, file: "\(checkout.root)/A.swift")
             bundle.finding = finding("posting 31")
             return bundle
         }
@@ -128,7 +140,8 @@ import Testing
 
     @Test func theSizeIsLimited() throws {
         let bundles = try (0..<1100).map {
-            try Sample.bundle("t\($0)", String(repeating: "m", count: 5000), file: "/w/A.swift")
+            try Sample.bundle(
+                "t\($0)", String(repeating: "m", count: 5000), file: "\(checkout.root)/A.swift")
         }
         let entries = try entries(bundles)
         #expect(entries.count == 1000)

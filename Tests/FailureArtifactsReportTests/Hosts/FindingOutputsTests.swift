@@ -40,7 +40,7 @@ import Testing
 
     @Test func annotationsMarkTheCulpritsLine() throws {
         let lines = WorkflowCommand.annotations(
-            for: try causes("posting 31 has no transfer"), workspace: "/w")
+            for: try causes("posting 31 has no transfer"), in: RepositoryFiles(root: "/w"))
         let culprit = "posting 31 has no transfer, transaction 6, Ledger.remove(_:) Ledger.swift:42"
         #expect(
             lines == [
@@ -51,7 +51,7 @@ import Testing
 
     @Test func hostileTitlesAreNoCommandsAndNoMarkup() throws {
         let causes = try causes(Self.hostile)
-        for line in WorkflowCommand.annotations(for: causes, workspace: nil) {
+        for line in WorkflowCommand.annotations(for: causes, in: RepositoryFiles(root: nil)) {
             #expect(!line.contains("\n") && !line.contains("\u{1B}"))
         }
         let summary = SummaryMarkdown(causes: causes).text

@@ -45,7 +45,8 @@ import Testing
     @Test func aFailureIsMarkedInItsFile() throws {
         let bundle = try Sample.bundle(
             "a", "100% of a, b: c\r\n::error::d\n##[error]e", file: "/w/s/A, B:C.swift")
-        let lines = WorkflowCommand.annotations(for: BundleCause.causes(of: [bundle]), workspace: "/w/s")
+        let lines = WorkflowCommand.annotations(
+            for: BundleCause.causes(of: [bundle]), in: RepositoryFiles(root: "/w/s"))
         try #require(lines.count == 1)
         #expect(!lines[0].contains("\n"))
         let read = try #require(try read(lines[0]))
@@ -56,7 +57,8 @@ import Testing
 
     @Test(arguments: [nil, "<EXPR>"]) func aFailureWithoutAPlace(_ file: String?) throws {
         let bundle = try Sample.bundle("a", "threw error \"x\"", file: file)
-        let lines = WorkflowCommand.annotations(for: BundleCause.causes(of: [bundle]), workspace: nil)
+        let lines = WorkflowCommand.annotations(
+            for: BundleCause.causes(of: [bundle]), in: RepositoryFiles(root: nil))
         #expect(lines == ["::error title=Suite.a failed::\"x\""])
     }
 
@@ -64,7 +66,8 @@ import Testing
         let bundles = try (0..<60).map { number in
             try Sample.bundle("t\(number % 15)", "m", at: number % 40, fingerprint: "\(number % 15)")
         }
-        let lines = WorkflowCommand.annotations(for: BundleCause.causes(of: bundles), workspace: nil)
+        let lines = WorkflowCommand.annotations(
+            for: BundleCause.causes(of: bundles), in: RepositoryFiles(root: nil))
         #expect(lines.count == 10)
         #expect(lines[0] == "::error file=/p/A.swift,line=3,title=Suite.t0 failed%2C 4 times::m")
         #expect(lines[9] == "::error::6 more failures: see the summary of the run.")
@@ -72,7 +75,8 @@ import Testing
 
     @Test func longMessagesAreCut() throws {
         let bundle = try Sample.bundle("a", String(repeating: "果", count: 5000))
-        let lines = WorkflowCommand.annotations(for: BundleCause.causes(of: [bundle]), workspace: nil)
+        let lines = WorkflowCommand.annotations(
+            for: BundleCause.causes(of: [bundle]), in: RepositoryFiles(root: nil))
         #expect(try #require(try read(lines[0])).data.unicodeScalars.count == 4001)
     }
 

@@ -101,7 +101,9 @@ struct RunOutputs {
     var annotations: [String] {
         guard HostLog.isGitHub(console.environment) else { return [] }
         return WorkflowCommand.annotations(
-            for: causes, workspace: console.environment["GITHUB_WORKSPACE"])
+            for: causes,
+            in: RepositoryFiles(
+                root: console.environment["GITHUB_WORKSPACE"], package: workingDirectory))
     }
 
     /// Writes the failures and their causes for GitLab's merge requests; does nothing outside GitLab.
@@ -114,8 +116,9 @@ struct RunOutputs {
             let causes = causes
             guard try !causes.isEmpty || FileSystem.status(of: path) != nil else { return }
             let project = console.environment["CI_PROJECT_DIR", default: ""]
-            let text = try CodeQualityText.text(
-                for: causes, project: project.isEmpty ? workingDirectory : project)
+            let files = RepositoryFiles(
+                root: project.isEmpty ? workingDirectory : project, package: workingDirectory)
+            let text = try CodeQualityText.text(for: causes, in: files)
             try WholeFile.write(text, to: path)
         } catch {
             try console.warn(Self.sentence("The code quality report could not be written.", error))
