@@ -91,8 +91,12 @@ package struct Report: WrittenText {
         try write(page.mainStart)
         for cause in described { try write(cause.html) }
         try write("</main>\n</div>\n")
-        for cause in described { try write(cause.blocks) }
+        // The script shows the first failure of the list before the browser has read the data of the others.
+        let first = CauseGroup.groups(of: described).first?.causes.first?.number
+        for cause in described where cause.number == first { try write(cause.blocks) }
         try write(page.foot)
+        for cause in described where cause.number != first { try write(cause.blocks) }
+        try write(page.end)
     }
 }
 

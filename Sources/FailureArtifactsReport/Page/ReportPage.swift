@@ -52,17 +52,18 @@ package struct ReportPage {
             + (causes.isEmpty && passed.isEmpty ? "<p>There is no bundle.</p>\n" : "") + passedText
     }
 
-    /// The part of the page after the causes.
+    /// The part of the page after the causes, with the script.
     var foot: String {
         """
         <footer><p>Made by failure-artifacts \(ToolVersion.number). Nothing on this page is loaded from \
         anywhere else.</p></footer>
         <script>\(PageFiles.script)</script>
-        </body>
-        </html>
 
         """
     }
+
+    /// The end of the page.
+    var end: String { "</body>\n</html>\n" }
 
     private var title: String {
         let all = Counted.items(Int64(reportedBundles.count), "failed test")

@@ -23,12 +23,15 @@ const unpacked = new Map();
 
 /** Returns the content of a block: Base64 of zlib data with JSON. Each block is unpacked once. */
 const block = (id) => {
-  if (!unpacked.has(id)) unpacked.set(id, unpack(document.getElementById(id).textContent));
+  if (!unpacked.has(id)) unpacked.set(id, unpack(id));
   return unpacked.get(id);
 };
 
-const unpack = async (text) => {
-  const encoded = atob(text);
+const unpack = async (id) => {
+  // Most blocks come after the script.
+  if (!document.getElementById(id) && document.readyState === "loading")
+    await new Promise((done) => document.addEventListener("DOMContentLoaded", done, {once: true}));
+  const encoded = atob(document.getElementById(id).textContent);
   const bytes = new Uint8Array(encoded.length);
   for (let i = 0; i < encoded.length; i += 1) bytes[i] = encoded.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
