@@ -100,6 +100,18 @@ def store(size, free=False):
     return kept(f"{size}{'-free' if free else ''}", make)
 
 
+def wide(rows, columns):
+    """Returns the path of a database with one table of many columns."""
+    def make(path):
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute(f"CREATE TABLE wide ({', '.join(f'c{i}' for i in range(columns))})")
+            database.executemany(
+                f"INSERT INTO wide VALUES ({', '.join('?' * columns)})",
+                ([i * j % 97 for j in range(columns)] for i in range(rows)))
+            database.commit()
+    return kept(f"wide-{rows}-{columns}", make)
+
+
 def fill_with_rows(path, rows, changed=0):
     """Creates a table with `rows` rows. A seeded choice of `changed` rows differs: a fifth is missing."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:

@@ -1,4 +1,4 @@
-"""The page of a report in Chromium: until it can be used, and for a step of its timeline."""
+"""The page of a report in Chromium: until it can be used, for a step of its timeline, and for scrolling a large table."""
 
 import json
 import shutil
@@ -7,9 +7,10 @@ import sys
 import zipfile
 
 from bench import MEBIBYTE, run, scratch
-from capture import bundle
+from capture import bundle, capture
 from places import KEPT, ROOT, TOOL
 from read_many import make
+import workloads
 
 # The first cell of the first failure's table is the last thing that the page makes.
 WATCH = """new MutationObserver(() => {
@@ -28,6 +29,22 @@ STEP = """(async () => {
             const look = () => document.querySelector('.summary').textContent !== title ? done() : setTimeout(look);
             look();
         });
+        times.push(performance.now() - start);
+    }
+    return times;
+})()"""
+
+# From scrolling to the next frame with other rows: a turn of the wheel, or a jump in both directions.
+SCROLL = """(async () => {
+    const grid = document.querySelector('.grid'), times = [];
+    const last = () => [...grid.querySelectorAll('tr[data-index]')].at(-1).dataset.index;
+    for (let i = 1; i <= %(count)d; i += 1) {
+        const before = last();
+        const start = performance.now();
+        grid.scrollTop += %(down)d;
+        grid.scrollLeft += %(right)d;
+        do await new Promise(done => requestAnimationFrame(done));
+        while (last() === before);
         times.push(performance.now() - start);
     }
     return times;
@@ -61,9 +78,25 @@ def measure(bench):
         times = [time / 1000 for time in page.run(STEP % steps)]
         bench.absolute(f"page, a step of the timeline, {rows} rows", statistics.median(times), goal=0.05)
 
+        rows, columns = bench.pick(1000, 10_000), 200
+        store = workloads.wide(rows, columns)
+        capture(store, keep=place / "wide.zip")
+        report(place / "wide.zip", place / "wide.html", "--max-bytes", "40MB")
+        page.open((place / "wide.html").as_uri())
+        page.wait("!!window.shownAt")
+        summary = page.run("document.querySelector('.summary').textContent")
+        assert summary.startswith(f"{rows:,} row"), summary
+        for name, down, right, goal in [("a turn of the wheel", 120, 0, 0.034), ("a jump", 1500, 500, None)]:
+            page.run("document.querySelector('.grid').scrollTo(0, 0); 0")
+            scroll = SCROLL % {"count": bench.pick(10, 100), "down": down, "right": right}
+            times = sorted(time / 1000 for time in page.run(scroll))
+            # The slowest of 20.
+            bench.absolute(
+                f"page, {name} over {rows} rows × {columns} columns", times[len(times) * 19 // 20], goal=goal)
 
-def report(path, output):
-    ended = run([TOOL, "report", path, "-o", output])
+
+def report(path, output, *options):
+    ended = run([TOOL, "report", path, "-o", output, *options])
     assert ended.status == 0, ended
 
 

@@ -129,14 +129,22 @@ class Grid {
     const end = Math.min(this.visible.length, start + Math.ceil(height / rowHeight) + 18);
     const drawn = [from, to, start, end].join();
     if (this.drawn === drawn) return;
-    if (this.drawnColumns !== `${from},${to}`) this.drawHeader(from, to, before, after);
+    const hasColumns = this.drawnColumns === `${from},${to}`;
+    if (!hasColumns) this.drawHeader(from, to, before, after);
+    // A turn of the wheel keeps most rows.
+    const kept = this.drawn && hasColumns ? this.drawnRows : new Map();
+    this.drawnRows = new Map();
     this.drawn = drawn;
     const focused = document.activeElement?.closest?.("td[data-column]");
     const focus =
       focused && this.body.contains(focused) ? [focused.parentElement.dataset.index, focused.dataset.column] : null;
     const rows = [];
     if (start > 0) rows.push(this.spacer(start));
-    for (let index = start; index < end; index += 1) rows.push(this.row(index, from, to, before, after));
+    for (let index = start; index < end; index += 1) {
+      const row = kept.get(index) ?? this.row(index, from, to, before, after);
+      this.drawnRows.set(index, row);
+      rows.push(row);
+    }
     if (end < this.visible.length) rows.push(this.spacer(this.visible.length - end));
     this.body.replaceChildren(...rows);
     this.view.setAttribute("aria-rowcount", String(this.visible.length + 2));
