@@ -34,17 +34,20 @@ STEP = """(async () => {
     return times;
 })()"""
 
-# From scrolling to the next frame with other rows: a turn of the wheel, or a jump in both directions.
+# From scrolling to the next frame with all rows in view: a turn of the wheel, or a jump in both directions.
 SCROLL = """(async () => {
     const grid = document.querySelector('.grid'), times = [];
-    const last = () => [...grid.querySelectorAll('tr[data-index]')].at(-1).dataset.index;
+    const shows = (y) => [...grid.querySelectorAll('tr[data-index]')].some(row => {
+        const box = row.getBoundingClientRect();
+        return box.top <= y && y <= box.bottom;
+    });
+    const box = grid.getBoundingClientRect();
     for (let i = 1; i <= %(count)d; i += 1) {
-        const before = last();
         const start = performance.now();
         grid.scrollTop += %(down)d;
         grid.scrollLeft += %(right)d;
         do await new Promise(done => requestAnimationFrame(done));
-        while (last() === before);
+        while (!shows(box.top + 80) || !shows(box.bottom - 40));
         times.push(performance.now() - start);
     }
     return times;
