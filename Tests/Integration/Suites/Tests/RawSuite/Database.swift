@@ -74,3 +74,14 @@ func freshPath(_ name: String) throws -> String {
 func size(of path: String) -> Int? {
     (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int
 }
+
+/// Returns the open descriptors, except those of libdispatch.
+///
+/// It opens its own at any time, and ends the process if one of them is closed.
+func openDescriptors() throws -> [CInt] {
+    let manager = FileManager.default
+    return try manager.contentsOfDirectory(atPath: "/dev/fd").compactMap { CInt($0) }.filter { number in
+        let target = (try? manager.destinationOfSymbolicLink(atPath: "/dev/fd/\(number)")) ?? ""
+        return !["eventpoll", "eventfd", "timerfd"].contains { target == "anon_inode:[\($0)]" }
+    }
+}
