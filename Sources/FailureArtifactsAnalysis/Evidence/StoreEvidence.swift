@@ -374,23 +374,10 @@ extension StoreEvidence {
     }
 
     /// Returns the columns that identify a row of a table: its primary key, or the rowid.
-    func keyColumns(of table: String) -> [String] {
-        guard let shape = schema.tables[folded(table)] else { return ["rowid"] }
-        if let key = shape.integerKey { return [key] }
-        if !shape.primaryKey.isEmpty { return shape.primaryKey.map(\.name) }
-        return [shape.rowidName ?? "rowid"]
-    }
+    func keyColumns(of table: String) -> [String] { schema.keyColumns(of: table) }
 
     /// The application's tables that have rows of their own.
-    var tables: [TableShape] {
-        schema.objects.compactMap { object in
-            guard object.type == "table", !folded(object.name).hasPrefix("sqlite_"),
-                !["grdb_migrations"].contains(folded(object.name)),
-                let shape = schema.tables[folded(object.name)], shape.kind != .virtual, !shape.isShadow
-            else { return nil }
-            return shape
-        }
-    }
+    var tables: [TableShape] { schema.applicationTables }
 
     /// Runs a query and returns its rows.
     ///

@@ -1,25 +1,15 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// A reference of one table's rows to another's, declared as a foreign key or recognized by its name.
-struct Reference {
-    let table: String
-    let columns: [String]
-    let parent: String
-    let parentColumns: [String]
-
+extension Reference {
     /// The query for rows whose reference leads nowhere: the key's columns and the reference's columns.
     func danglingRows(in store: StoreEvidence) -> String {
         let key = store.keyColumns(of: table)
         let selected = (key + columns).map { "c." + quotedIdentifier($0) }.joined(separator: ", ")
         let present = columns.map { "c.\(quotedIdentifier($0)) IS NOT NULL" }
-        let same = zip(parentColumns, columns).map {
-            "p.\(quotedIdentifier($0)) = c.\(quotedIdentifier($1))"
-        }
         return "SELECT \(selected) FROM \(quotedIdentifier(table)) c WHERE "
             + present.joined(separator: " AND ")
-            + " AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE "
-            + same.joined(separator: " AND ") + ")"
+            + " AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE \(match))"
     }
 }
 

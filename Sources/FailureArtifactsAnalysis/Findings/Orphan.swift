@@ -8,10 +8,13 @@ enum Orphan: FindingRule {
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         var findings: [Finding] = []
         for table in store.tables {
-            let declared = try ForeignKeyViolation.references(of: table, in: store)
+            let declared = try Reference.declared(
+                by: table, in: store.schema, of: store.connection)
             for column in table.columns
             where !declared.contains(where: { $0.columns.contains(column.name) }) {
-                guard let reference = reference(column, of: table, in: store) else { continue }
+                guard let reference = Reference.suggested(by: column, of: table, in: store.schema) else {
+                    continue
+                }
                 let name = quotedIdentifier(column.name)
                 let parent = quotedIdentifier(reference.parent)
                 let key = quotedIdentifier(reference.parentColumns[0])
@@ -41,43 +44,5 @@ enum Orphan: FindingRule {
             }
         }
         return findings
-    }
-
-    /// Returns the reference that a column's name suggests, such as `transferID` → `transfer.id`.
-    static func reference(
-        _ column: TableShape.Column, of table: TableShape, in store: StoreEvidence
-    ) -> Reference? {
-        let name = folded(column.name)
-        guard Relevance.isReference(column.name), name != "id", name != "uuid",
-            column.keyPosition != 1 || table.primaryKey.count > 1
-        else { return nil }
-        var stem = String(name.dropLast(name.hasSuffix("uuid") ? 4 : 2))
-        while stem.hasSuffix("_") { stem.removeLast() }
-        guard !stem.isEmpty else { return nil }
-        let candidates = store.tables.filter { parent in
-            let forms = Self.forms(of: folded(parent.name))
-            // `sourceAccountID` and `source_account_id` refer to `account`, too.
-            return forms.contains {
-                stem == $0 || stem.hasSuffix("_" + $0) || (stem.hasSuffix($0) && $0.count > 3)
-            }
-        }
-        let best = candidates.max { first, second in first.name.count < second.name.count }
-        guard let parent = best else { return nil }
-        let key = store.keyColumns(of: parent.name)
-        guard key.count == 1,
-            let target = parent.columns.first(where: { folded($0.name) == folded(key[0]) }),
-            Affinity(declaredType: target.type) == Affinity(declaredType: column.type)
-        else { return nil }
-        return Reference(
-            table: table.name, columns: [column.name], parent: parent.name, parentColumns: key)
-    }
-
-    /// Returns a table's name in singular and plural.
-    private static func forms(of table: String) -> [String] {
-        var forms = [table]
-        if table.hasSuffix("ies") { forms.append(table.dropLast(3) + "y") }
-        if table.hasSuffix("es") { forms.append(String(table.dropLast(2))) }
-        if table.hasSuffix("s") { forms.append(String(table.dropLast())) }
-        return forms
     }
 }
