@@ -39,6 +39,10 @@ import Testing
         }
     }
 
+    @Test func reducibleContentIsTheUsualOne() throws {
+        #expect(try names(.reducible(fruits)) == "apple")
+    }
+
     @Test(arguments: StorePlacement.allCases) func contentsAreCombinedInOrder(
         _ placement: StorePlacement
     ) throws {

@@ -128,6 +128,9 @@ struct TimeBudget {
         end = limits.seconds.map { Instant.processorTime.advanced(bySeconds: $0) }
     }
 
+    /// True if no time is left.
+    var isUsedUp: Bool { end.map { Instant.processorTime > $0 } ?? false }
+
     /// Returns the limits for the next connection.
     func remaining() -> UntrustedLimits {
         var limits = limits

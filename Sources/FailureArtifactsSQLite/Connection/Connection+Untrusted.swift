@@ -46,9 +46,39 @@ extension Connection {
         let connection = try Connection(
             path: path, mode: isPrivate ? .immutable : .readOnly, vfs: vfs, busyTimeout: 1)
         try connection.distrust(limits)
-        // The system's VFS doesn't map files, because a process may truncate a file that isn't private.
-        try connection.execute("PRAGMA mmap_size = \(vfs == nil ? 0 : Int64.max)")
+        // These pragmas don't read the file. If it isn't a database, the first statement that reads it fails. The
+        // system's VFS doesn't map files, because a process may truncate a file that isn't private.
+        try connection.execute("PRAGMA query_only = 1; PRAGMA mmap_size = \(vfs == nil ? 0 : Int64.max)")
         return connection
+    }
+
+    /// Opens a private copy of an untrusted store for changing it.
+    ///
+    /// Code in the file is not run, as in ``untrusted(_:isPrivate:vfs:limits:)``: no trigger, for example. Foreign keys
+    /// are not enforced, other constraints are. The journal is in memory, so a process that ends in a transaction leaves
+    /// a damaged file.
+    ///
+    /// - Parameters:
+    ///   - path: A stand-alone database that nothing else uses.
+    ///   - limits: The resource limits.
+    /// - Returns: The connection.
+    /// - Throws: An error if the store cannot be opened or read.
+    package static func untrustedForWriting(
+        _ path: String, limits: UntrustedLimits = .standard
+    ) throws(SQLiteError) -> Connection {
+        let connection = try Connection(path: path, mode: .readWrite)
+        try connection.distrust(limits)
+        try connection.execute(
+            "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF")
+        return connection
+    }
+
+    /// Makes `prepare` fail for statements whose triggers or foreign keys name something that is missing.
+    ///
+    /// The connection must be one that can't write.
+    package borrowing func compileTriggers() throws(SQLiteError) {
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+        try execute("PRAGMA foreign_keys = ON")
     }
 
     private borrowing func distrust(_ limits: UntrustedLimits) throws(SQLiteError) {
@@ -72,8 +102,7 @@ extension Connection {
         let code = failure_artifacts_trust_json(handle)
         guard code == SQLITE_OK else { throw SQLiteError("prepare the functions for JSON", code: code) }
         setTimeLimit(limits.seconds)
-        // These pragmas don't read the file. If it isn't a database, the first statement that reads it fails.
-        try execute("PRAGMA query_only = 1; PRAGMA cell_size_check = 1")
+        try execute("PRAGMA cell_size_check = 1")
         // Queries keep temporary data, such as that of endless recursion, in memory, which is limited, and not in
         // a file.
         if limits.seconds != nil { try execute("PRAGMA temp_store = memory") }

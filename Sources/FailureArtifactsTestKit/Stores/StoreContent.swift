@@ -94,6 +94,22 @@ public struct StoreContent<Store: TestStore>: Sendable {
         ])
     }
 
+    /// Returns content that `failure-artifacts reduce` can replace.
+    ///
+    /// ```swift
+    /// override var content: StoreContent<SQLiteTestStore> {
+    ///     .reducible(.resource("march", withExtension: "sqlite", in: .module))
+    /// }
+    /// ```
+    ///
+    /// - Parameter content: The usual content.
+    /// - Returns: The database that the environment variable `FAILURE_ARTIFACTS_FIXTURE` names, or `content` if the
+    ///   variable isn't set. The variable is read when this method is called.
+    public static func reducible(_ content: StoreContent) -> StoreContent {
+        let path = ProcessEnvironment.variables["FAILURE_ARTIFACTS_FIXTURE", default: ""]
+        return path.isEmpty ? content : copy(of: URL(filePath: path))
+    }
+
     /// Returns the content that a closure puts into a store.
     ///
     /// - Parameter body: A closure that takes the open store, and fills it by the library's own means.

@@ -1,0 +1,56 @@
+internal import FailureArtifactsReading
+package import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// The SQL that creates a store: its schema and its rows.
+package struct StoreScript {
+    private struct TooLong: Error {}
+
+    private let path: String
+    private let limits: UntrustedLimits
+
+    /// Describes the script of a store.
+    ///
+    /// - Parameters:
+    ///   - path: A stand-alone database that nothing else uses.
+    ///   - limits: The resource limits.
+    package init(of path: String, limits: UntrustedLimits) {
+        self.path = path
+        self.limits = limits
+    }
+
+    /// Returns the script.
+    ///
+    /// - Parameters:
+    ///   - maximum: The maximum size, in bytes.
+    ///   - omissions: A closure that receives a clause for each part of the store that the script leaves out.
+    /// - Returns: The script, for the `sqlite3` shell; nil if it is larger than the maximum.
+    /// - Throws: An error if the store can't be read, or an error of `omissions`.
+    package func bytes(
+        maximum: Int, omissions: (String) throws -> Void = { _ in }
+    ) throws -> [UInt8]? {
+        let empty = path + ".empty"
+        defer { try? FileSystem.remove(empty) }
+        do {
+            let encoding = try Connection.untrusted(path, limits: limits).text(of: "PRAGMA encoding")
+            let connection = try Connection(path: empty, mode: .create)
+            // The encoding is stored with the first table.
+            try connection.execute(
+                "PRAGMA encoding = '\(encoding)'; CREATE TABLE t(a); DROP TABLE t")
+        }
+        let comparison = try StoreComparison(
+            a: .init(path: empty, isPrivate: true), b: .init(path: path, isPrivate: true),
+            limits: limits)
+        var bytes: [UInt8] = []
+        do {
+            let summary = try comparison.writeScript { text in
+                bytes += Array(text.utf8)
+                if bytes.count > maximum { throw TooLong() }
+            }
+            for omission in summary.omissions { try omissions(omission) }
+        } catch is TooLong {
+            return nil
+        }
+        return bytes
+    }
+}

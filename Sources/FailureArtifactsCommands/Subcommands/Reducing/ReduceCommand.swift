@@ -1,0 +1,225 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+internal import FailureArtifactsTestRun
+
+/// `reduce`: finds the smallest store for which a query still returns a row, or a command still fails.
+struct ReduceCommand: Command {
+    static let syntax = Syntax(
+        command: "reduce", summary: "Find the smallest store that still fails",
+        positionals: [.bundle],
+        options: [
+            Syntax.Option(
+                "--check", value: "SQL",
+                help: "A query that returns rows where something is wrong, and otherwise none."),
+            Syntax.Option(
+                "--output", short: "-o", value: "FILE",
+                help:
+                    "The reduced store, a new file. By default the store's name with .reduced.sqlite, in the "
+                    + "working directory. If it is small, its SQL goes to a file with the extension .sql beside it."
+            ),
+            .commit, .store,
+            Syntax.Option(
+                "--keep-schema", help: "Keep all tables, indexes, views and triggers."),
+            Syntax.Option(
+                "--max-runs", value: "N",
+                help: "How often the check may run. By default 60 for CMD, and no limit for --check."),
+            Syntax.Option(
+                "--timeout", value: "DURATION",
+                help: "How long one run of CMD may take, as in 90, 90s or 10m. Then it has failed."),
+            .json(
+                "An object: store, end (complete, run-limit, time-limit or interrupted), isReliable, runs, "
+                    + "before and after (rows, tables with their rows, bytes), files."),
+            .timeLimit, .noLimits,
+        ],
+        rest: Syntax.Positional(
+            "CMD",
+            help:
+                "A command that fails because of the store, such as: swift test --filter LedgerTests. It gets the "
+                + "store's path in FAILURE_ARTIFACTS_FIXTURE, and may change the store."),
+        discussion: """
+            Rows are left out first, then values, then tables, indexes, views and triggers. A row that another \
+            one refers to stays, by a foreign key or a name such as transferID, and all constraints hold. So the \
+            result is a store that the application could have made.
+
+            A failure counts if it is at one of the lines at which CMD fails with the whole store. If CMD prints no \
+            such line, its exit status counts. FAILURE_ARTIFACTS is off for CMD if it is not set.
+
+            Ctrl-C ends the search. What it has found so far is written.
+
+            The exit status is 1 if the check does not hold for the whole store, or not each time.
+            """)
+
+    /// The maximum size of a script, in bytes.
+    private static let scriptLimit = 64 << 10
+
+    private let path: String
+    private let output: String?
+    private let store: String?
+    private let commit: CommitReference?
+    private let sql: String?
+    private let words: [String]
+    private let timeLimit: Double?
+    private let isJSON: Bool
+    private var options = StoreReduction.Options()
+
+    init(_ arguments: ParsedArguments) throws {
+        path = arguments.positionals[0]
+        output = arguments.value(of: "--output")
+        store = arguments.value(of: "--store")
+        commit = try arguments.commit(Self.syntax)
+        sql = arguments.value(of: "--check")
+        words = arguments.rest
+        isJSON = arguments.has("--json")
+        guard output != "" else { throw Self.syntax.usageError("'-o' needs a file.") }
+        guard (sql == nil) != words.isEmpty else {
+            throw Self.syntax.usageError(
+                "Pass either '--check SQL' or a command after '--', which decides whether a store fails."
+            )
+        }
+        options.keepsSchema = arguments.has("--keep-schema")
+        options.maximumRuns = sql == nil ? 60 : nil
+        if let text = arguments.value(of: "--max-runs") {
+            guard let count = Int32(text), count > 3 else {
+                throw Self.syntax.usageError("'\(text)' is no number of runs: give 4 or more.")
+            }
+            options.maximumRuns = Int(count)
+        }
+        timeLimit = try arguments.value(of: "--timeout").map { text in
+            if let seconds = DurationText.seconds(text) { return seconds }
+            throw Self.syntax.usageError(
+                "'\(text)' is no time for '--timeout': it is written 90, 90s, 10m or 1h30m.")
+        }
+    }
+
+    func run(_ console: Console) throws -> ExitCode {
+        try console.withBundle(at: path) { bundle, scratch in
+            let choice = try bundle.store(named: store)
+            let stem = SafeName.make(
+                from: Path.stem(of: Path.name(of: choice.fileName)), maximumBytes: 150)
+            let target = output ?? stem + ".reduced.sqlite"
+            let name = Path.stem(of: Path.name(of: target)) + ".sql"
+            let script = target.contains("/") ? Path.join(Path.directory(of: target), name) : name
+            for file in [target, script] where try FileSystem.status(of: file) != nil {
+                throw CommandError(
+                    .usage, "'\(file)' exists, and is not written over: choose another file with -o.")
+            }
+            if let redactions = choice.store.redactions, !redactions.isEmpty {
+                try console.warn(
+                    "The store was redacted (\(redactions.joined(separator: ", "))): the check sees, and the result "
+                        + "holds, what was put in place of the values.")
+            }
+            let original = try bundle.extract(choice, at: commit, below: scratch).path
+            try Self.checkIntegrity(of: original, choice, console)
+            let stop = StopRequest(console.interruption)
+            defer { stop.finish() }
+            let command =
+                words.isEmpty
+                ? nil
+                : CommandCheck(
+                    RepeatedCommand(
+                        words,
+                        environment: console.environment.merging(["FAILURE_ARTIFACTS": "off"]) { a, _ in
+                            a
+                        },
+                        timeLimit: timeLimit, stop: stop),
+                    fixture: Path.join(scratch, stem + ".sqlite"), log: Path.join(scratch, "output.txt"))
+            let query = sql.map { QueryCheck($0, limits: console.limits.store) }
+            let reduction = StoreReduction(
+                of: original, scratch: scratch, limits: console.limits.store, options: options
+            ) { path in
+                try query?.holds(for: path) ?? command?.holds(for: path) ?? false
+            }
+            return try reduce(
+                reduction, choice, command, to: (target, script), stop: stop, console)
+        }
+    }
+
+    private func reduce(
+        _ reduction: StoreReduction, _ choice: StoreChoice, _ command: CommandCheck?,
+        to files: (store: String, script: String), stop: StopRequest, _ console: Console
+    ) throws -> ExitCode {
+        let before = try StoreReduction.size(of: reduction.best, limits: console.limits.store)
+        let times = command == nil ? 3 : 2
+        let count: Int
+        do {
+            count = try reduction.confirm(times: times)
+        } catch let error as SQLiteError {
+            throw CommandError(.usage, "The check can't be run with the store. \(CommandError(error))")
+        }
+        if let signal = stop.signal { return ExitCode(rawValue: 128 + signal) }
+        guard count > 0 else {
+            for line in try command?.lastOutput() ?? [] { console.say("  " + SafeText.line(line)) }
+            throw CommandError(
+                .found,
+                command == nil
+                    ? "The check returns no row for the whole store, so there is nothing to reduce."
+                    : "The command succeeds with the whole store, so there is nothing to reduce. Does it use the store "
+                        + "that FAILURE_ARTIFACTS_FIXTURE names?")
+        }
+        guard count == times else { throw Self.unreliable("it held in \(count) of \(times) runs") }
+        if let place = command?.expected { console.say("The command fails \(place).") }
+
+        reduction.isInterrupted = { stop.signal != nil }
+        reduction.onProgress = { rows, runs in
+            console.progress.show(
+                "\(Counted.items(Int64(rows), "row")) left after \(Counted.items(Int64(runs), "run"))",
+                done: before.rowCount - rows, total: before.rowCount)
+        }
+        let end = try reduction.run()
+        console.progress.clear()
+        let isReliable = try end == .interrupted || reduction.confirm(times: command == nil ? 3 : 1) > 0
+        let after = try StoreReduction.size(of: reduction.best, limits: console.limits.store)
+
+        var report = ReductionReport(
+            store: choice.name, end: end, isReliable: isReliable, runs: reduction.runs, before: before,
+            after: after)
+        try FileSystem.createDirectory(Path.directory(of: files.store), permissions: 0o777)
+        try FileSystem.copy(reduction.best, toNewFile: files.store)
+        report.files.append(files.store)
+        if let script = try StoreScript(of: reduction.best, limits: console.limits.store)
+            .bytes(
+                maximum: Self.scriptLimit,
+                omissions: { omission in
+                    try console.warn("The script does not give all of the store: \(omission).")
+                })
+        {
+            try FileSystem.write(script, toNewFile: files.script)
+            report.files.append(files.script)
+        }
+        if isJSON {
+            try console.output.writeLine(JSONText.pretty(report))
+        } else {
+            for line in report.lines { try console.output.writeLine(line) }
+        }
+        for note in report.notes(isCommand: command != nil) { try console.warn(note) }
+        if let signal = stop.signal { return ExitCode(rawValue: 128 + signal) }
+        guard isReliable else {
+            throw Self.unreliable(
+                "it no longer held for the reduced store, for which it had held before")
+        }
+        return .done
+    }
+
+    private static func unreliable(_ evidence: String) -> CommandError {
+        CommandError(
+            .found,
+            "The check is unreliable: \(evidence). Make its result depend on the store only, and not on time, "
+                + "chance or order.")
+    }
+
+    /// Throws an error if the store is damaged, because a store without rows of it may be damaged differently.
+    private static func checkIntegrity(
+        of path: String, _ choice: StoreChoice, _ console: Console
+    ) throws {
+        let connection = try Connection.untrusted(path, limits: console.limits.store)
+        let result = try connection.text(of: "PRAGMA integrity_check(1)")
+        guard result != "ok" else { return }
+        throw CommandError(
+            .badData,
+            "The store '\(choice.name)' is damaged, so rows can't be left out of it: \(SafeText.line(result))."
+        )
+    }
+}
