@@ -104,6 +104,8 @@ package struct Finding: Equatable, Sendable {
     package var statement: StatementRecord?
     /// One or two sentences with the evidence.
     package var explanation: String
+    /// A query that returns rows as long as the store is broken; nil if the rule knows none.
+    var query: String?
     /// The strength of the relation to the failure; greater is stronger.
     var relevance = 0
     /// The relevance from which a possible cause is a likely one; nil if it never is.

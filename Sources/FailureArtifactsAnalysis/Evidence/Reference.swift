@@ -13,6 +13,16 @@ struct Reference: Hashable {
             .map { "p.\(quotedIdentifier($0)) = c.\(quotedIdentifier($1))" }.joined(separator: " AND ")
     }
 
+    /// A query for the rows whose reference leads nowhere.
+    var danglingRows: String {
+        let present = columns.map { "c.\(quotedIdentifier($0)) IS NOT NULL" }
+        return """
+            SELECT c.* FROM \(quotedIdentifier(table)) c
+            WHERE \(present.joined(separator: " AND "))
+              AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE \(match))
+            """
+    }
+
     /// Returns the declared foreign keys of a table whose parents exist.
     ///
     /// - Parameters:

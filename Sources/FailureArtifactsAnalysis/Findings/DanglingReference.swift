@@ -1,18 +1,6 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-extension Reference {
-    /// The query for rows whose reference leads nowhere: the key's columns and the reference's columns.
-    func danglingRows(in store: StoreEvidence) -> String {
-        let key = store.keyColumns(of: table)
-        let selected = (key + columns).map { "c." + quotedIdentifier($0) }.joined(separator: ", ")
-        let present = columns.map { "c.\(quotedIdentifier($0)) IS NOT NULL" }
-        return "SELECT \(selected) FROM \(quotedIdentifier(table)) c WHERE "
-            + present.joined(separator: " AND ")
-            + " AND NOT EXISTS (SELECT 1 FROM \(quotedIdentifier(parent)) p WHERE \(match))"
-    }
-}
-
 /// The rows whose references lead nowhere since one transaction.
 struct DanglingReference {
     let reference: Reference
@@ -31,8 +19,11 @@ struct DanglingReference {
     /// Finds the rows of a reference that lead nowhere, by the transaction that broke them.
     static func all(of reference: Reference, in store: StoreEvidence) throws -> [DanglingReference] {
         let key = store.keyColumns(of: reference.table)
+        let selected = (key + reference.columns).map { "c." + quotedIdentifier($0) }
+        let query = reference.danglingRows.replacing(
+            "c.*", with: selected.joined(separator: ", "), maxReplacements: 1)
         var found: [DanglingReference] = []
-        for values in try store.rows(reference.danglingRows(in: store), limit: limit) {
+        for values in try store.rows(query, limit: limit) {
             let rowKey = Array(values.prefix(key.count))
             let target = Array(values.dropFirst(key.count))
             var row = Finding.Row(

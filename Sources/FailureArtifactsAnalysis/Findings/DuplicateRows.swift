@@ -57,6 +57,8 @@ enum DuplicateRows: FindingRule {
                         explanation: "Among \(Counted.items(total, "row")) of \(table.name), "
                             + (groups.count == 1
                                 ? "only these repeat." : "\(groups.count) groups repeat."),
+                        query:
+                            "SELECT \(names), count(*) FROM \(name) GROUP BY \(names) HAVING count(*) > 1",
                         relevance: groups.count == 1 ? 20 : 8, likelyFrom: 95))
             }
         }

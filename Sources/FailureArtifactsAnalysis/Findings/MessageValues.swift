@@ -112,6 +112,8 @@ enum MessageValues: FindingRule {
             explanation:
                 "\(same.count) other groups of rows have this sum, and the difference is the one that the "
                 + "assertion saw.",
+            query: "SELECT \(by), sum(\(value)) FROM \(name) GROUP BY 1 "
+                + "HAVING count(*) > 1 AND sum(\(value)) <> \(plain(text.1))",
             relevance: 60)
     }
 

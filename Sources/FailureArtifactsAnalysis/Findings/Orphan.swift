@@ -39,6 +39,7 @@ enum Orphan: FindingRule {
                             transaction: origin.transaction, statement: origin.statement?.record,
                             explanation: dangling.explanation(origin)
                                 + " No foreign key is declared; \(matching) of \(total) rows have a match.",
+                            query: reference.danglingRows,
                             relevance: isObeyed ? 40 : 10))
                 }
             }

@@ -128,7 +128,8 @@ struct ReducibleRows {
         }
     }
 
-    private func numbers(of table: Table) -> [[Value]: Int] {
+    /// Returns the numbers of a table's rows by their keys.
+    func numbers(of table: Table) -> [[Value]: Int] {
         Dictionary(uniqueKeysWithValues: table.rows.map { (keys[$0], $0) })
     }
 

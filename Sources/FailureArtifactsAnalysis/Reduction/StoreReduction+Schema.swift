@@ -69,7 +69,7 @@ extension StoreReduction {
     private static func usableNames(
         _ schema: DatabaseSchema, of connection: borrowing Connection
     ) throws(SQLiteError) -> Set<String> {
-        try connection.compileTriggers()
+        try connection.enableTriggers()
         var names: Set<String> = []
         for object in schema.objects where object.type == "table" || object.type == "view" {
             let name = quotedIdentifier(object.name)

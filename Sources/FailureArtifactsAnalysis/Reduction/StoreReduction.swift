@@ -179,7 +179,7 @@ package final class StoreReduction {
     }
 
     /// Rebuilds the full-text indexes of other tables (<https://www.sqlite.org/fts5.html#external_content_tables>).
-    private static func rebuildTextIndexes(
+    static func rebuildTextIndexes(
         in connection: borrowing Connection
     ) throws(SQLiteError) {
         let tables = try connection.prepare(

@@ -23,11 +23,13 @@ package struct StoreScript {
     ///
     /// - Parameters:
     ///   - maximum: The maximum size, in bytes.
+    ///   - defersForeignKeys: True if the script leaves foreign keys as they are for the connection that runs it. All rows
+    ///     must obey them.
     ///   - omissions: A closure that receives a clause for each part of the store that the script leaves out.
     /// - Returns: The script, for the `sqlite3` shell; nil if it is larger than the maximum.
     /// - Throws: An error if the store can't be read, or an error of `omissions`.
     package func bytes(
-        maximum: Int, omissions: (String) throws -> Void = { _ in }
+        maximum: Int, defersForeignKeys: Bool = false, omissions: (String) throws -> Void = { _ in }
     ) throws -> [UInt8]? {
         let empty = path + ".empty"
         defer { try? FileSystem.remove(empty) }
@@ -43,7 +45,7 @@ package struct StoreScript {
             limits: limits)
         var bytes: [UInt8] = []
         do {
-            let summary = try comparison.writeScript { text in
+            let summary = try comparison.writeScript(defersForeignKeys: defersForeignKeys) { text in
                 bytes += Array(text.utf8)
                 if bytes.count > maximum { throw TooLong() }
             }

@@ -1,7 +1,7 @@
-internal import FailureArtifactsSQLite
+package import FailureArtifactsSQLite
 
 /// Formats values as SQL literals that reproduce them exactly.
-struct SQLLiterals: ~Copyable {
+package struct SQLLiterals: ~Copyable {
     private let reading: Statement
     private let encoding: String
 
@@ -11,7 +11,7 @@ struct SQLLiterals: ~Copyable {
     ///   - connection: A connection that shows how SQLite parses a number. It must outlive this value.
     ///   - encoding: The encoding of the target database, as `PRAGMA encoding` returns it.
     /// - Throws: An error if SQLite can't compile a statement.
-    init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
+    package init(_ connection: borrowing Connection, encoding: String) throws(SQLiteError) {
         reading = try connection.prepare("SELECT CAST(? AS REAL)")
         self.encoding = encoding
     }
@@ -19,7 +19,7 @@ struct SQLLiterals: ~Copyable {
     /// Returns an expression without control characters.
     ///
     /// Line ends occur only inside a text.
-    borrowing func literal(_ value: StoredValue) throws(SQLiteError) -> String {
+    package borrowing func literal(_ value: StoredValue) throws(SQLiteError) -> String {
         switch value.content {
         case .null: return "NULL"
         case .integer(let number): return String(number)

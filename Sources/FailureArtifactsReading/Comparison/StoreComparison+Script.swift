@@ -18,13 +18,18 @@ extension StoreComparison {
     /// one statement, and virtual tables of modules that are not part of SQLite. It also omits everything
     /// that can't be compared.
     ///
-    /// - Parameter write: A closure that receives the script in pieces of at most a few rows.
+    /// - Parameters:
+    ///   - defersForeignKeys: True if foreign keys are checked at the script's end, if the connection that runs it enforces
+    ///     them; false if the script switches them off.
+    ///   - write: A closure that receives the script in pieces of at most a few rows.
     /// - Returns: A summary of the script.
     /// - Throws: An error if the rows can't be read, or the error that `write` throws.
-    package borrowing func writeScript(_ write: (String) throws -> Void) throws -> ScriptSummary {
+    package borrowing func writeScript(
+        defersForeignKeys: Bool = false, _ write: (String) throws -> Void
+    ) throws -> ScriptSummary {
         var isEmpty = true
         let omissions = try writeStatements(
-            frame: write,
+            start: defersForeignKeys ? Self.deferringStart : Self.start, frame: write,
             change: { text in
                 isEmpty = false
                 try write(text)
@@ -32,18 +37,25 @@ extension StoreComparison {
         return ScriptSummary(isEmpty: isEmpty, omissions: omissions)
     }
 
+    private static let start = """
+        -- Foreign keys are not enforced, because rows may be missing for a while.
+        PRAGMA foreign_keys = OFF;
+        BEGIN;
+
+        """
+    private static let deferringStart = """
+        BEGIN;
+        -- Rows may be missing for a while.
+        PRAGMA defer_foreign_keys = ON;
+
+        """
+
     private borrowing func writeStatements(
-        frame: (String) throws -> Void, change write: (String) throws -> Void
+        start: String, frame: (String) throws -> Void, change write: (String) throws -> Void
     ) throws -> [String] {
         let plan = ScriptPlan(a, b)
         var omissions = plan.omissions
-        try frame(
-            """
-            -- Foreign keys are not enforced, because rows may be missing for a while.
-            PRAGMA foreign_keys = OFF;
-            BEGIN;
-
-            """)
+        try frame(start)
         for object in plan.dropped {
             if plan.omittedTables.contains(folded(object.name)), object.type == "table" { continue }
             guard !DefinitionText.hasControlCharacters(object.name) else {

@@ -73,10 +73,10 @@ extension Connection {
         return connection
     }
 
-    /// Makes `prepare` fail for statements whose triggers or foreign keys name something that is missing.
+    /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:vfs:limits:)`` switches off.
     ///
-    /// The connection must be one that can't write.
-    package borrowing func compileTriggers() throws(SQLiteError) {
+    /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.
+    package borrowing func enableTriggers() throws(SQLiteError) {
         failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
         try execute("PRAGMA foreign_keys = ON")
     }

@@ -14,6 +14,9 @@ public final class SQLiteTestStore: TestStore {
     private let handle: Lock<Handle?>
     private let name: String
 
+    /// The store's location, for opening further connections.
+    public let location: StoreLocation
+
     /// Opens a store, and creates it if it doesn't exist.
     ///
     /// - Parameter location: The store's location.
@@ -34,6 +37,7 @@ public final class SQLiteTestStore: TestStore {
         case .file: break
         }
         name = location.path
+        self.location = location
         let code = sqlite3_open_v2(path, &pointer, flags, nil)
         guard code == SQLITE_OK, let opened = pointer else {
             let message = pointer.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"

@@ -54,3 +54,17 @@ extension TestStore {
                 + "'withConnection(_:)' of TestStore.")
     }
 }
+
+extension TestStore {
+    /// Runs one statement on the connection that writes, and returns its rows.
+    ///
+    /// - Parameters:
+    ///   - sql: A single statement; text after it is ignored.
+    ///   - arguments: The values of the statement's parameters `?`, in order.
+    /// - Returns: The rows, each with its values in the order of the columns.
+    /// - Throws: An error if SQLite cannot compile or run the statement, if the number of arguments is wrong, or if the
+    ///   store cannot lend its connection.
+    public func rows(_ sql: String, _ arguments: SQLiteValue...) throws -> [[SQLiteValue]] {
+        try withConnection { try BorrowedConnection(handle: $0).rows(sql, arguments) }
+    }
+}

@@ -1,5 +1,7 @@
 """The test kit: separate stores for tests, migrations, shared stores, and captured stores."""
 
+import contextlib
+import sqlite3
 import pathlib
 import shutil
 import subprocess
@@ -296,22 +298,31 @@ class Fixtures(KitCase):
         shutil.rmtree(target, ignore_errors=True)
         result = subprocess.run(
             [tool, "extract", str(self.captured.path), "--fixture", "-o", str(target), *options],
-            capture_output=True, text=True, env=clean_environment(self.directory))
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(result.stdout.splitlines(), [str(path) for path in sorted(target.iterdir(), reverse=True)])
+            capture_output=True, text=True, env=clean_environment(self.directory), cwd=self.directory)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('resources: [.copy("Fixtures")]', result.stderr)
+        files = {str(path) for path in target.rglob("*") if path.is_file()}
+        self.assertEqual(set(result.stdout.splitlines()), files)
         return target
+
+    def rows(self, target):
+        """Runs the fixture's script, and returns the names of the fruits."""
+        (script,) = (target / "Fixtures").iterdir()
+        with contextlib.closing(sqlite3.connect(":memory:")) as db:
+            db.executescript(script.read_text())
+            return [name for (name,) in db.execute("SELECT name FROM fruit ORDER BY rowid")]
 
     def test_the_folder(self):
         target = self.extract()
         self.assertEqual(
-            sorted(path.name for path in target.iterdir()), ["HistoryTestsFixture.swift", "fruits.sqlite"])
-        self.assertEqual(Store((target / "fruits.sqlite").read_bytes()).rows(), ["apple", "pear", "plum"])
-        source = (target / "HistoryTestsFixture.swift").read_text()
+            sorted(path.name for path in target.iterdir()), ["Fixtures", "HistoryTestsTransactionsFixture.swift"])
+        self.assertEqual(self.rows(target), ["apple", "pear", "plum"])
+        source = (target / "HistoryTestsTransactionsFixture.swift").read_text()
         self.assertIn("@Test func transactions() throws", source)
         self.assertIn("as it was at the failure", source)
         early = self.extract("--at", "1", "--framework", "xctest")
-        self.assertEqual(Store((early / "fruits.at-1.sqlite").read_bytes()).rows(), ["apple"])
-        source = (early / "HistoryTestsFixture.swift").read_text()
+        self.assertEqual(self.rows(early), ["apple"])
+        source = (early / "HistoryTestsTransactionsFixture.swift").read_text()
         self.assertIn("func test_transactions() throws", source)
         self.assertIn("as it was after transaction 1 of 3", source)
 
@@ -324,6 +335,9 @@ class Fixtures(KitCase):
             with self.subTest(framework=framework):
                 target = self.extract("--framework", framework)
                 (source,) = target.glob("*.swift")
+                # SwiftPM generates this accessor for a target with resources.
+                source.write_text(
+                    source.read_text() + "extension Bundle { static var module: Bundle { .main } }")
                 result = subprocess.run(
                     ["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *modules,
                      "-module-name", "Fixtures", "-parse-as-library", str(source)], capture_output=True, text=True)

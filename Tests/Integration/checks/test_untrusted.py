@@ -125,7 +125,9 @@ class UntrustedBundles(unittest.TestCase):
             ("query", path, sql, *BRIEF), ("query", path, "SELECT count(*) FROM sqlite_master"),
             ("history", path, *BRIEF), ("diff", path, *BRIEF), ("diff", path, "--at", "0", "--sql", *BRIEF),
             ("extract", path, "-o", "out"), ("extract", path, "--at", "0", "-o", "out"),
-            ("extract", path, "--fixture", "-o", "out"), ("verify", path, *BRIEF),
+            ("extract", path, "--fixture", "-o", "out"),
+            ("reduce", path, "--check", "SELECT 1 FROM sqlite_master", "-o", "out.sqlite", *BRIEF),
+            ("verify", path, *BRIEF),
             ("report", path, "-o", "page.html")]
         if failing is untrusted.ALL:
             # If a bundle can't be opened, one form of each command is enough.

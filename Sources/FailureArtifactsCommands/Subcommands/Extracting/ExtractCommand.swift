@@ -18,12 +18,23 @@ struct ExtractCommand: Command {
             .commit, .store,
             Syntax.Option(
                 "--fixture",
-                help: "Write one store, and the source of a test that starts with it, for the test kit."),
+                help:
+                    "Write the store as it was before the transaction that broke it, and the source of a test that "
+                    + "starts with it."),
             Syntax.Option(
                 "--framework", value: "NAME", kind: .words(["xctest", "testing"]),
                 help:
                     "The framework of the fixture's test: xctest or testing. By default the failed test's."
             ),
+            Syntax.Option(
+                "--store-type", value: "TYPE",
+                help:
+                    "The type with which the fixture's test opens its store: SQLiteTestStore, DatabaseQueue, DatabasePool, "
+                    + "or your own type that conforms to TestStore. By default the only type of the package in the "
+                    + "working directory that conforms, or the one that the failed test used."),
+            Syntax.Option(
+                "--whole",
+                help: "Keep all rows of the fixture, also those that have nothing to do with it."),
             Syntax.Option(
                 "--redactions", value: "FILE",
                 help:
@@ -35,8 +46,10 @@ struct ExtractCommand: Command {
 
             With --at the only file is the store as it was at that commit, such as ledger.at-2.sqlite.
 
-            With --fixture there is a store (--store, --at) and a Swift file, to be moved together into a test \
-            target that has the product FailureArtifactsTestKit.
+            With --fixture there is a Swift file and a store, as SQL if it is small, in the directory Fixtures. DIR \
+            can be a test target's directory. The store has few rows: those that the transaction changed, those that \
+            the best finding of 'explain' names, and those that they refer to. Without such a finding, and with --at, \
+            all rows are kept. The test fails until it is completed.
 
             With --redactions the stores are written anew without what FILE names, the statements without \
             values; histories and raw copies are left out.
@@ -47,7 +60,7 @@ struct ExtractCommand: Command {
     private let commit: CommitReference?
     private let store: String?
     private let isFixture: Bool
-    private let framework: FixtureTest.Framework?
+    private var fixture = FixtureFiles.Options()
     private let redactions: String?
     private let isJSON: Bool
 
@@ -64,12 +77,20 @@ struct ExtractCommand: Command {
             throw Self.syntax.usageError(
                 "'--store' goes with '--at' or '--fixture': without them all files are written.")
         }
-        framework = try arguments.value(of: "--framework").map { name in
+        fixture.store = store
+        fixture.commit = commit
+        fixture.isWhole = arguments.has("--whole")
+        fixture.framework = try arguments.value(of: "--framework").map { name in
             if let framework = FixtureTest.Framework(rawValue: name) { return framework }
             throw Self.syntax.usageError("'\(name)' is no framework: give 'xctest' or 'testing'.")
         }
-        guard framework == nil || isFixture else {
-            throw Self.syntax.usageError("'--framework' goes with '--fixture'.")
+        fixture.storeType = try arguments.value(of: "--store-type").map { name in
+            if let type = FixtureStoreType(named: name) { return type }
+            throw Self.syntax.usageError("'\(name)' is not the name of a type.")
+        }
+        for option in ["--framework", "--store-type", "--whole"]
+        where arguments.has(option) && !isFixture {
+            throw Self.syntax.usageError("'\(option)' goes with '--fixture'.")
         }
     }
 
@@ -78,9 +99,10 @@ struct ExtractCommand: Command {
         return try console.withBundle(at: path) { bundle, scratch in
             let directory = output ?? Path.stem(of: bundle.location.name)
             if isFixture {
-                try writeFixture(
-                    try bundle.store(named: store), of: bundle, to: directory, rules, scratch: scratch,
-                    console)
+                let files = FixtureFiles(options: fixture, rules: rules, console: console)
+                try files.write(of: bundle, to: directory, scratch: scratch) { path in
+                    try report(path, size: FileSystem.status(of: path)?.size ?? 0, console)
+                }
                 return .done
             }
             if let commit {
@@ -128,41 +150,13 @@ struct ExtractCommand: Command {
         if rules.isEmpty {
             _ = try history.rebuild(state, to: file)
         } else {
-            try redact(try history.rebuild(state), to: file, rules, console)
+            try Self.redact(try history.rebuild(state), to: file, rules, console)
         }
         try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
-    }
-
-    /// Writes a store and the source of a test that starts with it.
-    private func writeFixture(
-        _ choice: StoreChoice, of bundle: BundleReader, to directory: String, _ rules: RedactionRules,
-        scratch: String, _ console: Console
-    ) throws {
-        let store = try bundle.extract(choice, at: commit, below: scratch)
-        try prepare(directory)
-        let stem = SafeName.make(from: Path.stem(of: Path.name(of: store.path)), maximumBytes: 150)
-        let file = Path.join(directory, stem + ".sqlite")
-        if rules.isEmpty {
-            try FileSystem.copy(store.path, toNewFile: file)
-        } else {
-            try redact(store.path, to: file, rules, console)
-        }
-        try report(file, size: FileSystem.status(of: file)?.size ?? 0, console)
-        let metadata = bundle.metadata
-        let test = FixtureTest(
-            framework: framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
-            storeFile: stem + ".sqlite", test: metadata.test, failure: metadata.failures.first,
-            state: store.state.map(\.description)
-                ?? (metadata.outcome == .passed ? "at the test's end" : "at the failure"),
-            outcome: metadata.outcome)
-        let source = Path.join(directory, test.fileName)
-        let bytes = Array(test.source.utf8)
-        try FileSystem.write(bytes, toNewFile: source)
-        try report(source, size: UInt64(bytes.count), console)
     }
 
     /// Writes a redacted copy of a store.
-    private func redact(
+    static func redact(
         _ store: String, to file: String, _ rules: RedactionRules, _ console: Console
     ) throws {
         guard !rules.leavesOutContent else {

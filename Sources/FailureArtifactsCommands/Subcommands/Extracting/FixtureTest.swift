@@ -1,5 +1,6 @@
 internal import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsSystem
 
 /// The source of a test that starts with a captured store.
 struct FixtureTest {
@@ -10,8 +11,9 @@ struct FixtureTest {
     }
 
     let framework: Framework
-    /// The name of the database file, which is in the same directory as the source.
-    let storeFile: String
+    var storeType = FixtureStoreType.sqlite
+    /// The extension of the store's file: `sql` or `sqlite`.
+    var fileExtension = "sqlite"
     /// The test that used the store.
     let test: BundleMetadata.Test
     /// The first failure, if one is known.
@@ -20,81 +22,253 @@ struct FixtureTest {
     let state: String
     /// The outcome of the test.
     var outcome = BundleMetadata.Outcome.failed
+    /// The transaction that broke the store; nil if it is unknown.
+    var plan: FixturePlan?
+    /// Further facts about the store, as full sentences.
+    var notes: [String] = []
 
-    /// The name of the class or suite, such as `LedgerTestsFixture`.
-    var typeName: String { Self.identifier(test.suite, isType: true) + "Fixture" }
+    /// The name of the type without its ending, such as `LedgerTestsMarch`.
+    var stem: String {
+        let method = test.name.prefix { $0 != "(" }
+        var name = Self.identifier(method.hasPrefix("test") ? method.dropFirst(4) : method, isType: true)
+        name = name.prefix(1).uppercased() + name.dropFirst()
+        return Self.identifier(test.suite, isType: true) + name
+    }
+
+    /// The name of the class or suite, such as `LedgerTestsMarchFixture`.
+    var typeName: String { stem + "Fixture" }
 
     /// The file name of the source.
     var fileName: String { typeName + ".swift" }
+
+    /// The name of the directory with the store's file.
+    static let directory = "Fixtures"
+
+    /// The file name of the store.
+    var storeFile: String { stem + "." + fileExtension }
 
     private var methodName: String {
         let name = Self.identifier(test.name.prefix { $0 != "(" }, isType: false)
         return framework == .testing || name.hasPrefix("test") ? name : "test_" + name
     }
 
+    private var storeTypeName: String {
+        switch storeType {
+        case .sqlite: "SQLiteTestStore"
+        case .databaseQueue, .databasePool: stem + "FixtureStore"
+        case .own(let name): name
+        }
+    }
+
     /// The Swift source of the test.
     ///
-    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit`.
+    /// It compiles unchanged in a target that depends on `FailureArtifactsTestKit` and has the directory as a resource.
+    /// The test fails until it is completed.
     var source: String {
-        let title = Self.comment("\(test.suite).\(test.name)")
-        let message = failure.map { ": " + Self.comment($0.message) } ?? "."
-        let end = outcome == .passed ? "passed" : "failed"
-        let file = storeFile.debugDescription
-        let header = """
-            /// Starts with the store of \(title), as it was \(Self.comment(state)).
-            ///
-            /// The test \(end)\(message)
-
-            """
+        let isGRDB = [.databaseQueue, .databasePool].contains(storeType)
+        let imports = [
+            "FailureArtifactsTestKit", "Foundation", isGRDB ? "GRDB" : nil,
+            framework == .xctest ? "XCTest" : "Testing",
+        ]
+        var text = imports.compactMap { $0 }.map { "import \($0)\n" }.joined() + "\n"
+        text += header.map { "/// \($0)".trimmingSpaces + "\n" }.joined()
         let content = """
-            StoreContent<SQLiteTestStore>
-                .copy(of: URL(filePath: #filePath).deletingLastPathComponent().appending(path: \(file)))
+            .reducible(
+                .resource("\(stem)", withExtension: "\(fileExtension)", subdirectory: "\(Self.directory)", in: .module))
             """
         switch framework {
         case .xctest:
-            return """
-                import FailureArtifactsTestKit
-                import Foundation
-                import XCTest
-
-                \(header)final class \(typeName): StoreTestCase<SQLiteTestStore> {
-                    override var content: StoreContent<SQLiteTestStore> {
+            text += """
+                final class \(typeName): StoreTestCase<\(storeTypeName)> {
+                    override var content: StoreContent<\(storeTypeName)> {
                 \(Self.indented(content, by: 8))
                     }
 
                     func \(methodName)() throws {
-                        // Do here what the test did next, and expect what it expected.
-                        XCTAssertEqual(try store.value("PRAGMA quick_check"), "ok")
+                \(Self.indented(body, by: 8))
                     }
                 }
 
                 """
         case .testing:
-            return """
-                import FailureArtifactsTestKit
-                import Foundation
-                import Testing
-
-                \(header)@Suite struct \(typeName) {
-                    static let content =
+            text += """
+                @Suite struct \(typeName) {
+                    static let content = StoreContent<\(storeTypeName)>
                 \(Self.indented(content, by: 8))
 
                     @Test func \(methodName)() throws {
-                        try withTestStore(SQLiteTestStore.self, Self.content) { store in
-                            // Do here what the test did next, and expect what it expected.
-                            let check = try store.value("PRAGMA quick_check")
-                            #expect(check == "ok")
+                        try withTestStore(\(storeTypeName).self, Self.content) { store in
+                \(Self.indented(body, by: 12))
                         }
                     }
                 }
 
                 """
         }
+        return isGRDB ? text + "\n" + storeSource : text
     }
 
+    private var header: [String] {
+        let end = outcome == .passed ? "passed" : "failed"
+        var lines = [
+            "Starts with the store of \(Self.comment("\(test.suite).\(test.name)")), as it was \(Self.comment(state)).",
+            "",
+            "The test \(end)" + (failure.map { ": " + Self.comment($0.message) } ?? "."),
+        ]
+        if !notes.isEmpty { lines += [""] + notes.map { Self.comment($0) } }
+        return lines
+    }
+
+    // MARK: - The test's body
+
+    private var body: String {
+        var lines = steps.map { ($0.isEmpty ? "//" : "// " + $0) }
+        let call = call
+        let message = "This test is incomplete: \(call), and remove this line."
+        lines.append(
+            (framework == .xctest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
+        lines.append("")
+        guard let plan, let query = plan.query else {
+            if let failure {
+                let place =
+                    failure.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure.line ?? 0)" }
+                    ?? ""
+                lines.append("// Expect here what the failed test expected\(place):")
+                lines.append("// " + Self.comment(failure.message))
+            } else {
+                lines.append("// Expect here what the failed test expected.")
+            }
+            if framework == .testing { lines.append("_ = store") }
+            return lines.joined(separator: "\n")
+        }
+        lines.append("// " + Self.comment(plan.finding.title) + ".")
+        let hashes = Self.hashes(for: query)
+        lines.append("let broken = try store.rows(")
+        lines += Self.indented("\(hashes)\"\"\"\n\(query)\n\"\"\"\(hashes))", by: 4).split(
+            separator: "\n", omittingEmptySubsequences: false
+        ).map(String.init)
+        lines.append(
+            framework == .xctest ? "XCTAssertEqual(broken, [])" : "#expect(broken == [])")
+        return lines.joined(separator: "\n")
+    }
+
+    /// The function to call, as a clause.
+    private var call: String {
+        let source = plan?.finding.source ?? plan?.statements.compactMap(\.source).last
+        guard let source else { return "do with the store what the failed test did next" }
+        let place = "\(Self.comment(source.file)):\(source.line)"
+        guard let function = source.function.map(Self.functionName) else {
+            return "call the code at \(place) with the store"
+        }
+        return "call \(function) with the store, as \(place) shows"
+    }
+
+    /// Returns the name of a function without its closures, such as `Ledger.remove(_:)`.
+    private static func functionName(_ name: String) -> String {
+        let name = comment(name.ranges(of: " in ").last.map { String(name[$0.upperBound...]) } ?? name)
+        return name.hasPrefix("static ") ? String(name.dropFirst(7)) : name
+    }
+
+    /// The statements of the transaction and the rows that it changed.
+    private var steps: [String] {
+        guard let plan else {
+            return ["The transaction that broke the store is unknown."]
+        }
+        var lines: [String] = []
+        if !plan.statements.isEmpty {
+            let title =
+                switch plan.culprit {
+                case .transaction(let number): "Transaction \(number) ran:"
+                case .openTransaction: "The open transaction ran:"
+                case .statement: "This statement changed nothing:"
+                }
+            lines += [title, ""]
+            var last: [String] = []
+            var count = 0
+            func add() {
+                if count > 1 { last[0] += "  (\(count) times)" }
+                lines += last
+            }
+            for statement in plan.statements {
+                let text = Self.lines(of: statement)
+                if text == last {
+                    count += 1
+                } else {
+                    add()
+                    (last, count) = (text, 1)
+                }
+            }
+            add()
+            if plan.statements.contains(where: { $0.sql.contains("?") }) {
+                lines += [
+                    "",
+                    "The values of ? are not recorded, unless CaptureConfiguration.recordsBoundValues is set.",
+                ]
+            }
+            lines.append("")
+        }
+        if !plan.changes.isEmpty {
+            lines += ["It changed:", ""]
+            lines += plan.changes.map { "    " + Self.comment($0, limit: 500) }
+            if plan.changeCount > plan.changes.count {
+                lines.append("    … \(plan.changeCount - plan.changes.count) more rows")
+            }
+            lines.append("")
+        }
+        return lines
+    }
+
+    /// Returns a statement and the lines that ran it.
+    private static func lines(of statement: StatementRecord) -> [String] {
+        let sql = statement.sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        var lines = ["    " + comment(sql, limit: 500)]
+        var seen: Set<String> = []
+        for source in [statement.source].compactMap(\.self) + (statement.callers ?? []) {
+            let place = "\(comment(source.file)):\(source.line)"
+            guard seen.insert(place).inserted, seen.count <= 3 else { continue }
+            let function = source.function.map { "\(comment($0)), " } ?? ""
+            lines.append("        " + (seen.count == 1 ? "" : "called by ") + function + place)
+        }
+        return lines
+    }
+
+    /// The adapter to GRDB.
+    private var storeSource: String {
+        let type = storeType == .databasePool ? "DatabasePool" : "DatabaseQueue"
+        return """
+            /// A store that GRDB opens, for the test above.
+            final class \(storeTypeName): TestStore {
+                let database: \(type)
+
+                init(at location: StoreLocation) throws { database = try \(type)(path: location.path) }
+
+                func close() throws { try database.close() }
+
+                func withConnection<Result>(_ body: (OpaquePointer) throws -> Result) throws -> Result {
+                    try database.writeWithoutTransaction { try body($0.sqliteConnection!) }
+                }
+            }
+
+            """
+    }
+
+    // MARK: - Text
+
     private static func indented(_ text: String, by count: Int) -> String {
-        text.split(separator: "\n").map { String(repeating: " ", count: count) + $0 }
-            .joined(separator: "\n")
+        text.split(separator: "\n", omittingEmptySubsequences: false).map {
+            $0.isEmpty ? "" : String(repeating: " ", count: count) + $0
+        }.joined(separator: "\n")
+    }
+
+    /// Returns enough number signs for a raw string literal with the text.
+    private static func hashes(for text: String) -> String {
+        var longest = 0
+        var count = 0
+        for character in text {
+            count = character == "#" ? count + 1 : 0
+            longest = max(longest, count)
+        }
+        return String(repeating: "#", count: longest + 1)
     }
 
     /// Returns the letters and digits of a name in any script.
@@ -107,14 +281,24 @@ struct FixtureTest {
                 scalar == "_" || scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
             if isKept { result.unicodeScalars.append(scalar) }
         }
-        result = String(result.prefix(100))
+        result = String(result.prefix(60))
         guard let first = result.unicodeScalars.first else { return isType ? "Captured" : "captured" }
         return ("0"..."9").contains(first) ? "_" + result : result
     }
 
     /// Returns the first line of `text`, for a comment.
-    private static func comment(_ text: String) -> String {
+    private static func comment(_ text: String, limit: Int = 300) -> String {
         let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
-        return SafeText.line(String(line.prefix(300)))
+        let text = SafeText.line(String(line.prefix(limit)))
+        // XCTest puts this before the message of an assertion, even if there is none.
+        return text.hasSuffix(" - ") ? String(text.dropLast(3)) : text
+    }
+}
+
+extension String {
+    fileprivate var trimmingSpaces: String {
+        var text = self
+        while text.last == " " { text.removeLast() }
+        return text
     }
 }

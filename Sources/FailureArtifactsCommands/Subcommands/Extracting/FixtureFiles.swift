@@ -1,0 +1,174 @@
+internal import FailureArtifactsAnalysis
+internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
+internal import FailureArtifactsSQLite
+internal import FailureArtifactsSystem
+
+/// Writes a store, and the source of a test that starts with it.
+struct FixtureFiles {
+    /// The options of the command.
+    struct Options {
+        var store: String?
+        /// The state; nil for the one before the transaction that broke the store.
+        var commit: CommitReference?
+        var framework: FixtureTest.Framework?
+        var storeType: FixtureStoreType?
+        /// True to keep all rows.
+        var isWhole = false
+    }
+
+    /// The maximum size of a script, in bytes.
+    ///
+    /// A larger store is written as a database.
+    private static let scriptLimit = 64 << 10
+
+    let options: Options
+    let rules: RedactionRules
+    let console: Console
+
+    /// Writes the files.
+    ///
+    /// - Parameters:
+    ///   - bundle: The bundle.
+    ///   - directory: The directory for the files, which may have others.
+    ///   - scratch: A directory for temporary files.
+    ///   - report: Receives the path of each file.
+    /// - Throws: An error if the bundle can't be read or a file can't be written.
+    func write(
+        of bundle: BundleReader, to directory: String, scratch: String,
+        report: (String) throws -> Void
+    ) throws {
+        let metadata = bundle.metadata
+        var plan = options.commit == nil ? try plan(bundle, scratch: scratch) : nil
+        let choice = try bundle.store(named: plan?.store.name ?? options.store)
+        let copy: String
+        var notes: [String] = []
+        var state = metadata.outcome == .passed ? "at the test's end" : "at the failure"
+        if plan != nil {
+            let before: String
+            (before, notes, state) = try prepare(&plan, in: bundle, scratch: scratch)
+            copy = before
+        } else {
+            let store = try bundle.extract(choice, at: options.commit, below: scratch)
+            copy = store.path
+            if let number = store.state { state = number.description }
+        }
+        if let redactions = choice.store.redactions, !redactions.isEmpty {
+            let note = "The store was redacted: \(redactions.joined(separator: ", "))."
+            notes.append(note)
+            try console.warn(note)
+        }
+        let log = (try? bundle.statements(of: choice.store)) ?? []
+        var test = FixtureTest(
+            framework: options.framework ?? (metadata.test.framework == "XCTest" ? .xctest : .testing),
+            storeType: options.storeType
+                ?? FixtureStoreType(of: choice.store, log, in: Path.currentDirectory),
+            test: metadata.test, failure: metadata.failures.first, state: state,
+            outcome: metadata.outcome, plan: plan, notes: notes)
+
+        let store = try redacted(copy, scratch: scratch)
+        let script = try script(of: store)
+        if script != nil { test.fileExtension = "sql" }
+        let resources = Path.join(directory, FixtureTest.directory)
+        let (file, source) = (
+            Path.join(resources, test.storeFile), Path.join(directory, test.fileName)
+        )
+        for path in [file, source] where try FileSystem.status(of: path) != nil {
+            throw CommandError(
+                .usage, "'\(path)' exists, and is not written over: choose another directory with -o.")
+        }
+        try FileSystem.createDirectory(resources, permissions: 0o777)
+        if let script {
+            try FileSystem.write(script, toNewFile: file)
+        } else {
+            try FileSystem.copy(store, toNewFile: file)
+        }
+        try report(file)
+        try FileSystem.write(Array(test.source.utf8), toNewFile: source)
+        try report(source)
+        explain(plan)
+    }
+
+    /// Finds the transaction that broke the store.
+    private func plan(_ bundle: BundleReader, scratch: String) throws -> FixturePlan? {
+        let invariants = try console.invariants(in: nil)
+        let evidence = FailureEvidence(
+            bundle, scratch: scratch, checking: invariants, limits: console.limits.store)
+        let explanation = Explanation(evidence, bundle: bundle.location.description)
+        var plan = FixturePlan(evidence, explanation, store: options.store)
+        // Queries and rows would show what the rules remove.
+        if !rules.isEmpty { plan?.removeValues(obeying: rules) }
+        return plan
+    }
+
+    /// Extracts the store before the transaction, and leaves out rows.
+    private func prepare(
+        _ plan: inout FixturePlan?, in bundle: BundleReader, scratch: String
+    ) throws -> (path: String, notes: [String], state: String) {
+        guard let found = plan else { return ("", [], "") }
+        let limits = console.limits.store
+        let (before, after) = try found.states(in: bundle, below: scratch)
+        let total = try StoreReduction.size(of: before, limits: limits).rowCount
+        var notes: [String] = []
+        if !options.isWhole, total > 0, found.changeCount > 0 {
+            if try found.slice(before, limits: limits) {
+                let count = try StoreReduction.size(of: before, limits: limits).rowCount
+                notes.append(
+                    "It has \(count) of \(Counted.items(Int64(total), "row")): those that the transaction changed or "
+                        + "refers to. 'extract --fixture --whole' keeps all.")
+            } else {
+                try console.warn("All rows are kept, because some can't be left out safely.")
+            }
+        }
+        plan?.verifyQuery(fixture: before, broken: after, limits: limits)
+        let state =
+            switch found.culprit {
+            case .transaction(let number): "before transaction \(number), which broke it"
+            case .openTransaction: "before the transaction that was open at the failure"
+            case .statement(let number): "after transaction \(number), before the statement below"
+            }
+        return (before, notes, state)
+    }
+
+    private func redacted(_ copy: String, scratch: String) throws -> String {
+        guard !rules.isEmpty else { return copy }
+        let target = Path.join(scratch, "redacted.sqlite")
+        try ExtractCommand.redact(copy, to: target, rules, console)
+        return target
+    }
+
+    /// Returns the SQL of a store; nil if it is too long or doesn't give all of the store.
+    private func script(of store: String) throws -> [UInt8]? {
+        let limits = console.limits.store
+        let violations = try Connection.untrusted(store, limits: limits).integer(
+            of: "SELECT count(*) FROM pragma_foreign_key_check")
+        guard violations == 0 else { return nil }
+        var isComplete = true
+        let script = try StoreScript(of: store, limits: limits).bytes(
+            maximum: Self.scriptLimit, defersForeignKeys: true, omissions: { _ in isComplete = false })
+        return isComplete ? script : nil
+    }
+
+    /// Tells the user the next steps.
+    private func explain(_ plan: FixturePlan?) {
+        if let plan {
+            let start =
+                switch plan.culprit {
+                case .transaction(let number): "transaction \(number)"
+                case .openTransaction: "the open transaction"
+                case .statement: "the statement"
+                }
+            console.say("The store is the one before \(start) of this finding: " + plan.finding.line)
+        } else if options.commit == nil {
+            console.say(
+                "The transaction that broke the store is unknown, so the test starts with the store at the failure."
+            )
+        }
+        console.say("Move the files into a test target, and add these lines to it in Package.swift:")
+        console.say(
+            "    dependencies: [.product(name: \"FailureArtifactsTestKit\", package: \"failure-artifacts\")],"
+        )
+        console.say("    resources: [.copy(\"\(FixtureTest.directory)\")]")
+        console.say("The test fails until it is completed; its comments say how.")
+    }
+}
