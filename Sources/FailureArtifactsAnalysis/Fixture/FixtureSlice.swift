@@ -101,8 +101,7 @@ struct FixtureSlice {
             try rows.delete(from: connection, keeping: kept, of: all)
             switch method {
             case .statements(let foreignKeys):
-                try connection.enableTriggers()
-                if !foreignKeys { try connection.execute("PRAGMA foreign_keys = OFF") }
+                try connection.enableTriggers(foreignKeys: foreignKeys)
                 try repeatStatements(in: connection)
             case .changes: try repeatChanges(in: connection)
             }
@@ -115,15 +114,11 @@ struct FixtureSlice {
     }
 
     /// Runs the transaction's statements that write.
-    private func repeatStatements(in connection: borrowing Connection) throws(SQLiteError) {
+    private func repeatStatements(in connection: borrowing Connection) throws {
         try connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
         for logged in step.statements where logged.writes && logged.record.error == nil {
             if let table = logged.outline.table, ReducibleRows.isBookkeeping(table) { continue }
-            // A statement with parameters would run with NULL.
-            guard logged.record.cut != true, !logged.record.sql.contains(where: { "?:@$".contains($0) })
-            else { throw SQLiteError("repeat a statement", code: 1, message: "it has parameters") }
-            let statement = try connection.prepare(logged.record.sql)
-            while try statement.step() {}
+            try ReplayedStatement(logged.record).run(in: connection)
         }
     }
 

@@ -76,9 +76,14 @@ extension Connection {
     /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:vfs:limits:)`` switches off.
     ///
     /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.
-    package borrowing func enableTriggers() throws(SQLiteError) {
+    ///
+    /// - Parameter foreignKeys: True to enforce foreign keys.
+    /// - Throws: An error if SQLite can't be configured.
+    package borrowing func enableTriggers(foreignKeys: Bool = true) throws(SQLiteError) {
         failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
-        try execute("PRAGMA foreign_keys = ON")
+        // The actions of foreign keys count, too. The time limit ends endless recursion.
+        sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, 100)
+        try execute("PRAGMA foreign_keys = \(foreignKeys ? "ON" : "OFF")")
     }
 
     private borrowing func distrust(_ limits: UntrustedLimits) throws(SQLiteError) {

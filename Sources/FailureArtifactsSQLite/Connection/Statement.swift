@@ -62,6 +62,9 @@ package struct Statement: ~Copyable {
     /// The number of columns of the result.
     package var columnCount: Int { Int(sqlite3_column_count(handle)) }
 
+    /// The number of parameters, such as `?`.
+    package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
+
     /// True if running the statement does not change the database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
 
