@@ -24,18 +24,20 @@ extension Console {
     ///
     /// A bundle that can't be read, or that exceeds the limits of ``FindingSearch``, has none.
     ///
-    /// - Parameter paths: The bundles.
+    /// - Parameters:
+    ///   - paths: The bundles.
+    ///   - comparesPasses: True to compare each bundle with one of the same test that passed and lies beside it.
     /// - Returns: The findings, by path.
-    func bestFindings(of paths: [String]) -> [String: Finding] {
+    func bestFindings(of paths: [String], comparesPasses: Bool = false) -> [String: Finding] {
         let deadline = Instant.now.advanced(bySeconds: FindingSearch.seconds)
         var findings: [String: Finding] = [:]
         for path in paths.prefix(FindingSearch.bundles) where Instant.now < deadline {
-            findings[path] = try? bestFinding(of: path)
+            findings[path] = try? bestFinding(of: path, comparesPasses)
         }
         return findings
     }
 
-    private func bestFinding(of path: String) throws -> Finding? {
+    private func bestFinding(of path: String, _ comparesPasses: Bool) throws -> Finding? {
         try withBundle(at: path) { bundle, scratch in
             let sizes = bundle.metadata.storeChoices.map { bundle.size(ofEntry: $0.entry) ?? 0 }
             guard bundle.metadata.stores.count <= FindingSearch.stores,
@@ -43,9 +45,42 @@ extension Console {
             else { return nil }
             let evidence = FailureEvidence(
                 bundle, scratch: scratch, limits: limits.store, seconds: FindingSearch.historySeconds)
+            if comparesPasses {
+                let other = Path.join(scratch, "passing")
+                try FileSystem.createDirectory(other)
+                evidence.passing = passingBundle(besides: bundle, scratch: other).map {
+                    FailureEvidence(
+                        $0, scratch: other, limits: limits.store, seconds: FindingSearch.historySeconds)
+                }
+            }
             let explanation = Explanation(
                 evidence, bundle: path, seconds: FindingSearch.ruleSeconds)
             return explanation.findings.first.flatMap { $0.confidence > .possible ? $0 : nil }
         }
+    }
+}
+
+extension Console {
+    /// Returns the newest bundle of the same test that passed and lies beside a bundle.
+    ///
+    /// - Parameters:
+    ///   - bundle: The bundle.
+    ///   - scratch: A directory for temporary files.
+    /// - Returns: Nil if there is none.
+    func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
+        guard bundle.location.inner == nil else { return nil }
+        let test = bundle.metadata.test
+        let directory = ArtifactsDirectory(path: Path.directory(of: bundle.location.path))
+        // Other files beside the bundle need not be bundles.
+        return directory.bundlePaths(of: test).compactMap { path -> BundleReader? in
+            let location = BundleLocation(path: path)
+            guard
+                let other = try? BundleReader(
+                    location, scratchDirectory: scratch, limits: limits.archive),
+                other.metadata.outcome == .passed, other.metadata.test.suite == test.suite,
+                other.metadata.test.name == test.name
+            else { return nil }
+            return other
+        }.max { $0.metadata.capture.at < $1.metadata.capture.at }
     }
 }

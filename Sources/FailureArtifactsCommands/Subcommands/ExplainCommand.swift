@@ -129,14 +129,6 @@ struct ExplainCommand: Command {
             if !isOfTest(other) { try console.warn("'\(passing)' is of another test.") }
             return other
         }
-        guard bundle.location.inner == nil else { return nil }
-        let directory = ArtifactsDirectory(path: Path.directory(of: bundle.location.path))
-        // Other files beside the bundle need not be bundles.
-        return directory.bundlePaths(of: test).compactMap { path -> BundleReader? in
-            guard let other = try? open(BundleLocation(path: path)),
-                other.metadata.outcome == .passed, isOfTest(other)
-            else { return nil }
-            return other
-        }.max { $0.metadata.capture.at < $1.metadata.capture.at }
+        return console.passingBundle(besides: bundle, scratch: scratch)
     }
 }

@@ -17,6 +17,11 @@ struct RunCommand: Command {
                     "End the command, and all it has started, when it has taken so long: 90, 90s, 10m, "
                     + "1h30m. What hangs is captured before."),
             Syntax.Option(
+                "--until-failure", value: "N",
+                help:
+                    "Repeat the command until it fails, at most N times, and explain the failure by comparing it with the "
+                    + "run before, which passed."),
+            Syntax.Option(
                 "--report",
                 help:
                     "Write report.html beside the new bundles, where there are some: one self-contained page "
@@ -57,6 +62,10 @@ struct RunCommand: Command {
             For --junit XCTest's results are read from what passes by; where that goes to a terminal, CMD gets \
             another one like it. With --parallel, `swift test` is asked for SwiftPM's report.
 
+            With --until-failure FAILURE_ARTIFACTS_PASSING is always for the command, if it is not set. The bundles of \
+            tests that passed are replaced by those of the next run. --timeout is the time of all runs together; \
+            --report, --junit and the host's annotations are about the last run.
+
             The exit status is the command's own, 128 plus the signal's number where a signal ended it, 124 \
             where it took longer than --timeout, 126 where it cannot be run and 127 where there is no such \
             program.
@@ -69,6 +78,8 @@ struct RunCommand: Command {
     private let events: [String]
     private let stopsCommands: Bool
     private let redactions: String?
+    /// The maximum number of runs; nil to run the command once, whatever it does.
+    private let maximumRuns: Int?
 
     init(_ arguments: ParsedArguments) throws {
         words = arguments.rest
@@ -77,6 +88,12 @@ struct RunCommand: Command {
         junit = arguments.value(of: "--junit")
         events = arguments.values(of: "--events")
         stopsCommands = arguments.has("--stop-commands")
+        maximumRuns = try arguments.value(of: "--until-failure").map { text in
+            guard let count = Int32(text), count > 0 else {
+                throw Self.syntax.usageError("'\(text)' is no number of runs: give 1 or more.")
+            }
+            return Int(count)
+        }
         if junit?.isEmpty == true { throw Self.syntax.usageError("'--junit' needs a file.") }
         guard let text = arguments.value(of: "--timeout") else {
             timeLimit = nil
@@ -91,29 +108,42 @@ struct RunCommand: Command {
     }
 
     func run(_ console: Console) throws -> ExitCode {
+        var repetition = Repetition(maximumRuns: maximumRuns ?? 1, timeLimit: timeLimit)
+        while true {
+            if let code = try run(console, &repetition) { return code }
+        }
+    }
+
+    /// Runs the command once.
+    ///
+    /// - Returns: The exit status; nil if the command has passed and is to be repeated.
+    private func run(_ console: Console, _ repetition: inout Repetition) throws -> ExitCode? {
         // Removes the old file first, so that a file that exists afterwards always belongs to this run.
         if let junit { WholeFile.removeOld(junit) }
         let readsEvents =
             !isOff(console) && (!events.isEmpty || RunRecorder.placeOfTest(in: words) != nil)
-        guard junit != nil || readsEvents else { return try run(console, nil) }
+        guard junit != nil || readsEvents else { return try run(console, nil, &repetition) }
         var hasScratch = false
         do {
             return try console.withScratchDirectory { scratch in
                 hasScratch = true
                 return try run(
                     console,
-                    RunRecorder(words, events: events, scratch: scratch, hasXCTest: junit != nil))
+                    RunRecorder(words, events: events, scratch: scratch, hasXCTest: junit != nil),
+                    &repetition)
             }
         } catch  where junit == nil && !hasScratch {
             // Only the names of failed tests without the trait are lost, so the tests still run.
-            return try run(console, nil)
+            return try run(console, nil, &repetition)
         }
     }
 
     /// True if capturing is off, so that no bundle can be missing.
     private func isOff(_ console: Console) -> Bool { console.environment["FAILURE_ARTIFACTS"] == "off" }
 
-    private func run(_ console: Console, _ recorder: RunRecorder?) throws -> ExitCode {
+    private func run(
+        _ console: Console, _ recorder: RunRecorder?, _ repetition: inout Repetition
+    ) throws -> ExitCode? {
         let workingDirectory = Path.currentDirectory
         let given = console.environment["FAILURE_ARTIFACTS_DIR", default: ""]
         let output = OutputDirectory(
@@ -123,6 +153,10 @@ struct RunCommand: Command {
         var environment = console.environment
         environment["FAILURE_ARTIFACTS_DIR"] = directory
         environment[ProcessEnvironment.supervisionVariable] = "1"
+        let passing = "FAILURE_ARTIFACTS_PASSING"
+        if maximumRuns != nil, environment[passing, default: ""].isEmpty {
+            environment[passing] = "always"
+        }
         var rules = RedactionRules()
         if let file = console.redactionFile(redactions) {
             rules = try RedactionRules(file: file)
@@ -131,7 +165,8 @@ struct RunCommand: Command {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: rules, checking: console.invariantsDirectory, timeLimit: timeLimit)
+            redactions: rules, checking: console.invariantsDirectory,
+            timeLimit: repetition.remainingTime)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = recovery.beforehand()
         if !earlier.bundles.isEmpty {
@@ -144,7 +179,8 @@ struct RunCommand: Command {
         var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = try Supervisor(
             Supervisor.Command(
-                words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
+                words: recorder?.words ?? words, environment: environment,
+                timeLimit: repetition.remainingTime,
                 directory: directory),
             interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
         )
@@ -156,12 +192,19 @@ struct RunCommand: Command {
         for warning in result.warnings { try console.warn(warning) }
         let recovered = result.bundles
         let new = bundles.bundles(and: recovered)
+        if maximumRuns != nil {
+            let isPassed =
+                report.exitStatus == 0 && report.cause == .itself
+                && !new.contains { $0.metadata?.outcome != .passed }
+            if repetition.end(passed: isPassed, new, in: directory, console) { return nil }
+        }
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let outputs = RunOutputs(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
             directory: directory, workingDirectory: workingDirectory,
             findings: console.bestFindings(
-                of: new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)))
+                of: new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path),
+                comparesPasses: maximumRuns != nil))
         let page = hasReport ? try outputs.writeReport() : nil
         let results = recorder.map(outputs.results)
         if let results, let junit { try outputs.writeResults(results, to: junit) }
