@@ -96,6 +96,16 @@ enum DifferenceFromPass: FindingRule {
         let rows = differences.changes.sorted()
         guard !rows.isEmpty else { return [] }
         let count = Counted.items(Int64(rows.count), "row")
+        // A passing run that closes its store leaves no history. That of the failed run shows who changed the rows.
+        let changed = rows.prefix(maximumRows).compactMap { row -> (index: Int, table: String)? in
+            let key = row.finding.key.map(\.value)
+            let last = store.lastStep(where: { _, change in change.key == key }, of: row.finding.table)
+            return last.map { ($0.index, row.finding.table) }
+        }
+        let last = changed.max { $0.index < $1.index }
+        let origin = last.map {
+            store.origin(inStep: $0.index, of: $0.table, by: [.insert, .update, .delete])
+        }
         return [
             Finding(
                 code: code,
@@ -106,11 +116,14 @@ enum DifferenceFromPass: FindingRule {
                     row.change =
                         row.change == .inserted ? .present : row.change == .deleted ? .missing : .updated
                     return row
-                },
+                }, transaction: origin?.transaction, statement: origin?.statement?.record,
                 explanation:
                     "Before is the passing run, after the failed one. Their transactions can't be compared, "
-                    + "because the history isn't complete.",
-                relevance: relevance)
+                    + "because the history isn't complete."
+                    + (origin?.transaction.map {
+                        " Transaction \($0) of the failed run changed \(rows.count == 1 ? "the row" : "one of them") last."
+                    } ?? ""),
+                relevance: relevance, likelyFrom: 60)
         ]
     }
 

@@ -181,7 +181,7 @@ package struct Replay {
     private func obstacle(
         _ records: [StatementRecord]
     ) throws -> (sql: String?, reason: String)? {
-        guard !records.isEmpty else { return (nil, "its statements are unknown") }
+        guard !records.isEmpty else { return (nil, "the log has no statements that can have made it") }
         let connection = try Connection.untrustedForWriting(path, limits: budget.remaining())
         try connection.enableTriggers(foreignKeys: enforcesForeignKeys)
         try connection.execute("BEGIN")

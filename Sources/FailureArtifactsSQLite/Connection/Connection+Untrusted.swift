@@ -52,6 +52,9 @@ extension Connection {
         return connection
     }
 
+    /// The maximum growth of an untrusted store that is changed, in bytes.
+    private static let growthLimit: Int64 = 256 << 20
+
     /// Opens a private copy of an untrusted store for changing it.
     ///
     /// Code in the file is not run, as in ``untrusted(_:isPrivate:vfs:limits:)``: no trigger, for example. Foreign keys
@@ -70,6 +73,12 @@ extension Connection {
         try connection.distrust(limits)
         try connection.execute(
             "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF")
+        if limits.seconds != nil {
+            // A statement of an untrusted log must not fill the disk.
+            let pages = try connection.integer(of: "PRAGMA page_count")
+            let size = try max(connection.integer(of: "PRAGMA page_size"), 512)
+            try connection.execute("PRAGMA max_page_count = \(pages + growthLimit / size)")
+        }
         return connection
     }
 
