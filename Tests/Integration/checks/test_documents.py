@@ -10,7 +10,7 @@ TOOL = BUILD / "debug" / "failure-artifacts"
 README = ROOT / "README.md"
 ARTICLES = ROOT / "Sources/FailureArtifacts/Documentation.docc"
 # Not meant to be set by users.
-INTERNAL = {"FAILURE_ARTIFACTS_RUN"}
+INTERNAL = {"FAILURE_ARTIFACTS_RUN", "FAILURE_ARTIFACTS_FIXTURE"}
 
 
 class Documents(unittest.TestCase):
