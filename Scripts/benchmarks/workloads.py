@@ -112,6 +112,35 @@ def wide(rows, columns):
     return kept(f"wide-{rows}-{columns}", make)
 
 
+def ledger(rows):
+    """The path of a store with five tables and `rows` rows, of which the postings of one transfer don't add up."""
+    def make(path):
+        count = rows // 5
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.executescript("""
+                CREATE TABLE account (id INTEGER PRIMARY KEY, name TEXT NOT NULL, owner TEXT);
+                CREATE TABLE transfer (id INTEGER PRIMARY KEY, day TEXT NOT NULL, memo TEXT);
+                CREATE TABLE posting (id INTEGER PRIMARY KEY, transferID INTEGER NOT NULL REFERENCES transfer,
+                    accountID INTEGER NOT NULL REFERENCES account, cents INTEGER NOT NULL);
+                CREATE TABLE tag (name TEXT PRIMARY KEY, color TEXT) WITHOUT ROWID;
+                CREATE TABLE log (at TEXT, text TEXT);
+                CREATE INDEX posting_transfer ON posting (transferID);
+                """)
+            accounts = max(2, count // 100)
+            database.executemany(
+                "INSERT INTO account VALUES (?, ?, ?)", ((i, f"Account {i}", f"Owner {i}") for i in range(accounts)))
+            database.executemany(
+                "INSERT INTO transfer VALUES (?, ?, ?)", ((i, f"2026-03-{i % 28 + 1:02}", f"Memo {i}") for i in range(count)))
+            database.executemany(
+                "INSERT INTO posting (transferID, accountID, cents) VALUES (?, ?, ?)",
+                ((i // 2, i % accounts, i // 2 * (1 - i % 2 * 2) + (i == count // 2)) for i in range(2 * count)))
+            database.executemany("INSERT INTO tag VALUES (?, 'red')", ((f"tag{i}",) for i in range(count)))
+            database.executemany(
+                "INSERT INTO log VALUES (?, 'text')", ((str(i),) for i in range(rows - 4 * count - accounts)))
+            database.commit()
+    return kept(f"ledger-{rows}", make)
+
+
 def fill_with_rows(path, rows, changed=0):
     """Creates a table with `rows` rows. A seeded choice of `changed` rows differs: a fifth is missing."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:

@@ -96,7 +96,7 @@ enum DifferenceFromPass: FindingRule {
         let rows = differences.changes.sorted()
         guard !rows.isEmpty else { return [] }
         let count = Counted.items(Int64(rows.count), "row")
-        // A passing run that closes its store leaves no history. That of the failed run shows who changed the rows.
+        // A passing run that closes its store leaves no history, but the failed run's own one shows who changed the rows.
         let changed = rows.prefix(maximumRows).compactMap { row -> (index: Int, table: String)? in
             let key = row.finding.key.map(\.value)
             let last = store.lastStep(where: { _, change in change.key == key }, of: row.finding.table)

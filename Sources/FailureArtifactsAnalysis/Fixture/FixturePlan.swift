@@ -27,7 +27,7 @@ package struct FixturePlan {
     package private(set) var changes: [String]
     /// The number of all rows that the transaction changed.
     package let changeCount: Int
-    /// A query that returns rows if the store is broken; nil if there is none.
+    /// A query that returns rows if the store is broken; nil if no query can tell.
     package private(set) var query: String?
 
     /// The transaction's changes; nil for a statement that changed nothing.
@@ -38,11 +38,12 @@ package struct FixturePlan {
 
     /// Finds the transaction that broke a store.
     ///
+    /// The plan is nil if none of the findings with the highest confidence names a transaction of the store.
+    ///
     /// - Parameters:
     ///   - evidence: The failure.
     ///   - explanation: The findings about it, best first.
     ///   - name: The name of the store; nil for the one of the best finding.
-    /// - Returns: Nil if none of the findings with the highest confidence names a transaction of the store.
     package init?(_ evidence: FailureEvidence, _ explanation: Explanation, store name: String?) {
         let findings = explanation.findings.filter { name == nil || $0.store == name }
         for finding in findings where finding.confidence == findings[0].confidence {

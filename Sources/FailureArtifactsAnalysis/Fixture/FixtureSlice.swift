@@ -10,7 +10,7 @@ struct FixtureSlice {
 
     let finding: Finding
     let step: StoreEvidence.Step
-    /// A query that returns a row after the transaction; nil if there is none.
+    /// A query that returns a row after the transaction; nil if no query can tell.
     let query: String?
     let limits: UntrustedLimits
 

@@ -111,7 +111,7 @@ extension StoreReduction {
 }
 
 extension Value {
-    /// Returns the simplest value that a column takes; nil if there is none or the value already is as simple.
+    /// Returns the simplest value that a column takes; nil if no value is simpler.
     fileprivate func simplest(isNullable: Bool) -> Value? {
         switch self {
         case .null: nil

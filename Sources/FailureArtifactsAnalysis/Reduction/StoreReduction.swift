@@ -24,7 +24,7 @@ package final class StoreReduction {
 
     /// The reason why the search ended.
     package enum End: String, Sendable {
-        /// Nothing more can be left out.
+        /// The search tried everything.
         case complete
         case runLimit = "run-limit"
         case timeLimit = "time-limit"

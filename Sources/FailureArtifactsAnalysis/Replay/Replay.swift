@@ -46,7 +46,7 @@ package struct Replay {
         package let schema: [String]
         /// The statements of the transaction.
         package let statements: [StatementRecord]
-        /// A word in the statements that makes their result depend on the time or on chance; nil if there is none.
+        /// A word in the statements that makes their result depend on the time or on chance; nil without one.
         package let unsteadyWord: String?
     }
 

@@ -44,7 +44,7 @@ struct ReplayedStatement {
         while try statement.step() {}
     }
 
-    /// A word of the statement that makes its result depend on the time or on chance; nil if there is none.
+    /// A word of the statement that makes its result depend on the time or on chance; nil without one.
     var unsteadyWord: String? {
         let words = StatementOutline.words(of: record.sql, limit: 400)
         return words.indices.first { index in

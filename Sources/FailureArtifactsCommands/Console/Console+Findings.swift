@@ -66,7 +66,7 @@ extension Console {
     /// - Parameters:
     ///   - bundle: The bundle.
     ///   - scratch: A directory for temporary files.
-    /// - Returns: Nil if there is none.
+    /// - Returns: The bundle; nil if no test with the same name has passed.
     func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
         guard bundle.location.inner == nil else { return nil }
         let test = bundle.metadata.test

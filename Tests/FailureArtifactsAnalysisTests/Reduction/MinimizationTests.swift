@@ -23,7 +23,7 @@ import Testing
         #expect(minimized([Int]()) { _ in false }.isEmpty)
     }
 
-    /// What is returned was tried, even if more can be too much.
+    /// The result was tried, even if more items can be too much.
     @Test func resultIsEnoughWhateverThePredicate() {
         for seed in 0..<200 {
             var numbers = SplitMix(seed: UInt64(seed))

@@ -274,6 +274,25 @@ import Testing
             try text(fixture.path("out/PlainTestsStoreFixture.swift")).contains("before transaction 3"))
     }
 
+    /// The name of a table can neither hide a part of the source nor end a literal.
+    @Test(arguments: ["a\u{202E}b", "a\r\nb", "a\u{1}b", "a\"\"\"#b", "a\\(b)", "a\\#(b)"])
+    func hostileTables(_ name: String) throws {
+        let fixture = try Fixture()
+        let quoted = "\"" + name.replacing("\"", with: "\"\"") + "\""
+        let bundle = try fixture.walBundle([
+            Self.transactions[0] + "; ALTER TABLE entry RENAME TO \(quoted)", Self.transactions[2],
+        ])
+        let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
+        #expect(outcome.status == 0, "\(outcome.error)")
+        let source = try text(fixture.path("out/PlainTestsStoreFixture.swift"))
+        #expect(source.contains("before transaction 2"))
+        #expect(!source.unicodeScalars.contains { ["\u{202E}", "\r", "\u{1}"].contains($0) })
+        try fixture.write(Array(source.utf8), to: "source.swift")
+        let parsed = try Program.run(
+            "/usr/bin/env", ["swiftc", "-frontend", "-parse", fixture.path("source.swift")])
+        #expect(parsed.status == 0, "\(parsed.error)")
+    }
+
     /// Names from a bundle stay inside comments and identifiers.
     @Test(arguments: ["*/ import Evil", "a\nimport Evil", "1\"; \\(evil)", "", "…"])
     func hostileNames(_ name: String) {

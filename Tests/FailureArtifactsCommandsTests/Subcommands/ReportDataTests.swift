@@ -81,7 +81,7 @@ import Testing
                     "UPDATE plain SET b = \(n).25 WHERE rowid % 2 = 0",
                     "DELETE FROM plain WHERE a = \(n)",
                     "INSERT OR REPLACE INTO named VALUES ('k\(n)', \(n) / 4.0, x'00FF')",
-                    "UPDATE named SET name = name || '+' WHERE name = 'k\(n)'",
+                    "UPDATE OR REPLACE named SET name = name || '+' WHERE name = 'k\(n)'",
                     "INSERT OR IGNORE INTO pair VALUES (\(n), \(n % 4), 'z')",
                     "UPDATE pair SET z = NULL, y = y + 10 WHERE x = \(n)",
                     "DELETE FROM pair WHERE x < \(n % 5)",

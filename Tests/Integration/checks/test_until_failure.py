@@ -35,13 +35,13 @@ class UntilFailure(RunCase):
             self.assertTrue(any(line.startswith(f"Run {number} of 20 passed in ") for line in lines), errors)
         self.assertIn("Run 17 of 20 failed.", lines)
         ((failed,), (passed,)) = self.bundles(place)
-        # The passing bundle is that of the last run that passed.
+        # The last run that passed has left the passing bundle.
         self.assertEqual(passed.store("shop").query("SELECT stock FROM product"), [(19,)] * 3)
         self.assertLess(passed.metadata["capture"]["at"], failed.metadata["capture"]["at"])
         # The row and the line, without the identifiers and times, which differ in every run.
         summary = errors[errors.index("failure-artifacts: 1 bundle in"):]
         self.assertIn("1 row differs from the passing run, transaction 4, ", summary)
-        self.assertIn("FlakyTests.swift:30", summary)
+        self.assertIn("FlakyTests.swift:32", summary)
         findings = json.loads(subprocess.run(
             [TOOL, "explain", failed.path, "--json"], capture_output=True, check=True).stdout)["findings"]
         (finding,) = [finding for finding in findings if finding["code"] == "difference-from-pass"]
@@ -50,7 +50,7 @@ class UntilFailure(RunCase):
         self.assertEqual((row["table"], row["key"], row["change"]), ("product", {"id": 2}, "updated"))
         self.assertEqual(row["columns"], {"stock": {"before": 19, "after": 16}})
         self.assertEqual((finding["transaction"], finding["confidence"]), (4, "likely"))
-        self.assertEqual(finding["source"]["line"], 30)
+        self.assertEqual(finding["source"]["line"], 32)
         self.assertTrue((failed.path.parent / "report.html").exists())
 
     def test_all_runs_pass(self):

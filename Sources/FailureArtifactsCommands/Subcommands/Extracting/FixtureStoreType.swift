@@ -10,10 +10,9 @@ enum FixtureStoreType: Equatable {
     /// A type of the user that conforms to `TestStore`.
     case own(String)
 
-    /// Creates the type that `--store-type` names.
+    /// Creates the type that `--store-type` names; nil if the text isn't the name of a type.
     ///
     /// - Parameter name: `SQLiteTestStore`, `DatabaseQueue`, `DatabasePool`, or another type's name.
-    /// - Returns: Nil if the text isn't the name of a type.
     init?(named name: String) {
         switch name {
         case "SQLiteTestStore": self = .sqlite

@@ -128,7 +128,7 @@ struct FixtureTest {
         lines.append(
             (framework == .xctest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
         lines.append("")
-        guard let plan, let query = plan.query else {
+        guard let plan, let query = plan.query.flatMap(Self.visible) else {
             if let failure {
                 let place =
                     failure.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure.line ?? 0)" }
@@ -260,6 +260,12 @@ struct FixtureTest {
         }.joined(separator: "\n")
     }
 
+    /// Returns a query whose source shows what it does; nil if it has control characters, which can hide a part of it.
+    private static func visible(_ query: String) -> String? {
+        let isVisible = query.split(separator: "\n").allSatisfy { SafeText.line(String($0)) == $0 }
+        return isVisible ? query : nil
+    }
+
     /// Returns enough number signs for a raw string literal with the text.
     private static func hashes(for text: String) -> String {
         var longest = 0
@@ -290,7 +296,7 @@ struct FixtureTest {
     private static func comment(_ text: String, limit: Int = 300) -> String {
         let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
         let text = SafeText.line(String(line.prefix(limit)))
-        // XCTest puts this before the message of an assertion, even if there is none.
+        // XCTest ends the text of an assertion without a message in this way.
         return text.hasSuffix(" - ") ? String(text.dropLast(3)) : text
     }
 }

@@ -5,6 +5,7 @@ internal import FailureArtifactsSystem
 /// The runs of a command that is repeated until it fails.
 struct Repetition {
     private let maximumRuns: Int
+    private let timeLimit: Double?
     private let deadline: Instant?
     private var number = 1
     private var start = Instant.now
@@ -18,11 +19,15 @@ struct Repetition {
     ///   - timeLimit: The maximum duration of all runs together, in seconds; nil for no limit.
     init(maximumRuns: Int, timeLimit: Double?) {
         self.maximumRuns = maximumRuns
+        self.timeLimit = timeLimit
         deadline = timeLimit.map { Instant.now.advanced(bySeconds: $0) }
     }
 
     /// The time limit of the next run, in seconds; nil for no limit.
-    var remainingTime: Double? { deadline.map { max(0.001, Instant.now.seconds(until: $0)) } }
+    var remainingTime: Double? {
+        guard let deadline, number > 1 else { return timeLimit }
+        return max(1, (Instant.now.seconds(until: deadline) * 10).rounded(.up)) / 10
+    }
 
     /// Reports the end of a run, and removes bundles that the next runs don't need.
     ///

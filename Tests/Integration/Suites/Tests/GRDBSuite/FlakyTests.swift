@@ -19,16 +19,19 @@ final class FlakyTests: XCTestCase {
                     CREATE TABLE sale(id TEXT PRIMARY KEY, productID INTEGER NOT NULL, soldAt TEXT NOT NULL)
                     """)
             for name in ["apple", "pear", "plum"] {
-                try db.execute(sql: "INSERT INTO product (name, stock) VALUES (?, 20)", arguments: [name])
+                try db.execute(
+                    sql: "INSERT INTO product (name, stock) VALUES (?, 20)", arguments: [name])
             }
         }
         for product in 1...3 {
             let isWrong = variables["FLAKY_RUN"] == String(number) && product == 2
             try pool.write { db in
                 try db.execute(
-                    sql: "INSERT INTO sale VALUES (?, ?, ?)", arguments: [UUID().uuidString, product, Date()])
+                    sql: "INSERT INTO sale VALUES (?, ?, ?)",
+                    arguments: [UUID().uuidString, product, Date()])
                 try db.execute(
-                    sql: "UPDATE product SET stock = stock - ? WHERE id = ?", arguments: [isWrong ? 4 : 1, product])
+                    sql: "UPDATE product SET stock = stock - ? WHERE id = ?",
+                    arguments: [isWrong ? 4 : 1, product])
             }
         }
         XCTAssertEqual(try pool.read { try Int.fetchOne($0, sql: "SELECT sum(stock) FROM product") }, 57)
