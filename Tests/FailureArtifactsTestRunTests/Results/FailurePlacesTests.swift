@@ -8,7 +8,7 @@ import Testing
         let fixture = try Fixture()
         let output = """
             Test Case 'LedgerTests.testMarch' started at 2026-11-21 07:08:09.123
-            /work/Tests/LedgerTests/LedgerTests.swift:82: error: LedgerTests.testMarch : XCTAssertEqual failed: ("1")
+            /home/ci/Tests/LedgerTests/LedgerTests.swift:82: error: LedgerTests.testMarch : XCTAssertEqual failed: ("1")
             ✘ Test march() recorded an issue at Ledger March.swift:12:9: Expectation failed
             ✘ Test april() recorded an issue at LedgerTests.swift:13:9: Expectation failed: a == b
             Ledger/Ledger.swift:42: Fatal error: Index out of range
