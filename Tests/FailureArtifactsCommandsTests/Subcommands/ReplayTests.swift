@@ -119,4 +119,90 @@ import Testing
         #expect(outcome.status == 66)
         #expect(outcome.error.contains("no statements of the store 'ledger'"))
     }
+
+    /// Writes a bundle of a store without a history.
+    private func bundle(
+        in fixture: borrowing Fixture, _ content: String, start: String?,
+        _ log: [(phase: String, sql: String)]
+    ) throws -> String {
+        var metadata = Metadata.store("shop").replacing(
+            "\"bytes\": {}",
+            with: """
+                "bytes": {}, "statements": {"entry": "statements/shop.jsonl", "count": \(log.count)}
+                """)
+        let lines = log.enumerated().map { index, statement in
+            """
+            {"at":"2026-11-21T07:08:09.\(100 + index)Z","changes":1,"connection":1,"order":\(index + 1),\
+            "phase":"\(statement.phase)","sql":"\(statement.sql)","thread":"7f"}
+
+            """
+        }
+        var entries = [
+            ("stores/shop.sqlite", try fixture.store(content)),
+            ("statements/shop.jsonl", Array(lines.joined().utf8)),
+        ]
+        if let start {
+            metadata = metadata.replacing(
+                "\"attachments\"",
+                with: """
+                    "snapshots": [{"label": "start", "at": "2026-11-21T07:08:08.000Z", "stores": [
+                    {"name": "shop", "entry": "snapshots/start/shop.sqlite", "storage": "file",
+                    "capture": {"method": "serialize", "consistent": true, "duration": 0, "checkpoint": "none"},
+                    "bytes": {}}]}], "attachments"
+                    """)
+            entries.append(("snapshots/start/shop.sqlite", try fixture.store(start)))
+        }
+        return try fixture.zip(
+            "PlainTests.testStore-1a2b3c4d.zip", [("metadata.json", Array(metadata.utf8))] + entries)
+    }
+
+    @Test func fromAnEmptyStore() throws {
+        let fixture = try Fixture()
+        let content = "CREATE TABLE t(a, b); INSERT INTO t VALUES (1, 'x'); UPDATE t SET b = 'y'"
+        let path = try bundle(
+            in: fixture, content, start: nil,
+            [
+                ("test", "CREATE TABLE t(a, b)"), ("test", "INSERT INTO t VALUES (1, 'x')"),
+                ("test", "BEGIN"), ("test", "DELETE FROM t"), ("test", "ROLLBACK"),
+                ("test", "UPDATE t SET b = 'y'"),
+            ])
+        #expect(
+            run("replay", path)
+                == Outcome(
+                    status: 0,
+                    output:
+                        "shop: 3 of 3 transactions replayed from an empty store, and the result is the captured store\n",
+                    error: ""))
+    }
+
+    @Test func fromTheBaseline() throws {
+        let start = "CREATE TABLE t(a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'z')"
+        let log = [
+            ("earlier", "INSERT INTO t VALUES (2, 'z')"), ("test", "BEGIN"),
+            ("test", "UPDATE t SET b = 'y' WHERE a = 1"), ("test", "COMMIT"),
+        ]
+        let fixture = try Fixture()
+        let same = run(
+            "replay",
+            try bundle(in: fixture, start + "; UPDATE t SET b = 'y' WHERE a = 1", start: start, log))
+        #expect(
+            same.output
+                == "shop: 1 of 1 transaction replayed from the state when the test began, and the result is the captured store\n"
+        )
+        let other = try Fixture()
+        let different = run(
+            "replay",
+            try bundle(
+                in: other, start + "; UPDATE t SET b = 'y' WHERE a = 1; DELETE FROM t WHERE a = 2",
+                start: start, log))
+        #expect(different.status == 1)
+        #expect(
+            different.output == """
+                shop: the replayed store differs from the captured one
+                  t a = 2 deleted: a 2, b 'z'
+                  (from the replayed to the captured value)
+                     UPDATE t SET b = 'y' WHERE a = 1
+
+                """)
+    }
 }
