@@ -32,11 +32,11 @@ struct FixtureSlice {
             let rows = try ReducibleRows(schema, of: connection)
             let violations = try Self.violations(of: connection)
             let kept = try kept(among: rows, schema, connection, of: path)
-            let all = Array(repeating: true, count: rows.count)
             try connection.execute("BEGIN")
-            try rows.delete(from: connection, keeping: kept, of: all)
+            try rows.delete(from: connection, keeping: kept, of: rows.all)
             try StoreReduction.rebuildTextIndexes(in: connection)
-            try connection.execute("COMMIT; PRAGMA trusted_schema = ON; VACUUM")
+            try connection.execute("COMMIT")
+            try connection.vacuumUntrusted()
             guard try connection.text(of: "PRAGMA integrity_check(1)") == "ok",
                 try Self.violations(of: connection) <= violations
             else { return false }
@@ -62,12 +62,11 @@ struct FixtureSlice {
             let count = rows.closure(of: wanted + [row]).count { $0 }
             if count <= Self.rowLimit || wanted.isEmpty { wanted.append(row) }
         }
-        let all = Array(repeating: true, count: rows.count)
         let methods: [Repetition] = [
             .statements(foreignKeys: true), .statements(foreignKeys: false), .changes,
         ]
         let method = methods.first {
-            isBroken(path, keeping: all, of: rows, repeating: $0)
+            isBroken(path, keeping: rows.all, of: rows, repeating: $0)
         }
         guard let method else { return rows.closure(of: wanted) }
         // Duplicates, for example, need the older row, and a statement can read rows that it doesn't change.
@@ -97,8 +96,7 @@ struct FixtureSlice {
         do {
             try FileSystem.copy(path, toNewFile: copy)
             let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            let all = Array(repeating: true, count: rows.count)
-            try rows.delete(from: connection, keeping: kept, of: all)
+            try rows.delete(from: connection, keeping: kept, of: rows.all)
             switch method {
             case .statements(let foreignKeys):
                 try connection.enableTriggers(foreignKeys: foreignKeys)

@@ -27,6 +27,8 @@ struct ReducibleRows {
     private var parents: [[Int]] = []
 
     var count: Int { keys.count }
+    /// The set of all rows.
+    var all: [Bool] { Array(repeating: true, count: count) }
 
     /// Reads the rows of a store.
     ///

@@ -12,27 +12,18 @@ extension StoreReduction {
             objects = try Self.droppable(in: schema, of: connection)
             usable = try Self.usableNames(schema, of: connection)
         }
-        guard !objects.isEmpty else { return }
-        var kept = Set(objects.indices)
-        _ = try minimized(Array(objects.indices)) { needed in
-            let wanted = Set(needed)
-            if wanted == kept { return true }
-            let dropped = kept.subtracting(wanted).sorted()
-            let isAccepted = try accept { path in
-                let connection = try Connection.untrusted(path, limits: self.limits)
-                let schema = try DatabaseSchema("main", of: connection)
-                let names = Set(schema.objects.map { folded($0.name) }).intersection(usable)
-                return try Self.usableNames(schema, of: connection).isSuperset(of: names)
-            } _: { connection throws(SQLiteError) in
-                for index in dropped {
-                    let object = objects[index]
-                    // With a table, its indexes and triggers have been dropped.
-                    try connection.execute(
-                        "DROP \(object.type) IF EXISTS \(quotedIdentifier(object.name))")
-                }
+        _ = try leaveOutParts(of: objects.count) { path in
+            let connection = try Connection.untrusted(path, limits: limits)
+            let schema = try DatabaseSchema("main", of: connection)
+            let names = Set(schema.objects.map { folded($0.name) }).intersection(usable)
+            return try Self.usableNames(schema, of: connection).isSuperset(of: names)
+        } _: { connection, dropped throws(SQLiteError) in
+            for index in dropped {
+                let object = objects[index]
+                // With a table, its indexes and triggers have been dropped.
+                try connection.execute(
+                    "DROP \(object.type) IF EXISTS \(quotedIdentifier(object.name))")
             }
-            if isAccepted { kept = wanted }
-            return isAccepted
         }
     }
 

@@ -18,19 +18,10 @@ extension StoreReduction {
     /// Replaces values by NULL, or else by shorter ones.
     func reduceValues() throws {
         let cells = try replaceableCells()
-        guard !cells.isEmpty else { return }
-        var kept = Set(cells.indices)
-        let needed = try minimized(Array(cells.indices)) { needed in
-            let wanted = Set(needed)
-            if wanted == kept { return true }
-            let changed = kept.subtracting(wanted).sorted()
-            let isAccepted = try accept { connection throws(SQLiteError) in
-                for index in changed {
-                    try Self.set(cells[index], to: cells[index].simplest, in: connection)
-                }
+        let needed = try leaveOutParts(of: cells.count) { connection, changed throws(SQLiteError) in
+            for index in changed {
+                try Self.set(cells[index], to: cells[index].simplest, in: connection)
             }
-            if isAccepted { kept = wanted }
-            return isAccepted
         }
         for index in needed.sorted() { try shorten(cells[index]) }
     }

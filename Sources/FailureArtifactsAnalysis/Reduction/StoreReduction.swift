@@ -23,7 +23,7 @@ package final class StoreReduction {
     }
 
     /// The reason why the search ended.
-    package enum End: String, Sendable {
+    package enum End: String, Encodable, Sendable {
         /// The search tried everything.
         case complete
         case runLimit = "run-limit"
@@ -178,6 +178,31 @@ package final class StoreReduction {
         return isBetter
     }
 
+    /// Leaves out the parts of the store that the check doesn't need.
+    ///
+    /// - Parameters:
+    ///   - count: The number of parts.
+    ///   - isSound: See ``accept(isSound:_:)``.
+    ///   - leaveOut: Leaves out the parts with the given indices, in ascending order.
+    /// - Returns: The indices of the parts that are needed.
+    /// - Throws: ``Stop``, or an error of the check.
+    func leaveOutParts(
+        of count: Int, isSound: (_ path: String) throws -> Bool = { _ in true },
+        _ leaveOut: (borrowing Connection, [Int]) throws(SQLiteError) -> Void
+    ) throws -> [Int] {
+        var kept = Set(0..<count)
+        return try minimized(Array(0..<count)) { needed in
+            let wanted = Set(needed)
+            if wanted == kept { return true }
+            let removed = kept.subtracting(wanted).sorted()
+            let isAccepted = try accept(isSound: isSound) { connection throws(SQLiteError) in
+                try leaveOut(connection, removed)
+            }
+            if isAccepted { kept = wanted }
+            return isAccepted
+        }
+    }
+
     /// Rebuilds the full-text indexes of other tables (<https://www.sqlite.org/fts5.html#external_content_tables>).
     static func rebuildTextIndexes(
         in connection: borrowing Connection
@@ -203,10 +228,7 @@ package final class StoreReduction {
     private func compact() throws {
         let copy = try newCopy()
         do {
-            let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            // VACUUM prefers SQLite's own JSON functions to the trusted ones. No function with side effects is
-            // available: extensions and tokenizers can't be loaded.
-            try connection.execute("PRAGMA trusted_schema = ON; VACUUM")
+            try Connection.untrustedForWriting(copy, limits: limits).vacuumUntrusted()
         } catch {
             Self.remove(copy)
             throw error
@@ -261,7 +283,7 @@ package final class StoreReduction {
             if error.isInterrupted { throw Stop(end: .timeLimit) }
             throw error
         }
-        var current = Array(repeating: true, count: rows.count)
+        var current = rows.all
         remainingRows = rows.count
         var insufficient: Set<[Bool]> = []
         func isEnough(_ wanted: some Sequence<Int>) throws -> Bool {

@@ -33,13 +33,9 @@ package struct StoreScript {
     ) throws -> [UInt8]? {
         let empty = path + ".empty"
         defer { try? FileSystem.remove(empty) }
-        do {
-            let encoding = try Connection.untrusted(path, limits: limits).text(of: "PRAGMA encoding")
-            let connection = try Connection(path: empty, mode: .create)
-            // The encoding is stored with the first table.
-            try connection.execute(
-                "PRAGMA encoding = '\(encoding)'; CREATE TABLE t(a); DROP TABLE t")
-        }
+        try DatabaseCopy.createEmpty(
+            at: empty,
+            encoding: Connection.untrusted(path, limits: limits).text(of: "PRAGMA encoding"))
         let comparison = try StoreComparison(
             a: .init(path: empty, isPrivate: true), b: .init(path: path, isPrivate: true),
             limits: limits)

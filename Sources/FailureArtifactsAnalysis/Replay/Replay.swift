@@ -119,9 +119,7 @@ package struct Replay {
             let encoding = try Connection.untrusted(
                 try bundle.extract(committed, below: scratch), limits: limits
             ).text(of: "PRAGMA encoding")
-            // The encoding is stored with the first table.
-            try Connection(path: path, mode: .create).execute(
-                "PRAGMA encoding = '\(encoding)'; CREATE TABLE t(a); DROP TABLE t")
+            try DatabaseCopy.createEmpty(at: path, encoding: encoding)
         }
         try replayLog(records, against: try bundle.extract(committed, below: scratch))
     }
@@ -130,9 +128,8 @@ package struct Replay {
 
     /// Replays one transaction after the other, until the result differs from the recorded state.
     private mutating func replayHistory(
-        _ history: consuming ExtractedHistory, _ steps: [StoreEvidence.Step], scratch: String
+        _ history: borrowing ExtractedHistory, _ steps: [StoreEvidence.Step], scratch: String
     ) throws {
-        let history = history
         transactionCount = history.reader.transactions.count
         let recorded = try history.rebuild(0, to: Path.join(scratch, "recorded.sqlite"))
         try FileSystem.copy(recorded, toNewFile: path)

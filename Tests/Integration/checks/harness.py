@@ -156,6 +156,17 @@ class Bundle:
     def store(self, name, entry="entry"):
         return Store(self.contents[self.described(name)[entry]])
 
+    def tool(self, command, *arguments):
+        """Runs a command of the tool with the bundle, which is written again because the original file is gone."""
+        with tempfile.TemporaryDirectory(prefix="integration ") as directory:
+            path = pathlib.Path(directory) / "bundle.zip"
+            with zipfile.ZipFile(path, "w") as archive:
+                for name in self.names:
+                    archive.writestr(name, self.contents[name])
+            return subprocess.run(
+                [BUILD / "debug" / "failure-artifacts", command, path, *arguments], env=clean_environment(directory),
+                capture_output=True, text=True, check=False)
+
 
 def label(store):
     """The checks' name for a store: its file's name, or `memory`."""
@@ -357,7 +368,8 @@ class SuiteCase(unittest.TestCase):
         self.assertEqual(metadata["formatVersion"], "1.1")
         self.assertEqual(metadata["test"]["framework"], self.framework)
         self.assertEqual(metadata["outcome"], outcome)
-        self.assertLess(metadata["capture"]["duration"], 5)
+        # In seconds. How long a capture takes is for the benchmarks, because it depends on the machine's load.
+        self.assertTrue(0 < metadata["capture"]["duration"] < 60, metadata["capture"])
         mentioned = []
         for store in metadata["stores"]:
             mentioned += [store[key] for key in ("entry", "committedEntry") if key in store]

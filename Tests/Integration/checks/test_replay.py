@@ -2,25 +2,14 @@
 
 import json
 import pathlib
-import subprocess
 import tempfile
-import zipfile
 
-from harness import BUILD, SuiteCase, clean_environment
-
-TOOL = BUILD / "debug" / "failure-artifacts"
+from harness import SuiteCase
 
 
 class Replay(SuiteCase):
-    def replay(self, bundle, *arguments):
-        with tempfile.TemporaryDirectory(prefix="integration ") as directory:
-            path = pathlib.Path(directory) / "bundle.zip"
-            with zipfile.ZipFile(path, "w") as archive:
-                for name in bundle.names:
-                    archive.writestr(name, bundle.contents[name])
-            result = subprocess.run(
-                [TOOL, "replay", path, *arguments, "--json"], env=clean_environment(directory),
-                capture_output=True, text=True, check=False)
+    def replay(self, bundle):
+        result = bundle.tool("replay", "--json")
         self.assertIn(result.returncode, (0, 1), result.stderr)
         return result.returncode, json.loads(result.stdout)
 

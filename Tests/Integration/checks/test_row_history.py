@@ -2,11 +2,7 @@
 
 import base64
 import json
-import pathlib
 import sqlite3
-import subprocess
-import tempfile
-import zipfile
 
 from harness import BUILD, SuiteCase, clean_environment
 from test_source_lines import marked_lines, records
@@ -100,14 +96,7 @@ def ranges(numbers):
 
 class RowHistory(SuiteCase):
     def tool(self, bundle, *arguments, status=(0,)):
-        with tempfile.TemporaryDirectory(prefix="integration ") as directory:
-            path = pathlib.Path(directory) / "bundle.zip"
-            with zipfile.ZipFile(path, "w") as archive:
-                for name in bundle.names:
-                    archive.writestr(name, bundle.contents[name])
-            result = subprocess.run(
-                [TOOL, arguments[0], path, *arguments[1:], "--json"], env=clean_environment(directory),
-                capture_output=True, text=True, check=False)
+        result = bundle.tool(*arguments, "--json")
         self.assertIn(result.returncode, status, result.stderr)
         return result.returncode, json.loads(result.stdout)
 

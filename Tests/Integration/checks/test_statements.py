@@ -1,11 +1,7 @@
 """The bundle has the last statements of a store's connections, including those of its transactions."""
 
 import json
-import pathlib
 import re
-import subprocess
-import tempfile
-import zipfile
 
 import browser
 from harness import BUILD, SuiteCase, validator
@@ -106,14 +102,9 @@ class Statements(SuiteCase):
         self.assertRegex(bundle.described("hooked")["statements"]["reason"], "trace of its own")
 
     def tool(self, bundle, *arguments):
-        """Returns the tool's output for a bundle, which is written again because the original file is gone."""
-        with tempfile.TemporaryDirectory(prefix="integration ") as directory:
-            path = pathlib.Path(directory) / "bundle.zip"
-            with zipfile.ZipFile(path, "w") as archive:
-                for name in bundle.names:
-                    archive.writestr(name, bundle.contents[name])
-            command = [str(TOOL), arguments[0], str(path), *arguments[1:]]
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        result = bundle.tool(*arguments)
+        result.check_returncode()
+        return result.stdout
 
     def test_the_statements_of_transactions(self):
         bundle = self.leaves(RAW)

@@ -44,10 +44,9 @@ struct FixtureFiles {
         let copy: String
         var notes: [String] = []
         var state = metadata.outcome == .passed ? "at the test's end" : "at the failure"
-        if plan != nil {
-            let before: String
-            (before, notes, state) = try prepare(&plan, in: bundle, scratch: scratch)
-            copy = before
+        if var found = plan {
+            (copy, notes, state) = try prepare(&found, in: bundle, scratch: scratch)
+            plan = found
         } else {
             let store = try bundle.extract(choice, at: options.commit, below: scratch)
             copy = store.path
@@ -103,15 +102,14 @@ struct FixtureFiles {
 
     /// Extracts the store before the transaction, and leaves out rows.
     private func prepare(
-        _ plan: inout FixturePlan?, in bundle: BundleReader, scratch: String
+        _ plan: inout FixturePlan, in bundle: BundleReader, scratch: String
     ) throws -> (path: String, notes: [String], state: String) {
-        guard let found = plan else { return ("", [], "") }
         let limits = console.limits.store
-        let (before, after) = try found.states(in: bundle, below: scratch)
+        let (before, after) = try plan.states(in: bundle, below: scratch)
         let total = try StoreReduction.size(of: before, limits: limits).rowCount
         var notes: [String] = []
-        if !options.isWhole, total > 0, found.changeCount > 0 {
-            if try found.slice(before, limits: limits) {
+        if !options.isWhole, total > 0, plan.changeCount > 0 {
+            if try plan.slice(before, limits: limits) {
                 let count = try StoreReduction.size(of: before, limits: limits).rowCount
                 notes.append(
                     "It has \(count) of \(Counted.items(Int64(total), "row")): those that the transaction changed or "
@@ -120,9 +118,9 @@ struct FixtureFiles {
                 try console.warn("All rows are kept, because some can't be left out safely.")
             }
         }
-        plan?.verifyQuery(fixture: before, broken: after, limits: limits)
+        plan.verifyQuery(fixture: before, broken: after, limits: limits)
         let state =
-            switch found.culprit {
+            switch plan.culprit {
             case .transaction(let number): "before transaction \(number), which broke it"
             case .openTransaction: "before the transaction that was open at the failure"
             case .statement(let number): "after transaction \(number), before the statement below"

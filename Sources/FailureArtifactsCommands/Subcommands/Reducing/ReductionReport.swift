@@ -13,7 +13,7 @@ struct ReductionReport: Encodable {
     }
 
     var store: String
-    var end: String
+    var end: StoreReduction.End
     var isReliable: Bool
     var runs: Int
     var before: Size
@@ -26,7 +26,7 @@ struct ReductionReport: Encodable {
         before: StoreReduction.Size, after: StoreReduction.Size
     ) {
         self.store = store
-        self.end = end.rawValue
+        self.end = end
         self.isReliable = isReliable
         self.runs = runs
         self.before = Size(before)
@@ -51,7 +51,7 @@ struct ReductionReport: Encodable {
     /// Returns full sentences about a search that ended early, and about a check that doesn't need the rows.
     func notes(isCommand: Bool) -> [String] {
         var notes: [String] = []
-        switch StoreReduction.End(rawValue: end) {
+        switch end {
         case .runLimit:
             notes.append(
                 "The search ended after \(runs) runs, and a smaller store may fail, too. '--max-runs' sets another limit."
@@ -61,7 +61,7 @@ struct ReductionReport: Encodable {
                 "The search ended because its time was up, and a smaller store may fail, too. '--time-limit' sets "
                     + "another limit.")
         case .interrupted: notes.append("The search was interrupted, and a smaller store may fail, too.")
-        case .complete, nil: break
+        case .complete: break
         }
         if isCommand, after.rows == 0, before.rows > 0 {
             notes.append(
