@@ -14,7 +14,7 @@ package enum ProcessEnvironment {
         return result
     }
 
-    /// The environment variable that `failure-artifacts run` sets for its processes.
+    /// The environment variable that `failure-artifacts run` sets for its processes, to an identifier of the run.
     package static let supervisionVariable = "FAILURE_ARTIFACTS_RUN"
 
     /// True if the process runs under `failure-artifacts run`.

@@ -62,7 +62,9 @@ package struct FixturePlan {
             }
             changes = Array(changed.prefix(Self.changeLimit))
             changeCount = (step?.tables ?? []).reduce(0) { $0 + Int($1.counts.total) }
-            query = try? FixtureCheck(finding: finding, step: step, store: store).query()
+            // A source file has the same line ends throughout.
+            query = try? FixtureCheck(finding: finding, step: step, store: store).query()?
+                .replacing("\r\n", with: "\n")
             return
         }
         return nil

@@ -45,6 +45,13 @@ struct ReducibleRows {
             guard !key.isEmpty else { continue }
             try read(Table(shape: shape, key: key, rows: count..<count), of: connection)
         }
+        let texts = FullTextTable.all(in: schema).filter {
+            $0.content == .own && !Self.isBookkeeping($0.name) && $0.isReadable(connection)
+        }
+        for table in texts {
+            guard let shape = schema.tables[folded(table.name)] else { continue }
+            try read(Table(shape: shape, key: ["rowid"], rows: count..<count), of: connection)
+        }
         parents = Array(repeating: [], count: count)
         for table in tables {
             let declared = try Reference.declared(by: table.shape, in: schema, of: connection)
@@ -55,6 +62,7 @@ struct ReducibleRows {
                 if let suggested { try add(suggested, isDeclared: false, of: connection) }
             }
         }
+        for table in texts { addTexts(table.name) }
     }
 
     /// True for a table in which a library or framework keeps its own state.
@@ -127,6 +135,28 @@ struct ReducibleRows {
         for edge in edges {
             guard let row = numbers.0[edge.child], let other = numbers.1[edge.parent] else { continue }
             parents[row].append(other)
+        }
+    }
+
+    /// Lets the rows of a table refer to their texts in a full-text table, which have the same rowids.
+    ///
+    /// It is the table that has most of the rowids, or else a full-text table refers to nothing.
+    private mutating func addTexts(_ name: String) {
+        guard let texts = tables.first(where: { $0.shape.name == name }), !texts.rows.isEmpty else {
+            return
+        }
+        let numbers = numbers(of: texts)
+        var best: (table: Table, rank: Int)?
+        for table in tables where table.shape.kind == .rowid {
+            let count = table.rows.count { numbers[keys[$0]] != nil }
+            guard count * 2 >= texts.rows.count else { continue }
+            // Several tables can have the rowids 1, 2 and so on. Then the names decide.
+            let isNamed = folded(name).contains(folded(table.shape.name))
+            let rank = count + (isNamed ? self.count : 0)
+            if rank > best?.rank ?? 0 { best = (table, rank) }
+        }
+        for row in best?.table.rows ?? 0..<0 {
+            if let text = numbers[keys[row]] { parents[row].append(text) }
         }
     }
 

@@ -203,24 +203,11 @@ package final class StoreReduction {
         }
     }
 
-    /// Rebuilds the full-text indexes of other tables (<https://www.sqlite.org/fts5.html#external_content_tables>).
-    static func rebuildTextIndexes(
-        in connection: borrowing Connection
-    ) throws(SQLiteError) {
-        let tables = try connection.prepare(
-            """
-            SELECT name, sql FROM sqlite_master
-            WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%' AND replace(sql, ' ', '') LIKE '%content=%'
-            """)
-        while try tables.step() {
-            let definition = tables.text(at: 1)
-            let compact = definition.filter { !$0.isWhitespace }
-            // An index without content can't be rebuilt.
-            guard ["fts4", "fts5"].contains(DefinitionText.module(definition) ?? ""),
-                !compact.contains("content=''"), !compact.contains("content=\"\"")
-            else { continue }
-            let name = quotedIdentifier(tables.text(at: 0))
-            try connection.execute("INSERT INTO \(name)(\(name)) VALUES ('rebuild')")
+    /// Rebuilds the full-text indexes of other tables.
+    static func rebuildTextIndexes(in connection: borrowing Connection) throws(SQLiteError) {
+        for table in FullTextTable.all(in: try DatabaseSchema("main", of: connection))
+        where table.content == .external {
+            try table.rebuild(in: connection)
         }
     }
 
@@ -228,7 +215,12 @@ package final class StoreReduction {
     private func compact() throws {
         let copy = try newCopy()
         do {
-            try Connection.untrustedForWriting(copy, limits: limits).vacuumUntrusted()
+            let connection = try Connection.untrustedForWriting(copy, limits: limits)
+            for table in FullTextTable.all(in: try DatabaseSchema("main", of: connection))
+            where table.content == .own && table.isReadable(connection) {
+                try table.rebuild(in: connection)
+            }
+            try connection.vacuumUntrusted()
         } catch {
             Self.remove(copy)
             throw error
@@ -328,6 +320,11 @@ package final class StoreReduction {
         let schema = try DatabaseSchema("main", of: connection)
         var rows: [String: Int] = [:]
         for table in schema.applicationTables where !ReducibleRows.isBookkeeping(table.name) {
+            rows[table.name] = Int(
+                try connection.integer(of: "SELECT count(*) FROM \(quotedIdentifier(table.name))"))
+        }
+        for table in FullTextTable.all(in: schema)
+        where table.content == .own && table.isReadable(connection) {
             rows[table.name] = Int(
                 try connection.integer(of: "SELECT count(*) FROM \(quotedIdentifier(table.name))"))
         }

@@ -21,7 +21,7 @@ extension ArtifactsDirectory {
             all.add(bundle: size)
             if BundleName.isOfPassingTest(name) { passing.add(bundle: size) }
         }
-        guard all.bundles < limits.bundles, passing.bundles < limits.bundles - limits.bundles / 2
+        guard all.bundles < limits.bundles, passing.bundles < limits.bundles / 2
         else { return nil }
         let room = min(
             limits.totalBytes - min(all.bytes, limits.totalBytes),

@@ -77,6 +77,13 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.arguments = arguments
             self.attempt = attempt
         }
+
+        /// Returns true if both are the same test with the same arguments, in any attempt.
+        package func isSame(as other: Test) -> Bool {
+            var other = other
+            other.attempt = attempt
+            return self == other
+        }
     }
 
     /// The way the test ended.

@@ -65,6 +65,7 @@ package enum RunEnvironment {
             operatingSystem: ProcessEnvironment.operatingSystem,
             architecture: ProcessEnvironment.architecture,
             swift: swiftVersion, sqlite: sqliteVersion, processID: ProcessEnvironment.processID,
+            run: variables[ProcessEnvironment.supervisionVariable],
             ci: run(variables: variables))
     }
 
@@ -122,18 +123,21 @@ extension BundleMetadata {
         /// The version of the SQLite library in the test's process.
         package var sqlite: String
         package var processID: Int
+        /// The identifier of the `failure-artifacts run` that the process belonged to; absent without one.
+        package var run: String?
         /// The run of a CI service; absent outside CI.
         package var ci: ContinuousIntegration?
 
         package init(
             operatingSystem: String, architecture: String, swift: String, sqlite: String, processID: Int,
-            ci: ContinuousIntegration? = nil
+            run: String? = nil, ci: ContinuousIntegration? = nil
         ) {
             self.operatingSystem = operatingSystem
             self.architecture = architecture
             self.swift = swift
             self.sqlite = sqlite
             self.processID = processID
+            self.run = run
             self.ci = ci
         }
     }

@@ -220,7 +220,9 @@ package final class InFlightJournal: Sendable {
         if state.inFlight.contains(test.id) { return true }
         if state.inFlight.isEmpty && !state.isStartCurrent {
             state.end = 0
-            state.lines.add(.process(environment()))
+            let environment = environment()
+            state.lines.add(.process(environment))
+            if let run = environment.run { state.lines.add(.run(run)) }
             if let images = state.images { state.lines.add(.images(images)) }
             if let rules = state.redactions { state.lines.add(.redactions(rules)) }
             for path in state.shared { state.lines.add(.opened(path: path, by: 0)) }

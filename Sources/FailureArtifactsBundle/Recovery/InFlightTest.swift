@@ -40,6 +40,8 @@ package struct InFlightTest: Equatable, Sendable {
             switch record {
             case .process(let described):
                 environment = described
+            case .run(let identifier):
+                environment?.run = identifier
             case .redactions(let text):
                 // If a newer version wrote rules that this one does not understand, the strictest rules apply.
                 redactions.add(RedactionRules(json: Array(text.utf8)) ?? .safest)

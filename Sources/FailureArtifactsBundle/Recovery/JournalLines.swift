@@ -35,6 +35,10 @@ final class JournalLines {
                 }
             }
             end()
+        case .run(let identifier):
+            begin("N")
+            add(identifier)
+            end()
         case .redactions(let rules):
             begin("R")
             add(rules)

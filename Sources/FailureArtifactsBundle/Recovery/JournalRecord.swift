@@ -8,6 +8,8 @@ package import FailureArtifactsSystem
 package enum JournalRecord: Equatable, Sendable {
     /// `P`: the process, from the environment's fields to the variables that identify a CI run.
     case process(BundleMetadata.Environment)
+    /// `N`: the identifier of the run that the process belongs to; see ``BundleMetadata/Environment/run``.
+    case run(String)
     /// `R`: redaction rules for copies of the process's stores, as a line of JSON.
     case redactions(String)
     /// `I`: the files of the process's code, as a line of JSON; see ``LoadedImages/json``.
@@ -82,6 +84,8 @@ package enum JournalRecord: Equatable, Sendable {
                 environment.ci = ci
             }
             self = .process(environment)
+        case ("N", 2):
+            self = .run(fields[1])
         case ("R", 2):
             self = .redactions(fields[1])
         case ("I", 2):

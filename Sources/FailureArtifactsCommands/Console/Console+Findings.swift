@@ -61,12 +61,26 @@ extension Console {
 }
 
 extension Console {
+    /// Returns the newest bundle of the same test that passed and lies beside each of the first bundles.
+    ///
+    /// - Parameter paths: The bundles.
+    /// - Returns: The paths of the passing bundles, by the path of the failed one.
+    func passingBundles(besides paths: [String]) -> [String: String] {
+        var result: [String: String] = [:]
+        for path in paths.prefix(FindingSearch.bundles) {
+            result[path] = try? withBundle(at: path) { bundle, scratch in
+                passingBundle(besides: bundle, scratch: scratch)?.location.path
+            }
+        }
+        return result
+    }
+
     /// Returns the newest bundle of the same test that passed and lies beside a bundle.
     ///
     /// - Parameters:
     ///   - bundle: The bundle.
     ///   - scratch: A directory for temporary files.
-    /// - Returns: The bundle; nil if no test with the same name has passed.
+    /// - Returns: The bundle; nil if the test has not passed with the same arguments.
     func passingBundle(besides bundle: BundleReader, scratch: String) -> BundleReader? {
         guard bundle.location.inner == nil else { return nil }
         let test = bundle.metadata.test
@@ -77,8 +91,7 @@ extension Console {
             guard
                 let other = try? BundleReader(
                     location, scratchDirectory: scratch, limits: limits.archive),
-                other.metadata.outcome == .passed, other.metadata.test.suite == test.suite,
-                other.metadata.test.name == test.name
+                other.metadata.outcome == .passed, other.metadata.test.isSame(as: test)
             else { return nil }
             return other
         }.max { $0.metadata.capture.at < $1.metadata.capture.at }

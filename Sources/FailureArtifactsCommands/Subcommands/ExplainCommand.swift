@@ -115,9 +115,6 @@ struct ExplainCommand: Command {
         func open(_ location: BundleLocation) throws -> BundleReader {
             try BundleReader(location, scratchDirectory: scratch, limits: console.limits.archive)
         }
-        func isOfTest(_ other: BundleReader) -> Bool {
-            other.metadata.test.suite == test.suite && other.metadata.test.name == test.name
-        }
         if let passing {
             let other = try open(BundleLocator.single(at: passing))
             guard other.metadata.outcome == .passed else {
@@ -126,7 +123,9 @@ struct ExplainCommand: Command {
                     "The test of '\(passing)' did not pass. Pass a bundle that FAILURE_ARTIFACTS_PASSING=always left."
                 )
             }
-            if !isOfTest(other) { try console.warn("'\(passing)' is of another test.") }
+            if !other.metadata.test.isSame(as: test) {
+                try console.warn("'\(passing)' is of another test.")
+            }
             return other
         }
         return console.passingBundle(besides: bundle, scratch: scratch)

@@ -40,7 +40,7 @@ struct InheritedSignals: Sendable {
 }
 
 /// The names of signals.
-enum SignalName {
+package enum SignalName {
     private static let names: [Int32: String] = [
         SIGABRT: "SIGABRT", SIGALRM: "SIGALRM", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGHUP: "SIGHUP",
         SIGILL: "SIGILL", SIGINT: "SIGINT", SIGKILL: "SIGKILL", SIGPIPE: "SIGPIPE", SIGQUIT: "SIGQUIT",
@@ -49,7 +49,7 @@ enum SignalName {
     ]
 
     /// Formats a signal as `signal 9 (SIGKILL)`.
-    static func text(_ signal: Int32) -> String {
+    package static func text(_ signal: Int32) -> String {
         "signal \(signal)" + (names[signal].map { " (\($0))" } ?? "")
     }
 }

@@ -2,23 +2,39 @@ package import FailureArtifactsBundle
 internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
-/// The bundles that were added to a directory since a point in time.
+/// The bundles that a run adds to a directory.
 package struct NewBundles {
     /// The maximum number of bundles whose metadata is read.
     private static let limit = 5000
 
+    /// The identifier of the run, which its bundles have in their metadata.
+    package let run: String
     private let directory: String
     private let before: Set<String>
 
-    /// Records the bundles that exist now.
+    /// Records the bundles that exist now, and gives the run an identifier.
     ///
-    /// - Parameter directory: The artifacts directory; it need not exist.
-    package init(in directory: String) {
+    /// - Parameters:
+    ///   - directory: The artifacts directory; it need not exist.
+    ///   - outer: The identifier of the run that has started this one; nil if there is none.
+    package init(in directory: String, within outer: String? = nil) {
+        let number = String(UInt64.random(in: 0 ... .max), radix: 16)
+        run = outer.map { "\($0).\(number)" } ?? number
         self.directory = directory
         before = Set(Self.names(in: directory))
     }
 
-    /// Returns the bundles that were added.
+    /// Returns true if the run, or another one that it has started, made a bundle.
+    ///
+    /// Other processes may use the same directory at the same time.
+    package func isOwn(_ bundle: (path: String, metadata: BundleMetadata?)) -> Bool {
+        guard let other = bundle.metadata?.environment.run else { return false }
+        return other == run || other.hasPrefix(run + ".")
+    }
+
+    /// Returns the bundles that were added, except for those of other runs.
+    ///
+    /// A process that doesn't know its run, such as one in a container, may belong to it.
     ///
     /// - Parameter others: Further paths of new bundles.
     /// - Returns: The bundles in the order of the tests' failures; without metadata if that can't be read.
@@ -30,7 +46,7 @@ package struct NewBundles {
             let location = BundleLocation(path: path)
             let bundle = index < Self.limit ? try? BundleReader(location, scratchDirectory: "") : nil
             return (path: path, metadata: bundle?.metadata)
-        }
+        }.filter { $0.metadata?.environment.run == nil || isOwn($0) || others.contains($0.path) }
         // Sort by time in UTC. Bundles without metadata come last.
         func pointInTime(_ metadata: BundleMetadata?) -> String {
             metadata.map { $0.failures.first?.at ?? $0.capture.at } ?? "~"

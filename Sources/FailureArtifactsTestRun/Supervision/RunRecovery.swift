@@ -60,10 +60,9 @@ package final class RunRecovery: Sendable {
     ///
     /// - Parameter processes: The processes of the command.
     func beforeTimeoutKill(_ processes: [ProcessIdentity]) {
-        let limit = timeLimit.map { " of \(DurationText.text($0))" } ?? ""
         let cause = CrashRecovery.Cause(
             outcome: .timedOut,
-            message: "The test was still running when the time limit\(limit) was up.")
+            message: "The test was still running when \(RunReport.text(ofTimeLimit: timeLimit)) was up.")
         let copies = recovery.hold(Set(processes), cause: cause)
         held.withLock { $0 += copies }
     }
@@ -94,7 +93,7 @@ package final class RunRecovery: Sendable {
         case .timeLimit where !crashed.contains(process):
             return CrashRecovery.Cause(
                 outcome: .timedOut,
-                message: "The process was ended in the middle of the test: the time limit was up.")
+                message: "The process was ended in the middle of the test, when the time limit was up.")
         // If the whole process group got the signal, a process that it ended may have died first. Only the log, or
         // another signal, shows that it crashed.
         case .signal(let signal) where crash == nil:
@@ -178,8 +177,16 @@ package struct RunReport: Sendable {
     /// The end of standard error; the same log as ``standardOutput`` if both go to the same place.
     package let standardError: LogTail
 
-    /// The exit status of `run`: the command's own status, or 124 for the time limit, as in timeout(1).
-    package var exitStatus: Int32 { cause == .timeLimit ? 124 : command.status.code }
+    /// The exit status of `run`: the command's own status, or ``timeLimitStatus``.
+    package var exitStatus: Int32 { cause == .timeLimit ? Self.timeLimitStatus : command.status.code }
+
+    /// The exit status when the time limit is up, as in timeout(1).
+    package static let timeLimitStatus: Int32 = 124
+
+    /// Returns the words for a time limit in seconds, such as "the time limit of 10m".
+    package static func text(ofTimeLimit limit: Double?) -> String {
+        "the time limit" + (limit.map { " of \(DurationText.text($0))" } ?? "")
+    }
 
     /// True if the output ends in the middle of a line.
     package var hasOpenLine: Bool {

@@ -22,15 +22,19 @@ package struct Supervisor {
         var environment: [String: String]
         /// The time limit, in seconds; nil for none.
         var timeLimit: Double?
+        /// The time when the command is ended; nil if it follows from the time limit.
+        var deadline: Instant?
         /// The artifacts directory, absolute.
         var directory: String
 
         package init(
-            words: [String], environment: [String: String], timeLimit: Double? = nil, directory: String
+            words: [String], environment: [String: String], timeLimit: Double? = nil,
+            deadline: Instant? = nil, directory: String
         ) {
             self.words = words
             self.environment = environment
             self.timeLimit = timeLimit
+            self.deadline = deadline
             self.directory = directory
         }
     }
@@ -83,7 +87,7 @@ package struct Supervisor {
 
     /// Runs the command to its end.
     ///
-    /// Later signals are ignored, except for keys of the terminal, so that the bundles are still recovered.
+    /// Later signals wait for the next run, except for keys of the terminal, so that the bundles are still recovered.
     ///
     /// - Throws: An error if the command can't be started.
     package mutating func run() throws(CommandError) -> RunReport {
@@ -93,13 +97,15 @@ package struct Supervisor {
             mailbox.post(.signal(signal))
             return true
         }
+        // Signals between this run and an earlier one.
+        for signal in interruption.takeDeferred() { mailbox.post(.signal(signal)) }
         do throws(CommandError) {
             try start()
         } catch {
             interruption.setHandler(nil)
             throw error
         }
-        let deadline = command.timeLimit.map { Instant.now.advanced(bySeconds: $0) }
+        let deadline = command.deadline ?? command.timeLimit.map { Instant.now.advanced(bySeconds: $0) }
         let stopped = waitForCommand(until: deadline)
         if cause == .timeLimit {
             endAfterTimeLimit()
@@ -108,7 +114,9 @@ package struct Supervisor {
         }
         finishOutputs(isPatient: cause != .timeLimit && !stopped)
         _ = takePendingSignals()
-        interruption.setHandler { !$0.isFromTerminal }
+        interruption.deferSignals()
+        // Those that came before the new handler was set.
+        _ = takePendingSignals()
         return RunReport(
             directory: command.directory, cause: cause, command: commandEnd ?? lost, ended: ended,
             standardOutput: outputs.standardOutput, standardError: outputs.standardError)
@@ -201,11 +209,11 @@ extension Supervisor {
 
     /// Handles the time limit: copies the stores of hanging tests, then ends all descendants of the command.
     private mutating func endAfterTimeLimit() {
-        let limit = DurationText.text(command.timeLimit ?? 0)
         messages.report(
             CommandError(
                 .found,
-                "'\(command.words[0])' is ended: it has taken longer than \(limit)."))
+                "'\(command.words[0])' is ended: \(RunReport.text(ofTimeLimit: command.timeLimit)) is up."
+            ))
         recovery.beforeEnd()
         recovery.beforeTimeoutKill(tree.members())
         end { supervisor in supervisor.tree.members() }

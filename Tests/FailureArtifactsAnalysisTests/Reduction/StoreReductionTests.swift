@@ -183,6 +183,29 @@ import Testing
             store.failure(of: "INSERT INTO search(search, rank) VALUES ('integrity-check', 1)") == nil)
     }
 
+    /// A check can need a text, and a row keeps its text.
+    @Test(arguments: [
+        "SELECT 1 FROM search WHERE search MATCH 'word250'", "SELECT 1 FROM note WHERE id = 250",
+    ])
+    func fullTextTablesLoseTheirRows(_ check: String) throws {
+        let shop = try Shop(
+            """
+            CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE VIRTUAL TABLE search USING fts5(body);
+            WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 300)
+            INSERT INTO note SELECT x, 'title' FROM i;
+            INSERT INTO search(rowid, body) SELECT id, 'word' || id FROM note;
+            """, check: check)
+        #expect(try shop.reduction.run() == .complete)
+        let store = try shop.result()
+        let needsText = check.contains("MATCH")
+        #expect(try shop.rows() == [needsText ? "search" : "note": 1])
+        if needsText {
+            #expect(try store.texts("SELECT body FROM search") == ["word250"])
+            #expect(store.failure(of: "INSERT INTO search(search) VALUES ('integrity-check')") == nil)
+        }
+    }
+
     @Test func tablesOfLibrariesKeepTheirRows() throws {
         let shop = try Shop(
             """

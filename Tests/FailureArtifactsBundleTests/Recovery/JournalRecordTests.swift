@@ -11,7 +11,7 @@ import Testing
                 sqlite: "3.40.1",
                 processID: 42,
                 ci: .init(service: "GitLab CI", variables: ["CI_JOB_ID": "1", "CI_COMMIT_SHA": ""]))),
-        .redactions("{\"tables\":[\"a\\tb\"]}"),
+        .run("1a.2b"), .redactions("{\"tables\":[\"a\\tb\"]}"),
         .began(
             1,
             BundleMetadata.Test(

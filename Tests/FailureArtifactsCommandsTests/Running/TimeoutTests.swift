@@ -13,7 +13,7 @@ import Testing
             outcome
                 == Outcome(
                     status: 124, output: "",
-                    error: "error: 'sleep' is ended: it has taken longer than 0.2s.\n"))
+                    error: "error: 'sleep' is ended: the time limit of 0.2s is up.\n"))
     }
 
     @Test(arguments: ["100", "1h30m"])

@@ -309,4 +309,104 @@ import Testing
             #expect(!test.storeFile.contains("/") && !test.storeFile.contains("\""))
         }
     }
+
+    /// The name of each keyword compiles, and nothing else has backticks.
+    @Test func keywordsAreQuoted() throws {
+        let fixture = try Fixture()
+        let names = [
+            "repeat", "`repeat`", "default", "init", "self", "in", "Type", "some", "async", "plain",
+        ]
+        var files: [String] = []
+        for (index, name) in names.enumerated() {
+            let test = FixtureTest(
+                framework: .testing,
+                test: .init(
+                    framework: "Swift Testing", suite: "S", name: name + "()", arguments: nil, attempt: 1
+                ),
+                failure: nil, state: "then")
+            files.append(fixture.path("\(index).swift"))
+            try fixture.write(Array(test.source.utf8), to: "\(index).swift")
+            #expect(name != "plain" || test.source.contains("func plain()"))
+        }
+        let parsed = try Program.run("/usr/bin/env", ["swiftc", "-frontend", "-parse"] + files)
+        #expect(parsed.status == 0, "\(parsed.error)")
+    }
+
+    /// The query is the text of a file, with tabs and the line ends of another system.
+    @Test func theQueryOfAnInvariant() throws {
+        for (query, isVisible) in [
+            ("SELECT id\r\n\tFROM entry -- orphans\r\nWHERE accountID = 2\r\n", true),
+            ("SELECT id FROM entry -- \u{202E}\nWHERE accountID = 2", false),
+        ] {
+            let fixture = try Fixture()
+            let invariants = fixture.path("invariants")
+            try fixture.write(
+                Array(
+                    "-- No orphans\r\n\(query.replacing("accountID = 2", with: "accountID NOT IN (SELECT id FROM account)"))"
+                        .utf8), to: "invariants/orphans.sql")
+            let bundle = try bundle(in: fixture)
+            let outcome = try Program.tool(
+                "extract", bundle, "--fixture", "--whole", "-o", fixture.path("out"),
+                environment: ["FAILURE_ARTIFACTS_INVARIANTS": invariants])
+            #expect(outcome.status == 0, "\(outcome.error)")
+            let source = try text(fixture.path("out/PlainTestsStoreFixture.swift"))
+            #expect(!source.contains("\r") && !source.contains("\u{202E}"))
+            if isVisible {
+                #expect(source.contains("\tFROM entry -- orphans\n"))
+            } else {
+                #expect(
+                    source.contains(
+                        "// A query for what is wrong is left out, because it has invisible characters.")
+                )
+            }
+        }
+    }
+
+    /// The texts of rows that are left out are in no byte of the store.
+    ///
+    /// A small store is written as SQL, and a larger one as a file.
+    @Test(
+        arguments: [
+            "fts5(body)", "fts4(body)", "fts3(body)",
+            "fts5(name, content='account', content_rowid='id')",
+        ], [false, true])
+    func textsOfOtherRowsAreLeftOut(_ module: String, isLarge: Bool) throws {
+        let fixture = try Fixture()
+        let ownsText = module.contains("body")
+        let bundle = try fixture.walBundle([
+            Self.transactions[0] + """
+                ; CREATE VIRTUAL TABLE account_search USING \(module);
+                UPDATE account SET name = 'secret' || id WHERE id > 2;
+                UPDATE account SET name = 'wanted ' || hex(zeroblob(\(isLarge ? 40000 : 1))) WHERE id = 2;
+                INSERT INTO account_search(rowid, \(ownsText ? "body" : "name")) SELECT id, name FROM account
+                """, Self.transactions[2],
+        ])
+        let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
+        #expect(outcome.status == 0, "\(outcome.error)")
+        let path = fixture.path("out/Fixtures/PlainTestsStore." + (isLarge ? "sqlite" : "sql"))
+        #expect(try FileSystem.contents(ofFile: path).firstRange(of: Array("secret".utf8)) == nil)
+        let store = try ApplicationHandle(isLarge ? path : fixture.path("made.sqlite"))
+        if !isLarge { try store.run(try text(path)) }
+        #expect(
+            try store.texts("SELECT rowid FROM account_search WHERE account_search MATCH 'wanted'") == [
+                "2"
+            ])
+        #expect(try store.texts("SELECT count(*) FROM account_search") == ["1"])
+        // 40 accounts and 41 entries, and the texts that are stored once more.
+        let source = try text(fixture.path("out/PlainTestsStoreFixture.swift"))
+        #expect(source.contains(ownsText ? "It has 4 of 121 rows" : "It has 3 of 81 rows"))
+    }
+
+    /// The index of such a table can show texts, but no row of it can be removed.
+    @Test func aStoreWithAnIndexWithoutTextsKeepsAllRows() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle([
+            Self.transactions[0] + """
+                ; CREATE VIRTUAL TABLE search USING fts5(name, content='');
+                INSERT INTO search(rowid, name) SELECT id, name FROM account
+                """, Self.transactions[2],
+        ])
+        let outcome = run("extract", bundle, "--fixture", "-o", fixture.path("out"))
+        #expect(outcome.status == 0 && outcome.error.contains("All rows are kept"), "\(outcome.error)")
+    }
 }

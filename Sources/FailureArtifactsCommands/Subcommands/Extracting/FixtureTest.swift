@@ -47,9 +47,24 @@ struct FixtureTest {
     /// The file name of the store.
     var storeFile: String { stem + "." + fileExtension }
 
+    /// The words that a function can be named by only in backticks
+    /// (<https://docs.swift.org/swift-book/documentation/the-swift-programming-language/lexicalstructure/>).
+    private static let keywords: Set = [
+        "Any", "Self", "as", "associatedtype", "break", "case", "catch", "class", "continue", "default",
+        "defer",
+        "deinit", "do", "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for",
+        "func", "guard", "if",
+        "import", "in", "init", "inout", "internal", "is", "let", "nil", "operator", "precedencegroup",
+        "private",
+        "protocol", "public", "repeat", "rethrows", "return", "self", "static", "struct", "subscript",
+        "super", "switch",
+        "throw", "throws", "true", "try", "typealias", "var", "where", "while",
+    ]
+
     private var methodName: String {
         let name = Self.identifier(test.name.prefix { $0 != "(" }, isType: false)
-        return framework == .testing || name.hasPrefix("test") ? name : "test_" + name
+        if framework == .testing { return Self.keywords.contains(name) ? "`\(name)`" : name }
+        return name.hasPrefix("test") ? name : "test_" + name
     }
 
     private var storeTypeName: String {
@@ -129,6 +144,10 @@ struct FixtureTest {
             (framework == .xctest ? "XCTFail(" : "Issue.record(") + message.debugDescription + ")")
         lines.append("")
         guard let plan, let query = plan.query.flatMap(Self.visible) else {
+            if plan?.query != nil {
+                lines.append(
+                    "// A query for what is wrong is left out, because it has invisible characters.")
+            }
             if let failure {
                 let place =
                     failure.file.map { " at \(Self.comment(Path.name(of: $0))):\(failure.line ?? 0)" }
@@ -260,9 +279,13 @@ struct FixtureTest {
         }.joined(separator: "\n")
     }
 
-    /// Returns a query whose source shows what it does; nil if it has control characters, which can hide a part of it.
+    /// Returns a query whose source shows what it does; nil if it has invisible characters, which can hide a part of
+    /// it.
     private static func visible(_ query: String) -> String? {
-        let isVisible = query.split(separator: "\n").allSatisfy { SafeText.line(String($0)) == $0 }
+        let isVisible = query.split(separator: "\n").allSatisfy { line in
+            let line = line.filter { $0 != "\t" }
+            return SafeText.line(line) == line
+        }
         return isVisible ? query : nil
     }
 

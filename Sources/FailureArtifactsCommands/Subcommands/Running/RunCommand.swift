@@ -20,7 +20,7 @@ struct RunCommand: Command {
                 "--until-failure", value: "N",
                 help:
                     "Repeat the command until it fails, at most N times, and explain the failure by comparing it with the "
-                    + "run before, which passed."),
+                    + "last run in which the test passed."),
             Syntax.Option(
                 "--report",
                 help:
@@ -62,9 +62,9 @@ struct RunCommand: Command {
             For --junit XCTest's results are read from what passes by; where that goes to a terminal, CMD gets \
             another one like it. With --parallel, `swift test` is asked for SwiftPM's report.
 
-            With --until-failure FAILURE_ARTIFACTS_PASSING is always for the command, if it is not set. The bundles of \
-            tests that passed are replaced by those of the next run. --timeout is the time of all runs together; \
-            --report, --junit and the host's annotations are about the last run.
+            With --until-failure FAILURE_ARTIFACTS_PASSING is always for the command, if it is not set. The bundle of a \
+            test that passed is replaced when it passes again. --timeout is the time of all runs together; --report, \
+            --junit and the host's annotations are about the last run.
 
             The exit status is the command's own, 128 plus the signal's number where a signal ended it, 124 \
             where it took longer than --timeout, 126 where it cannot be run and 127 where there is no such \
@@ -152,7 +152,6 @@ struct RunCommand: Command {
         let directory = output.path
         var environment = console.environment
         environment["FAILURE_ARTIFACTS_DIR"] = directory
-        environment[ProcessEnvironment.supervisionVariable] = "1"
         let passing = "FAILURE_ARTIFACTS_PASSING"
         if maximumRuns != nil, environment[passing, default: ""].isEmpty {
             environment[passing] = "always"
@@ -165,8 +164,7 @@ struct RunCommand: Command {
         var reader = EnvironmentReader(console.environment)
         let recovery = RunRecovery(
             directory: directory, readers: BundleReaders(&reader), limits: DirectoryLimits(&reader),
-            redactions: rules, checking: console.invariantsDirectory,
-            timeLimit: repetition.remainingTime)
+            redactions: rules, checking: console.invariantsDirectory, timeLimit: timeLimit)
         for warning in reader.warnings { try console.warn(warning) }
         let earlier = recovery.beforehand()
         if !earlier.bundles.isEmpty {
@@ -174,14 +172,15 @@ struct RunCommand: Command {
             console.say("An earlier run had left something: \(count) made of it.")
         }
         for warning in earlier.warnings { try console.warn(warning) }
-        let bundles = NewBundles(in: directory)
+        let bundles = NewBundles(
+            in: directory, within: environment[ProcessEnvironment.supervisionVariable])
+        environment[ProcessEnvironment.supervisionVariable] = bundles.run
         let isGitHub = HostLog.isGitHub(console.environment)
         var brackets = stopsCommands && isGitHub ? WorkflowCommand.brackets() : nil
         var supervisor = try Supervisor(
             Supervisor.Command(
-                words: recorder?.words ?? words, environment: environment,
-                timeLimit: repetition.remainingTime,
-                directory: directory),
+                words: recorder?.words ?? words, environment: environment, timeLimit: timeLimit,
+                deadline: maximumRuns == nil ? nil : repetition.deadline, directory: directory),
             interruption: console.interruption, messages: console, recovery: recovery, recorder: recorder
         )
         if let brackets { console.say(brackets.start) }
@@ -192,19 +191,30 @@ struct RunCommand: Command {
         for warning in result.warnings { try console.warn(warning) }
         let recovered = result.bundles
         let new = bundles.bundles(and: recovered)
+        var exitStatus = report.exitStatus
         if maximumRuns != nil {
-            let isPassed =
-                report.exitStatus == 0 && report.cause == .itself
-                && !new.contains { $0.metadata?.outcome != .passed }
-            if repetition.end(passed: isPassed, new, in: directory, console) { return nil }
+            let (step, message) = repetition.endRun(
+                report.cause, exitStatus: exitStatus, new.filter(bundles.isOwn), in: directory)
+            if report.hasOpenLine { console.say("") }
+            console.say(message)
+            switch step {
+            case .again: return nil
+            case .end: break
+            case .timeIsUp:
+                exitStatus = RunReport.timeLimitStatus
+                console.report(
+                    CommandError(
+                        .found,
+                        "'\(words[0])' is not run again: \(RunReport.text(ofTimeLimit: timeLimit)) is up."
+                    ))
+            }
         }
+        let failed = new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path)
         if !new.isEmpty, let warning = output.warning { try console.warn(warning) }
         let outputs = RunOutputs(
             console: console, bundles: new, earlier: hasReport ? bundles.earlierAttempts(of: new) : [],
             directory: directory, workingDirectory: workingDirectory,
-            findings: console.bestFindings(
-                of: new.filter { $0.metadata.map { $0.outcome != .passed } ?? false }.map(\.path),
-                comparesPasses: maximumRuns != nil))
+            findings: console.bestFindings(of: failed, comparesPasses: maximumRuns != nil))
         let page = hasReport ? try outputs.writeReport() : nil
         let results = recorder.map(outputs.results)
         if let results, let junit { try outputs.writeResults(results, to: junit) }
@@ -216,6 +226,7 @@ struct RunCommand: Command {
             outputs.bundles, recovered: recovered.count, leftOut: leftOut, hint: hint,
             directory: directory,
             workingDirectory: workingDirectory, report: page, findings: outputs.findings,
+            passing: maximumRuns == nil ? [:] : console.passingBundles(besides: failed),
             for: console.error)
         // GitHub recognises a command only at the start of a line.
         if isGitHub, brackets != nil || !lines.isEmpty, report.hasOpenLine { console.say("") }
@@ -226,6 +237,6 @@ struct RunCommand: Command {
             for line in HostLog.quoted(lines, console.environment) { console.say(line) }
         }
         for line in outputs.annotations { console.say(line) }
-        return ExitCode(rawValue: report.exitStatus)
+        return ExitCode(rawValue: exitStatus)
     }
 }

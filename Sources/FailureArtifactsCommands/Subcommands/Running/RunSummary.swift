@@ -21,6 +21,7 @@ enum RunSummary {
     ///   - workingDirectory: The directory that displayed paths are relative to.
     ///   - report: The path of the report; nil without a report.
     ///   - findings: The best findings, by the path of the bundle.
+    ///   - passing: The bundles of the same tests that passed, by the path of the failed one's bundle.
     ///   - output: The output for the lines.
     /// - Returns: The lines. Empty if there are no bundles, no omissions and no hint.
     static func lines(
@@ -28,7 +29,7 @@ enum RunSummary {
         hint: TraitHint? = nil,
         directory: String,
         workingDirectory: String, report: String? = nil, findings: [String: Finding] = [:],
-        for output: TextOutput
+        passing: [String: String] = [:], for output: TextOutput
     ) -> [String] {
         let label = "failure-artifacts:"
         let heading = output.styled(label, .heading) + " "
@@ -57,11 +58,17 @@ enum RunSummary {
         var lines = [heading + head]
         for bundle in bundles.prefix(failures) {
             lines.append(line(bundle, for: output))
-            guard let finding = findings[bundle.path] else { continue }
-            let room = (output.terminal?.width ?? width) - 4
-            let path = Path.relative(bundle.path, to: workingDirectory)
-            lines.append("    " + TextWidth.shortened(finding.line, to: room))
-            lines.append("    failure-artifacts show \(ShellWord.quoted(path))")
+            let path = ShellWord.quoted(Path.relative(bundle.path, to: workingDirectory))
+            if let finding = findings[bundle.path] {
+                let room = (output.terminal?.width ?? width) - 4
+                lines.append("    " + TextWidth.shortened(finding.line, to: room))
+            }
+            if let other = passing[bundle.path] {
+                let other = ShellWord.quoted(Path.relative(other, to: workingDirectory))
+                lines.append("    failure-artifacts explain \(path) --against \(other)")
+            } else if findings[bundle.path] != nil {
+                lines.append("    failure-artifacts show \(path)")
+            }
         }
         if bundles.count > failures {
             lines.append(

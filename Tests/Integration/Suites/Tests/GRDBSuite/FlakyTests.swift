@@ -5,7 +5,8 @@ import XCTest
 final class FlakyTests: XCTestCase {
     /// `shop`: each run counts itself in a file, and the run that `FLAKY_RUN` names takes too much out of stock.
     ///
-    /// The times and the identifiers differ from run to run.
+    /// The times and the identifiers differ from run to run. With `FLAKY_END`, the run crashes or hangs before the
+    /// assertion.
     func testStock() throws {
         let variables = ProcessInfo.processInfo.environment
         let counter = URL(fileURLWithPath: try XCTUnwrap(variables["FLAKY_COUNTER"]))
@@ -33,6 +34,10 @@ final class FlakyTests: XCTestCase {
                     sql: "UPDATE product SET stock = stock - ? WHERE id = ?",
                     arguments: [isWrong ? 4 : 1, product])
             }
+        }
+        if variables["FLAKY_RUN"] == String(number) {
+            if variables["FLAKY_END"] == "crash" { fatalError("The stock is wrong") }
+            while variables["FLAKY_END"] == "hang" { sleep(1000) }
         }
         XCTAssertEqual(try pool.read { try Int.fetchOne($0, sql: "SELECT sum(stock) FROM product") }, 57)
     }
