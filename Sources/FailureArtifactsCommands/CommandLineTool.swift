@@ -1,5 +1,6 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// The command-line tool, from its arguments to its exit status.
 package enum CommandLineTool {
@@ -29,7 +30,11 @@ package enum CommandLineTool {
         } catch let error as OutputError where error.isBrokenPipe {
             return .done
         } catch {
-            let failure = CommandError(error)
+            var failure = CommandError(error)
+            if let error = error as? BundleError, case .notFound = error.reason {
+                failure = CommandError(
+                    failure.exitCode, failure.description + BundleSuggestion.sentence(for: error.path))
+            }
             console.report(failure)
             return failure.exitCode
         }
@@ -72,7 +77,10 @@ package enum CommandLineTool {
     private static func command(named name: String) throws(CommandError) -> any Command.Type {
         if let command = commands.first(where: { $0.syntax.command == name }) { return command }
         let kind = name.hasPrefix("-") ? "option" : "command"
-        throw CommandError(.usage, "There is no \(kind) '\(name)'. See 'failure-artifacts --help'.")
+        let nearest = Spelling.clause(
+            for: name, among: commands.map { $0.syntax.command } + ["--help", "--version"])
+        throw CommandError(
+            .usage, "There is no \(kind) '\(name)'\(nearest). See 'failure-artifacts --help'.")
     }
 }
 

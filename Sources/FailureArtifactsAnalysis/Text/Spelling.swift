@@ -18,23 +18,44 @@ package enum Spelling {
         return ranked.filter { $0.1 <= limit }.min { $0.1 < $1.1 }?.0
     }
 
-    /// Returns a sentence with the nearest name, for SQLite's message about a missing table or column.
+    /// Returns the end of a sentence that names the nearest name; empty if none is close.
+    package static func clause(for name: String, among names: [String]) -> String {
+        nearest(to: name, among: names).map { "; the nearest name is '\($0)'" } ?? ""
+    }
+
+    /// Returns sentences with the nearest name and the existing columns, for SQLite's message about a missing table or
+    /// column.
     ///
     /// - Parameters:
     ///   - error: The error of a statement.
+    ///   - sql: The statement.
     ///   - path: The store.
-    /// - Returns: The sentence, after a space; empty if no name is near.
-    package static func hint(for error: SQLiteError, inStore path: String) -> String {
+    /// - Returns: The sentences, after a space; empty if no name is near and the statement names no table.
+    package static func hint(for error: SQLiteError, in sql: String, ofStore path: String) -> String {
         guard error.isMissingName, let connection = try? Connection.untrusted(path),
             let schema = try? DatabaseSchema("main", of: connection)
         else { return "" }
-        let isTable = error.message.hasPrefix("no such table")
-        let names =
-            isTable
-            ? schema.objects.filter { $0.type == "table" || $0.type == "view" }.map(\.name)
-            : schema.tables.values.flatMap { $0.columns.map(\.name) }.sorted()
-        return hint(for: error, among: names)
+        guard error.message.hasPrefix("no such column") else {
+            return hint(
+                for: error,
+                among: schema.objects.filter { $0.type == "table" || $0.type == "view" }.map(\.name))
+        }
+        let words = Set(
+            folded(sql).split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init))
+        let tables = schema.tables.values.filter {
+            !$0.columns.isEmpty && words.contains(folded($0.name))
+        }.sorted { $0.name < $1.name }
+        let known = tables.isEmpty ? schema.tables.values.sorted { $0.name < $1.name } : tables
+        let lists = tables.prefix(3).map { table in
+            let names = table.columns.prefix(maximumColumns).map(\.name).joined(separator: ", ")
+            let more = table.columns.count - maximumColumns
+            return " The columns of \(table.name) are \(names)" + (more > 0 ? " and \(more) more." : ".")
+        }
+        return hint(for: error, among: known.flatMap { $0.columns.map(\.name) }) + lists.joined()
     }
+
+    /// The maximum number of columns that a message lists.
+    private static let maximumColumns = 30
 
     /// Returns the same sentence, for known names.
     static func hint(for error: SQLiteError, among names: [String]) -> String {

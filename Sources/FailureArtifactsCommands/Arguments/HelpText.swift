@@ -39,6 +39,11 @@ enum HelpText {
             Runs tests and reads the bundles that they leave when they fail: the SQLite stores
             as they were at the failure, in a zip that any unzip opens.
 
+            To begin with:
+              failure-artifacts run -- swift test
+              failure-artifacts explain failure-artifacts
+              failure-artifacts report failure-artifacts
+
             Commands:
             \(list)
 

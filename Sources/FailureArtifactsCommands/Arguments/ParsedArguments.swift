@@ -46,7 +46,9 @@ extension Syntax {
             }
             let (name, attached) = Self.split(argument)
             guard let option = option(named: name) else {
-                throw usageError("'\(command)' has no option '\(name)'.")
+                throw usageError(
+                    "'\(command)' has no option '\(name)'"
+                        + Spelling.clause(for: name, among: options.map(\.name)) + ".")
             }
             let value = try value(of: option, attached: attached, from: &remaining)
             result.values[option.name, default: []].append(value)

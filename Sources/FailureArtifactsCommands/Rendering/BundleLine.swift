@@ -30,6 +30,18 @@ struct BundleLine: Sendable {
     /// A column of the line, in display order.
     private enum Column: Int, CaseIterable {
         case outcome, time, test, message, stores, size, name
+
+        var heading: String {
+            switch self {
+            case .outcome: "result"
+            case .time: "time (UTC)"
+            case .test: "test"
+            case .message: "message"
+            case .stores: "stores"
+            case .size: "size"
+            case .name: "bundle"
+            }
+        }
     }
 
     /// Returns the aligned lines, truncated to the width of a terminal.
@@ -38,12 +50,14 @@ struct BundleLine: Sendable {
     ///   - lines: The bundles to list.
     ///   - hasTime: True if the lines include the time of capture.
     ///   - output: The output for the lines.
-    /// - Returns: One line for each bundle, without line endings.
+    /// - Returns: One line for each bundle, without line endings; on a terminal, after a line with the names of the
+    ///   columns.
     static func text(of lines: [BundleLine], hasTime: Bool, for output: TextOutput) -> [String] {
         guard !lines.isEmpty else { return [] }
         var layout = Layout(lines, hasTime: hasTime)
-        if let terminal = output.terminal { layout.fit(into: terminal.width, lines) }
-        return lines.map { $0.text(layout, output) }
+        guard let terminal = output.terminal else { return lines.map { $0.text(layout, output) } }
+        layout.fit(into: terminal.width, lines)
+        return [layout.heading(output)] + lines.map { $0.text(layout, output) }
     }
 
     /// The widths of the columns.
@@ -58,6 +72,18 @@ struct BundleLine: Sendable {
             for column in columns {
                 widths[column] = lines.map { TextWidth.columns(of: $0.cell(column)) }.max() ?? 0
             }
+        }
+
+        /// Returns the line with the names of the columns.
+        func heading(_ output: TextOutput) -> String {
+            let names = columns.map { column in
+                let width = widths[column] ?? 0
+                return TextWidth.padded(
+                    TextWidth.shortened(column.heading, to: width), to: width, right: column == .size)
+            }
+            var line = names.joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            return output.styled(line, .dim)
         }
 
         /// Returns the number of columns beyond `width`; a negative number is the free space.

@@ -15,7 +15,8 @@ struct DiffCommand: Command {
                 help:
                     "What it became. Without it two stores of A are compared: those that --store names, or "
                     + "what was committed and what the test saw inside its transaction, or what there was when "
-                    + "the test began to use the store; or two states, with --at."
+                    + "the test began to use the store, or else before and after the last transaction; or two "
+                    + "states, with --at."
             ),
         ],
         options: [
@@ -72,8 +73,9 @@ struct DiffCommand: Command {
 
     func run(_ console: Console) throws -> ExitCode {
         try console.withScratchDirectory { scratch in
-            let (a, b) = try Self.sides(
+            let (a, b, note) = try Self.sides(
                 paths, stores: stores, commits: commits, scratch: scratch, console.limits.archive)
+            if let note { console.say(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
             let isEqual: Bool
@@ -111,7 +113,7 @@ extension DiffCommand {
     private static func sides(
         _ paths: [String], stores: [String], commits: [CommitReference], scratch: String,
         _ limits: ZipLimits
-    ) throws -> (a: ComparedSide, b: ComparedSide) {
+    ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         guard commits.count <= 2 else {
             throw syntax.usageError(
                 "'--at' was given \(commits.count) times, and there are two stores.")
@@ -138,16 +140,16 @@ extension DiffCommand {
         // Two bundles usually have stores with the same names.
         let name = stores.last ?? a.store.flatMap { second.has($0) ? $0 : nil }
         let isSecond = commits.count == 2 || !first.isBundle
-        return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch))
+        return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch), nil)
     }
 
     /// Returns two stores or two states of one bundle.
     ///
     /// By default, these are the committed store and the store as the test saw it. Otherwise, they are the store when
-    /// the test began to use it and at the failure.
+    /// the test began to use it and at the failure, or before and after the last transaction.
     private static func sides(
         within source: ComparedSource, stores: [String], commits: [CommitReference], scratch: String
-    ) throws -> (a: ComparedSide, b: ComparedSide) {
+    ) throws -> (a: ComparedSide, b: ComparedSide, note: String?) {
         guard case .bundle(let bundle) = source else {
             throw syntax.usageError("'\(source.path)' is a database: B is missing.")
         }
@@ -155,13 +157,14 @@ extension DiffCommand {
             return (
                 try source.side(stores.first, at: first, scratch: scratch),
                 try source.side(
-                    stores.last, at: commits.count == 2 ? commits[1] : .last, scratch: scratch)
+                    stores.last, at: commits.count == 2 ? commits[1] : .last, scratch: scratch),
+                nil
             )
         }
         if stores.count == 2 {
             return (
                 try source.side(stores[0], at: nil, scratch: scratch),
-                try source.side(stores[1], at: nil, scratch: scratch)
+                try source.side(stores[1], at: nil, scratch: scratch), nil
             )
         }
         let choices = bundle.metadata.storeChoices
@@ -176,16 +179,26 @@ extension DiffCommand {
         guard let seen,
             let before = seen.committed(among: choices) ?? seen.start(among: choices)
         else {
+            let choice = try stores.first.map { try bundle.store(named: $0) }
+            let last = (choice.map { [$0] } ?? choices).first { $0.store.history?.entry != nil }
+            if let last, let before = CommitReference("-2"),
+                let a = try? source.side(last.name, at: before, scratch: scratch)
+            {
+                return (
+                    a, try source.side(last.name, at: .last, scratch: scratch),
+                    "There is nothing else to compare, so this is the last transaction of \(last.name)."
+                )
+            }
             throw CommandError(
                 .usage,
                 "'\(source.path)' has nothing to compare: no transaction was open in "
                     + (stores.first.map { "the store '\($0)'" } ?? "any store")
-                    + ", and what it held at the start was not kept. Name two stores with --store, or a second bundle."
+                    + ", what it held at the start was not kept, and there is no history. Name two stores with --store, or a second bundle."
             )
         }
         return (
             try source.side(before.name, at: nil, scratch: scratch),
-            try source.side(seen.name, at: nil, scratch: scratch)
+            try source.side(seen.name, at: nil, scratch: scratch), nil
         )
     }
 }

@@ -151,7 +151,7 @@ extension CommandError {
             return
         }
         var sentence = "'\(sql)' cannot be run on the store '\(store.name)': \(error.message)."
-        let hint = Spelling.hint(for: error, inStore: path)
+        let hint = Spelling.hint(for: error, in: sql, ofStore: path)
         sentence += hint
         if hint.isEmpty, isLast, error.message.hasPrefix("no such table"),
             let tables = store.store.tables,

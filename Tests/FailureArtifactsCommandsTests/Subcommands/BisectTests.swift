@@ -188,7 +188,7 @@ import Testing
             ),
             (
                 "SELECT nam FROM account",
-                "' cannot be run on the store 'ledger': no such column: nam. The nearest name is 'name'."
+                "' cannot be run on the store 'ledger': no such column: nam. The nearest name is 'name'. The columns of account are id, name, balance."
             ),
             ("SELEC", "' cannot be run on the store 'ledger': near \"SELEC\": syntax error."),
         ] {

@@ -232,6 +232,27 @@ import Testing
         #expect(run("diff", plain, plain).status == 0)
     }
 
+    /// There is no open transaction and no copy of the start.
+    @Test func aBundleAloneShowsItsLastTransaction() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle([
+            "INSERT INTO account VALUES (9, 'x', 1)", "DELETE FROM account WHERE id = 2",
+        ])
+        let alone = run("diff", bundle)
+        #expect(alone.status == 1)
+        #expect(
+            alone.error
+                == "There is nothing else to compare, so this is the last transaction of ledger.\n",
+            "\(alone.error)")
+        let explicit = run("diff", bundle, "--at", "1", "--at", "2")
+        #expect(explicit.output.contains("id=2") || explicit.output.contains("- 2"), "\(explicit.output)")
+        #expect(
+            alone.output.split(separator: "\n").filter { $0.hasPrefix("  ") }
+                == explicit.output.split(separator: "\n").filter { $0.hasPrefix("  ") })
+        #expect(run("diff", bundle, "--store", "ledger").output == alone.output)
+        #expect(run("diff", bundle, "--json").output.contains("\"equal\":false"))
+    }
+
     @Test func whatCannotBeComparedIsSaid() throws {
         let fixture = try Fixture()
         let bundle = try fixture.ledger()
@@ -249,11 +270,11 @@ import Testing
             ([plain], 64, "error: '\(plain)' is a database: B is missing. See"),
             (
                 [alone], 64,
-                "error: '\(alone)' has nothing to compare: no transaction was open in any store, and what it held at the start was not kept."
+                "error: '\(alone)' has nothing to compare: no transaction was open in any store, what it held at the start was not kept, and there is no history."
             ),
             (
                 [alone, "--store", "s"], 64,
-                "error: '\(alone)' has nothing to compare: no transaction was open in the store 's', and what it held at the start was not kept."
+                "error: '\(alone)' has nothing to compare: no transaction was open in the store 's', what it held at the start was not kept, and there is no history."
             ),
             ([bundle, "--store", "nope"], 66, "error: '\(bundle)' has no store 'nope'"),
             (

@@ -102,7 +102,10 @@ class AtATerminal(unittest.TestCase):
         for width in (80, 100, 140):
             for options in ([], ["--sort", "-time"]):
                 lines = self.see("list", self.directory, *options, width=width)
-                self.assertEqual(len(lines), 4)
+                self.assertEqual(len(lines), 5)
+                heading = lines.pop(0)
+                self.assertLessEqual(columns(heading), width, heading)
+                self.assertEqual("time (UTC)" in heading, "--sort" in options)
                 for line in lines[:3]:
                     self.assertLessEqual(columns(line), width, line)
                     self.assertRegex(line, r"0000000\d(\.zip)?$")

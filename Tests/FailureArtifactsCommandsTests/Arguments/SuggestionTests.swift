@@ -1,0 +1,76 @@
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsCommands
+
+@Suite struct SuggestionTests {
+    @Test(arguments: [
+        (["shw"], "There is no command 'shw'; the nearest name is 'show'. See"),
+        (["--versoin"], "There is no option '--versoin'; the nearest name is '--version'. See"),
+        (["list", "--jsn"], "'list' has no option '--jsn'; the nearest name is '--json'. See"),
+        (
+            ["list", "--outcom=failed"],
+            "'list' has no option '--outcom'; the nearest name is '--outcome'. See"
+        ),
+    ]) func commandsAndOptions(arguments: [String], sentence: String) {
+        let outcome = FailureArtifactsCommandsTests.run(arguments)
+        #expect(
+            outcome.status == 64 && outcome.error.hasPrefix("error: " + sentence), "\(outcome.error)")
+    }
+
+    @Test(arguments: [
+        "LegerTests", "testTransfr", "1a2b3c4e", "LedgerTests.testTransfer-1a2b3c4d.zpi",
+        "LedgerTest.testTransfers",
+    ]) func bundles(name: String) throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        try fixture.plain("OtherTests.testPlain-00000000.zip")
+        let outcome = run("show", fixture.path(name))
+        #expect(outcome.status == 66)
+        #expect(outcome.error.hasSuffix(" The nearest name is '\(bundle)'.\n"), "\(outcome.error)")
+        let other = run("show", fixture.path("Something"))
+        #expect(other.status == 66 && !other.error.contains("nearest"))
+    }
+
+    /// Only the tables that the statement names are listed, and all of their columns.
+    @Test func columns() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.ledger()
+        #expect(
+            run("query", bundle, "SELECT nam FROM account").error.hasSuffix(
+                """
+                no such column: nam. The nearest name is 'name'. The columns of account are id, name, balance.
+
+                """))
+        #expect(
+            run("query", bundle, "SELECT a.colour FROM \"account\" a").error.hasSuffix(
+                "no such column: a.colour. The columns of account are id, name, balance.\n"))
+        #expect(run("query", bundle, "SELECT colour").error.hasSuffix("no such column: colour.\n"))
+    }
+
+    @Test func columnsOfAListHaveNamesOnATerminal() throws {
+        let fixture = try Fixture()
+        try fixture.ledger()
+        let lines = run("list", fixture.directory, width: 120).output.split(separator: "\n")
+        try #require(lines.count == 2)
+        let heading = lines[0].filter { $0 != "\u{1B}" }
+        for name in ["result", "test", "message", "stores", "size", "bundle"] { #expect(heading.contains(name)) }
+        let withTime = run("list", fixture.directory, "--sort", "time", width: 140).output
+        #expect(withTime.contains("time (UTC)"))
+        // Programs read the lines otherwise.
+        #expect(!run("list", fixture.directory).output.contains("message"))
+        try fixture.write([1], to: "none/file")
+        #expect(!run("list", fixture.path("none"), width: 120).output.contains("message"))
+    }
+
+    @Test func helpBeginsWithThreeCommands() throws {
+        let help = run("--help").output
+        let start = try #require(help.firstRange(of: "To begin with:\n"))
+        let lines = help[start.upperBound...].prefix(while: { $0 != "C" }).split(separator: "\n")
+        #expect(
+            lines == [
+                "  failure-artifacts run -- swift test", "  failure-artifacts explain failure-artifacts",
+                "  failure-artifacts report failure-artifacts",
+            ])
+    }
+}
