@@ -2,7 +2,9 @@
 
 import PackageDescription
 
-let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny"), .treatAllWarnings(as: .error),
+]
 
 // Small libraries with one wrong function here and there, and the tests that fail because of it. A comment marks each
 // culprit, and another one above each test states the finding that names it. `./score` runs the tests and compares

@@ -32,8 +32,9 @@ struct BundleText {
     /// - Parameters:
     ///   - report: The content to show.
     ///   - limit: The maximum number of statements for each store; nil for all.
+    ///   - hasSchema: True to list the objects of the schema.
     /// - Returns: Lines without line endings.
-    func lines(_ report: Content, statements limit: Int?) -> [String] {
+    func lines(_ report: Content, statements limit: Int?, hasSchema: Bool) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
         var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
         sections.append(findings(report.findings ?? []))
@@ -42,7 +43,7 @@ struct BundleText {
             sections.append(
                 StoreText(output: output).lines(
                     store, uncommitted: uncommitted[store.name], coreData: report.coreData[store.name],
-                    in: metadata))
+                    hasSchema: hasSchema, in: metadata))
         }
         sections.append(snapshots(metadata))
         sections.append(attachments(metadata))
@@ -74,10 +75,15 @@ struct BundleText {
     }
 
     private func findings(_ findings: [Finding]) -> [String] {
-        guard !findings.isEmpty else { return [] }
+        guard let first = findings.first else { return [] }
         let text = FindingText(output: output)
-        return [output.styled("Findings", .heading)]
-            + findings.enumerated().flatMap { text.lines($1, number: $0 + 1).map { "  " + $0 } }
+        var lines = [output.styled("Findings", .heading)]
+        lines += text.lines(first, number: 1).map { "  " + $0 }
+        lines += findings.enumerated().dropFirst().map { "  " + text.title($1, number: $0 + 1) }
+        if findings.count > 1 {
+            lines.append(output.styled("  See 'explain' for their rows and lines.", .dim))
+        }
+        return lines
     }
 
     /// Returns the last transaction before the failure and the last statements.
@@ -95,7 +101,7 @@ struct BundleText {
             if shown.count < last.statements.count {
                 lines.append("  \(last.statements.count - shown.count) statements more, then")
             }
-            lines += shown.flatMap { statements.lines($0, after: "  ") }
+            lines += statements.lines(shown, after: "  ")
         }
         let log = report.statements[store.name] ?? []
         if !log.isEmpty {

@@ -48,13 +48,16 @@ struct FindingText {
         return lines
     }
 
+    /// Returns the first line of a finding.
+    func title(_ finding: Finding, number: Int) -> String {
+        let style: TextOutput.Style = finding.confidence == .possible ? .bold : .red
+        return output.styled("\(number). \(SafeText.line(finding.title))", style)
+            + output.styled("  \(finding.confidence.rawValue), \(finding.code.rawValue)", .dim)
+    }
+
     /// Returns the lines of one finding.
     func lines(_ finding: Finding, number: Int) -> [String] {
-        let style: TextOutput.Style = finding.confidence == .possible ? .bold : .red
-        var lines = [
-            output.styled("\(number). \(SafeText.line(finding.title))", style)
-                + output.styled("  \(finding.confidence.rawValue), \(finding.code.rawValue)", .dim)
-        ]
+        var lines = [title(finding, number: number)]
         lines += TextWrap.message(finding.explanation, indent: 3, for: output)
         for row in finding.rows.prefix(Self.maximumRows) {
             lines.append("   " + row.text)

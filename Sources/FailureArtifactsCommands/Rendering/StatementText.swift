@@ -64,6 +64,26 @@ struct StatementText {
         return lines
     }
 
+    /// Returns the lines of several statements, with a number if the same one ran several times in a row.
+    func lines(_ records: some Sequence<StatementRecord>, after start: String) -> [String] {
+        var groups: [(record: StatementRecord, count: Int)] = []
+        for record in records {
+            if let last = groups.last?.record, last.sql == record.sql, last.source == record.source,
+                last.error == record.error, last.changedRows == record.changedRows,
+                last.cut == record.cut
+            {
+                groups[groups.count - 1].count += 1
+                // The times differ.
+                groups[groups.count - 1].record.duration = nil
+            } else {
+                groups.append((record, 1))
+            }
+        }
+        return groups.flatMap { record, count in
+            lines(record, after: count > 1 ? start + "\(count) times: " : start)
+        }
+    }
+
     /// Returns the time of day, such as `07:08:09.123456`.
     ///
     /// The day is the day of the failure.

@@ -15,11 +15,12 @@ struct StoreText {
     ///   - store: The store's metadata.
     ///   - uncommitted: The changes of its open transaction; nil if they aren't known.
     ///   - coreData: The store's Core Data description; nil if it isn't a Core Data store.
+    ///   - hasSchema: True to list the objects of the schema.
     ///   - metadata: The bundle's metadata, which names entries that are stored in another bundle.
     /// - Returns: Lines without line endings.
     func lines(
         _ store: BundleMetadata.Store, uncommitted: UncommittedChanges?, coreData: CoreDataStore? = nil,
-        in metadata: BundleMetadata
+        hasSchema: Bool, in metadata: BundleMetadata
     ) -> [String] {
         var lines = [output.styled("Store \(SafeText.line(store.name))", .heading)]
         lines += Self.state(of: store, in: metadata).flatMap {
@@ -34,7 +35,10 @@ struct StoreText {
             lines += ["", "  " + output.styled("Tables", .bold)]
             lines += Self.rows(of: tables).map { "    " + $0 }
         }
-        if let schema = store.schema, !schema.isEmpty {
+        if let schema = store.schema, !schema.isEmpty, !hasSchema {
+            let count = schema.count + (store.schemaOmitted ?? 0)
+            lines += ["", "  Schema: \(Counted.items(Int64(count), "object")) (all with --schema)"]
+        } else if let schema = store.schema, !schema.isEmpty {
             lines += ["", "  " + output.styled("Schema", .bold)]
             for object in schema {
                 var sql = SafeText.lines(object.sql)

@@ -7,11 +7,13 @@ internal import FailureArtifactsSystem
 /// `show`: prints the full description of one bundle.
 struct ShowCommand: Command {
     static let syntax = Syntax(
-        command: "show", summary: "Show a bundle's failures, stores, schema and environment",
+        command: "show", summary: "Show a bundle's failures, stores and environment",
         positionals: [.bundle],
         options: [
             Syntax.Option(
                 "--statements", help: "All statements that were kept; otherwise the last 5 of a store."),
+            Syntax.Option(
+                "--schema", help: "The statements that created tables, indexes, triggers and views."),
             .json(
                 "An object: bundle, metadata, the first findings (findings, as in explain) and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
@@ -26,11 +28,13 @@ struct ShowCommand: Command {
     private let path: String
     private let isJSON: Bool
     private let showsAllStatements: Bool
+    private let showsSchema: Bool
 
     init(_ arguments: ParsedArguments) {
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
         showsAllStatements = arguments.has("--statements")
+        showsSchema = arguments.has("--schema")
     }
 
     func run(_ console: Console) throws -> ExitCode {
@@ -78,7 +82,8 @@ struct ShowCommand: Command {
                 let rendering = BundleText(output: console.output)
                 let lines = rendering.lines(
                     report,
-                    statements: showsAllStatements ? nil : Self.standardStatements)
+                    statements: showsAllStatements ? nil : Self.standardStatements,
+                    hasSchema: showsSchema)
                 for line in lines { try console.output.writeLine(line) }
             }
             return .done

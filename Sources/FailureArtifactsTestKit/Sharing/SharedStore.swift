@@ -38,6 +38,11 @@ public final class SharedStore<Store: TestStore>: Sendable {
         var isDirty = false
     }
 
+    /// The place of the description.
+    ///
+    /// XCTest doesn't know where a test is written.
+    let file: StaticString
+    let line: UInt
     private let name: String
     private let content: StoreContent<Store>
     private let placement: StorePlacement
@@ -51,10 +56,14 @@ public final class SharedStore<Store: TestStore>: Sendable {
     ///   - content: The content that each test finds.
     ///   - name: The store's name in a bundle.
     ///   - placement: The store's placement.
+    ///   - file: The file to which failures of ``SharedStoreTestCase`` point.
+    ///   - line: The line in that file.
     public init(
         _ content: StoreContent<Store> = .empty, named name: String = "shared",
-        placement: StorePlacement = .standard
+        placement: StorePlacement = .standard, file: StaticString = #filePath, line: UInt = #line
     ) {
+        self.file = file
+        self.line = line
         self.content = content
         self.name = name
         self.placement = placement

@@ -44,7 +44,7 @@ open class SharedStoreTestCase<Store: TestStore>: XCTestCase {
         do {
             opened = try shared.beginAlone()
         } catch {
-            XCTFail(TestStoreError.text(error))
+            XCTFail(TestStoreError.text(error), file: shared.file, line: shared.line)
             return
         }
         super.invokeTest()
@@ -52,7 +52,7 @@ open class SharedStoreTestCase<Store: TestStore>: XCTestCase {
         do {
             try shared.endAlone(of: name, hasFailed: (testRun?.totalFailureCount ?? 0) > 0)
         } catch {
-            XCTFail(TestStoreError.text(error))
+            XCTFail(TestStoreError.text(error), file: shared.file, line: shared.line)
         }
     }
 }

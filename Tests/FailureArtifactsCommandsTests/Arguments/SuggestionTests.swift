@@ -54,7 +54,9 @@ import Testing
         let lines = run("list", fixture.directory, width: 120).output.split(separator: "\n")
         try #require(lines.count == 2)
         let heading = lines[0].filter { $0 != "\u{1B}" }
-        for name in ["result", "test", "message", "stores", "size", "bundle"] { #expect(heading.contains(name)) }
+        for name in ["result", "test", "message", "stores", "size", "bundle"] {
+            #expect(heading.contains(name))
+        }
         let withTime = run("list", fixture.directory, "--sort", "time", width: 140).output
         #expect(withTime.contains("time (UTC)"))
         // Programs read the lines otherwise.

@@ -245,7 +245,8 @@ import Testing
                 == "There is nothing else to compare, so this is the last transaction of ledger.\n",
             "\(alone.error)")
         let explicit = run("diff", bundle, "--at", "1", "--at", "2")
-        #expect(explicit.output.contains("id=2") || explicit.output.contains("- 2"), "\(explicit.output)")
+        #expect(
+            explicit.output.contains("id=2") || explicit.output.contains("- 2"), "\(explicit.output)")
         #expect(
             alone.output.split(separator: "\n").filter { $0.hasPrefix("  ") }
                 == explicit.output.split(separator: "\n").filter { $0.hasPrefix("  ") })

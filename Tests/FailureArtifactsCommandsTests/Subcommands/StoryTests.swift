@@ -38,8 +38,7 @@ import Testing
                      entry rowid = 2 deleted: account 2, amount 5
                      transaction 3  DROP TABLE entry
                   2. 1 change in account was rolled back  possible, rolled-back
-                     The transaction ended with ROLLBACK, although none of its statements failed.
-                     INSERT INTO account VALUES (9, 9, 9)  (1 row)
+                  See 'explain' for their rows and lines.
 
                 Last transaction before it: table entry removed, 2 rows deleted from account, 2 rows deleted from entry
                   DELETE FROM account WHERE id > 1  (2 rows)
@@ -65,6 +64,33 @@ import Testing
             print(len(d["statements"]["ledger"]))
             """, run("show", fixture.directory, "--json").output)
         #expect(facts == "[2, 2] ['DELETE FROM account WHERE id > 1', 'DROP TABLE entry']\n19\n")
+    }
+
+    /// The same statement from the same line is shown once, with its number of runs.
+    @Test func repeatedStatementsAreCounted() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(
+            [
+                """
+                INSERT INTO account VALUES (5, 'a', 1); INSERT INTO account VALUES (6, 'a', 1);
+                INSERT INTO account VALUES (7, 'a', 1); UPDATE account SET balance = 2 WHERE id = 5
+                """
+            ],
+            log: [
+                ("BEGIN", nil), ("INSERT INTO account VALUES (?, ?, ?)", 1),
+                ("INSERT INTO account VALUES (?, ?, ?)", 1), ("INSERT INTO account VALUES (?, ?, ?)", 1),
+                ("UPDATE account SET balance = 2 WHERE id = ?", 1), ("COMMIT", nil),
+            ])
+        let output = run("show", bundle).output
+        #expect(
+            output.contains(
+                """
+                  3 times: INSERT INTO account VALUES (?, ?, ?)  (1 row)
+                  UPDATE account SET balance = 2 WHERE id = ?  (1 row)
+                Last statements
+                """), "\(output)")
+        // The log has each of them, with its time.
+        #expect(output.ranges(of: "INSERT INTO account VALUES (?, ?, ?)").count >= 3)
     }
 
     @Test func withoutALogTheLastTransactionIsToldAllTheSame() throws {

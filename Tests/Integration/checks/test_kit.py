@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, SCRATCH, SuiteCase, Store, clean_environment, launch, read
+from harness import BUILD, ROOT, SCRATCH, SUITES, SuiteCase, Store, clean_environment, launch, read
 
 PLACEMENTS = ("disk", "memory", "null")
 
@@ -250,6 +250,13 @@ class SharedStores(KitCase):
                 self.assertIn(
                     "LeakingTests.testALeaks left the shared store 'leaking' changed: line: 1 row inserted, "
                     "sqlite_sequence: 1 row inserted.", messages["LeakingTests.testALeaks"][0])
+                # They point to the declaration of the store, and not into the product.
+                for bundle in found.bundles:
+                    failure = bundle.metadata["failures"][-1]
+                    if "left the shared store" in failure["message"]:
+                        source = SUITES / "Tests" / "KitSuite" / "StationTests.swift"
+                        self.assertTrue(failure["file"].endswith("KitSuite/StationTests.swift"), failure)
+                        self.assertIn("leaking = SharedStore", source.read_text().splitlines()[failure["line"] - 1])
                 self.assertIn("a transaction is open", messages["LeakingTests.testCLeavesATransaction"][0])
                 self.assertEqual(len(messages["LeakingTests.testEHasFailedAlready"]), 1)
                 leak, = (bundle for bundle in found.bundles if bundle.stem == "LeakingTests.testALeaks")
