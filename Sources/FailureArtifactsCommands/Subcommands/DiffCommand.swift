@@ -75,7 +75,7 @@ struct DiffCommand: Command {
         try console.withScratchDirectory { scratch in
             let (a, b, note) = try Self.sides(
                 paths, stores: stores, commits: commits, scratch: scratch, console.limits.archive)
-            if let note { console.say(note) }
+            if let note { try console.warn(note) }
             let comparison = try StoreComparison(a: a.file, b: b.file, limits: console.limits.store)
             let coreData = CoreDataChanges(from: a.file, to: b.file, limits: console.limits.store)
             let isEqual: Bool
