@@ -16,7 +16,7 @@ package struct NewBundles {
     ///
     /// - Parameters:
     ///   - directory: The artifacts directory; it need not exist.
-    ///   - outer: The identifier of the run that has started this one; nil if there is none.
+    ///   - outer: The identifier of the run that has started this one; nil without one.
     package init(in directory: String, within outer: String? = nil) {
         let number = String(UInt64.random(in: 0 ... .max), radix: 16)
         run = outer.map { "\($0).\(number)" } ?? number
