@@ -17,13 +17,17 @@ struct FullTextTable {
     private let module: String
 
     /// Returns the full-text tables of a store.
-    static func all(in schema: DatabaseSchema) -> [FullTextTable] {
-        schema.objects.compactMap { object in
-            guard object.type == "table", DefinitionText.isVirtual(object.sql),
-                let module = DefinitionText.module(object.sql),
+    static func all(in connection: borrowing Connection) throws(SQLiteError) -> [FullTextTable] {
+        let statement = try connection.prepare(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%'"
+        )
+        var tables: [FullTextTable] = []
+        while try statement.step() {
+            let definition = statement.text(at: 1)
+            guard let module = DefinitionText.module(definition),
                 ["fts3", "fts4", "fts5"].contains(module)
-            else { return nil }
-            let options = folded(object.sql.filter { !$0.isWhitespace })
+            else { continue }
+            let options = folded(definition.filter { !$0.isWhitespace })
             let content: Content =
                 if !options.contains("(content=") && !options.contains(",content=") {
                     .own
@@ -32,8 +36,19 @@ struct FullTextTable {
                 } else {
                     .external
                 }
-            return FullTextTable(name: object.name, content: content, module: module)
+            tables.append(
+                FullTextTable(name: statement.text(at: 0), content: content, module: module))
         }
+        return tables
+    }
+
+    /// Returns the full-text tables with texts of their own, if their rows can be read.
+    static func withOwnTexts(
+        in connection: borrowing Connection
+    ) throws(SQLiteError) -> [FullTextTable] {
+        var tables = try all(in: connection)
+        tables.removeAll { $0.content != .own || !$0.isReadable(connection) }
+        return tables
     }
 
     /// Returns true if the table's rows can be read.

@@ -45,8 +45,8 @@ struct ReducibleRows {
             guard !key.isEmpty else { continue }
             try read(Table(shape: shape, key: key, rows: count..<count), of: connection)
         }
-        let texts = FullTextTable.all(in: schema).filter {
-            $0.content == .own && !Self.isBookkeeping($0.name) && $0.isReadable(connection)
+        let texts = try FullTextTable.withOwnTexts(in: connection).filter {
+            !Self.isBookkeeping($0.name)
         }
         for table in texts {
             guard let shape = schema.tables[folded(table.name)] else { continue }

@@ -205,8 +205,7 @@ package final class StoreReduction {
 
     /// Rebuilds the full-text indexes of other tables.
     static func rebuildTextIndexes(in connection: borrowing Connection) throws(SQLiteError) {
-        for table in FullTextTable.all(in: try DatabaseSchema("main", of: connection))
-        where table.content == .external {
+        for table in try FullTextTable.all(in: connection) where table.content == .external {
             try table.rebuild(in: connection)
         }
     }
@@ -216,8 +215,7 @@ package final class StoreReduction {
         let copy = try newCopy()
         do {
             let connection = try Connection.untrustedForWriting(copy, limits: limits)
-            for table in FullTextTable.all(in: try DatabaseSchema("main", of: connection))
-            where table.content == .own && table.isReadable(connection) {
+            for table in try FullTextTable.withOwnTexts(in: connection) {
                 try table.rebuild(in: connection)
             }
             try connection.vacuumUntrusted()
@@ -319,14 +317,12 @@ package final class StoreReduction {
         let connection = try Connection.untrusted(path, limits: limits)
         let schema = try DatabaseSchema("main", of: connection)
         var rows: [String: Int] = [:]
-        for table in schema.applicationTables where !ReducibleRows.isBookkeeping(table.name) {
-            rows[table.name] = Int(
-                try connection.integer(of: "SELECT count(*) FROM \(quotedIdentifier(table.name))"))
-        }
-        for table in FullTextTable.all(in: schema)
-        where table.content == .own && table.isReadable(connection) {
-            rows[table.name] = Int(
-                try connection.integer(of: "SELECT count(*) FROM \(quotedIdentifier(table.name))"))
+        let names =
+            schema.applicationTables.map(\.name).filter { !ReducibleRows.isBookkeeping($0) }
+            + (try FullTextTable.withOwnTexts(in: connection).map(\.name))
+        for name in names {
+            rows[name] = Int(
+                try connection.integer(of: "SELECT count(*) FROM \(quotedIdentifier(name))"))
         }
         return Size(rows: rows, bytes: FileSystem.regularFile(path)?.size ?? 0)
     }

@@ -92,7 +92,7 @@ class Clock(Case):
         self.assertVerified()
         for bundle in found.bundles:
             self.assertEqual(list(harness.validator().iter_errors(bundle.metadata)), [])
-            # Durations come from a clock that can't be set, forwards by years or backwards.
+            # Durations come from a clock that can't be set.
             self.assertLess(bundle.metadata["capture"]["duration"], 5)
             for store in bundle.metadata["stores"]:
                 self.assertTrue(0 <= store["capture"]["duration"] < 5)

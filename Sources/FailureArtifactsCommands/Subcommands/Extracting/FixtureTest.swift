@@ -50,15 +50,13 @@ struct FixtureTest {
     /// The words that a function can be named by only in backticks
     /// (<https://docs.swift.org/swift-book/documentation/the-swift-programming-language/lexicalstructure/>).
     private static let keywords: Set = [
-        "Any", "Self", "as", "associatedtype", "break", "case", "catch", "class", "continue", "default",
-        "defer",
-        "deinit", "do", "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for",
-        "func", "guard", "if",
-        "import", "in", "init", "inout", "internal", "is", "let", "nil", "operator", "precedencegroup",
-        "private",
-        "protocol", "public", "repeat", "rethrows", "return", "self", "static", "struct", "subscript",
-        "super", "switch",
-        "throw", "throws", "true", "try", "typealias", "var", "where", "while",
+        "Any", "Self", "as", "associatedtype", "break", "case", "catch", "class", "continue",
+        "default", "defer", "deinit", "do", "else", "enum", "extension", "fallthrough", "false",
+        "fileprivate", "for", "func", "guard", "if", "import", "in", "init", "inout",
+        "internal", "is", "let", "nil", "operator", "precedencegroup", "private", "protocol",
+        "public", "repeat", "rethrows", "return", "self", "static", "struct", "subscript",
+        "super", "switch", "throw", "throws", "true", "try", "typealias", "var", "where",
+        "while",
     ]
 
     private var methodName: String {
