@@ -1,9 +1,9 @@
 #define _GNU_SOURCE // For dladdr().
 
 #include "compatibility.h"
+#include "library.h"
 
 #include <dlfcn.h>
-#include <sqlite3.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -13,10 +13,8 @@
 // to the application's own trace. It must not be run while another thread may be about to use the connection. So this
 // code reads the word of the connection in which SQLite keeps the trace's argument. That word holds the record while
 // our trace is set, and something else without a trace. Its place depends on SQLite's version and build options; it is
-// searched once.
-
-// The offset of that word from the start of a connection, in bytes. SQLite does not keep it in the very first word.
-static _Atomic(size_t) place;
+// searched once for each copy of SQLite. `trace_place` is the offset of that word from the start of a connection, in
+// bytes. SQLite does not keep it in the very first word.
 enum { not_looked_for = 0 };
 static const size_t not_found = SIZE_MAX;
 
@@ -27,17 +25,17 @@ static const void *word_at(const failure_artifacts_connection *connection, size_
 }
 
 static void set(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
-    sqlite3_trace_v2(connection->handle, events, trace, connection);
+    SQLITE(connection, trace_v2, events, trace, connection);
 }
 
 // Returns the offset of the word. May only be called at a connection's open, when no other code knows the connection.
 static size_t find(failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
     size_t found = not_found;
     // SQLite knows the size of memory that it has allocated.
-    sqlite3_uint64 size = sqlite3_msize(connection->handle);
+    sqlite3_uint64 size = connection->library->msize(connection->handle);
     for (size_t offset = sizeof(void *); offset + sizeof(void *) <= size; offset += sizeof(void *)) {
         if (word_at(connection, offset) != connection) continue;
-        sqlite3_trace_v2(connection->handle, 0, NULL, NULL);
+        SQLITE(connection, trace_v2, 0, NULL, NULL);
         bool is_argument = word_at(connection, offset) != connection;
         set(connection, events, trace);
         if (!is_argument) continue;
@@ -49,22 +47,27 @@ static size_t find(failure_artifacts_connection *connection, unsigned events, fa
 
 void failure_artifacts_trace_set(
     failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace) {
+    if (!connection->library->trace_v2) return;
     set(connection, events, trace);
     // A thread that opens another connection at the same time finds the same place.
-    if (atomic_load_explicit(&place, memory_order_relaxed) == not_looked_for) {
-        atomic_store_explicit(&place, find(connection, events, trace), memory_order_relaxed);
+    _Atomic(size_t) *place = &connection->library->trace_place;
+    if (atomic_load_explicit(place, memory_order_relaxed) == not_looked_for) {
+        atomic_store_explicit(place, find(connection, events, trace), memory_order_relaxed);
     }
 }
 
-bool failure_artifacts_trace_is_replaced(const failure_artifacts_connection *connection) {
-    size_t offset = atomic_load_explicit(&place, memory_order_relaxed);
+bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection) {
+    if (!connection->library->trace_v2) return true;
+    size_t offset = atomic_load_explicit(&connection->library->trace_place, memory_order_relaxed);
     return offset != not_looked_for && offset != not_found && word_at(connection, offset) != connection;
 }
 
 // MARK: - Connections that are being closed
 
 // SQLite logs the call as a misuse.
-bool failure_artifacts_is_refused(sqlite3 *handle) { return sqlite3_errcode(handle) == SQLITE_MISUSE; }
+bool failure_artifacts_is_refused(const failure_artifacts_connection *connection) {
+    return SQLITE(connection, errcode) == SQLITE_MISUSE;
+}
 
 // MARK: - Databases without a file
 

@@ -14,9 +14,10 @@
 typedef int failure_artifacts_trace(unsigned event, void *connection, void *statement, void *argument);
 
 // Sets a connection's trace at its open, so that SQLite reports its statements and its close; see sqlite3_trace_v2().
+// Has no effect in a copy of SQLite without traces.
 //
 // Relies on: SQLite keeps the trace's argument in one word of the connection's memory, and clears it with the trace.
-// Otherwise: failure_artifacts_trace_is_replaced() always returns false. An application that sets its own trace is then
+// Otherwise: failure_artifacts_is_unwatched() always returns false. An application that sets its own trace is then
 // not noticed, and bundles don't say that the later statements are missing.
 void failure_artifacts_trace_set(
     failure_artifacts_connection *connection, unsigned events, failure_artifacts_trace *trace);
@@ -25,7 +26,7 @@ void failure_artifacts_trace_set(
 //
 // Relies on: sqlite3_errcode() returns SQLITE_MISUSE from the point of a close at which nothing may use the connection.
 // Otherwise: a connection is taken for an open one, and read, inside the application's destructors.
-bool failure_artifacts_is_refused(struct sqlite3 *handle);
+bool failure_artifacts_is_refused(const failure_artifacts_connection *connection);
 
 // True if a database's name is a constant of SQLite's library; false for allocated memory, and for NULL.
 //

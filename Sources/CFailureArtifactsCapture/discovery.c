@@ -3,12 +3,12 @@
 #include "compatibility.h"
 #include "fence.h"
 #include "keeping.h"
+#include "library.h"
 #include "log.h"
 #include "opening.h"
 
 #include <pthread.h>
 #include <stddef.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -250,15 +250,14 @@ static int connection_is_used(unsigned event, void *context, void *statement, vo
 
 #define MARKER_FUNCTION "failure_artifacts_connection"
 
-static void marker_function(sqlite3_context *context, int count, sqlite3_value **values) {
-    failure_artifacts_connection *connection = sqlite3_user_data(context);
-    (void)count, (void)values;
+void failure_artifacts_marker_is_called(sqlite3_context *context, const failure_artifacts_library *library) {
+    failure_artifacts_connection *connection = library->user_data(context);
     if (connection->restored_code == SQLITE_OK) {
-        sqlite3_result_null(context);
+        library->result_null(context);
         return;
     }
-    sqlite3_result_error(context, connection->restored_message, -1);
-    sqlite3_result_error_code(context, connection->restored_code);
+    library->result_error(context, connection->restored_message, -1);
+    library->result_error_code(context, connection->restored_code);
 }
 
 // Before 3.51, SQLite has no call that sets the error of a connection, but a function that fails sets it.
@@ -266,7 +265,7 @@ void failure_artifacts_restore_error(
     failure_artifacts_connection *connection, int code, const char *message) {
     connection->restored_code = code;
     connection->restored_message = message;
-    sqlite3_exec(connection->handle, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
+    SQLITE(connection, exec, "SELECT " MARKER_FUNCTION "()", NULL, NULL, NULL);
     connection->restored_code = SQLITE_OK;
     connection->restored_message = NULL;
 }
@@ -278,6 +277,13 @@ static void connection_ends(void *context) {
     // Needed if the application's own trace kept SQLite from reporting the close here.
     uintptr_t borrower = atomic_load(&connection->borrowed_by);
     if (borrower != 0 && borrower != failure_artifacts_current_thread()) wait_until_given_back(connection);
+    // SQLite has freed the content of a store in memory. Without a trace, the close was not reported before.
+    if (connection->serial && !connection->library->trace_v2 && !connection->path) {
+        failure_artifacts_image lost = {
+            connection->library, failure_artifacts_is_ending, "main", NULL, NULL, -1,
+        };
+        events.kept(connection, lost);
+    }
     if (connection->serial) events.closed(connection);
     failure_artifacts_log_release(connection->log);
     free(connection->path);
@@ -288,11 +294,13 @@ static void connection_ends(void *context) {
 static void learn_file(failure_artifacts_connection *connection) {
     sqlite3_file *file = NULL;
     sqlite3_vfs *vfs = NULL;
-    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    sqlite3_file_control(connection->handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
+    SQLITE(connection, file_control, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    SQLITE(connection, file_control, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
     connection->file = file;
-    if (vfs && vfs != sqlite3_vfs_find(failure_artifacts_system_vfs())) connection->vfs = strdup(vfs->zName);
-    const char *path = failure_artifacts_path(connection->handle, "main");
+    if (vfs && vfs != connection->library->vfs_find(failure_artifacts_library_vfs(connection->library))) {
+        connection->vfs = strdup(vfs->zName);
+    }
+    const char *path = failure_artifacts_path(connection, "main");
     connection->path = path ? strdup(path) : NULL;
     struct stat status;
     if (!connection->path || stat(connection->path, &status) != 0) return;
@@ -301,28 +309,27 @@ static void learn_file(failure_artifacts_connection *connection) {
     };
 }
 
-// An automatic extension: called at the end of each sqlite3_open. It always returns 0, since anything else would fail
-// the application's open.
-static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
-    (void)message, (void)api;
+// Called at the end of each sqlite3_open. It always returns 0, since anything else would fail the application's open.
+int failure_artifacts_connection_opens(sqlite3 *handle, failure_artifacts_library *library) {
     if (failure_artifacts_is_paused()) return 0;
     failure_artifacts_connection *connection = calloc(1, sizeof *connection);
     if (!connection) return 0;
     connection->handle = handle;
+    connection->library = library;
     connection->settled = not_settled;
-    int code = sqlite3_create_function_v2(
+    int code = library->create_function_v2(
         handle, MARKER_FUNCTION, 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection,
-        marker_function, NULL, NULL, connection_ends);
+        failure_artifacts_marker_of(library), NULL, NULL, connection_ends);
     // On failure SQLite has already called the destructor; serial 0 kept it from reporting an end.
     if (code != SQLITE_OK) {
         // An error that the connection has while its extensions are loaded becomes the error of the application's open.
         // Running an empty statement clears it.
-        sqlite3_exec(handle, "", NULL, NULL, NULL);
+        library->exec(handle, "", NULL, NULL, NULL);
         return 0;
     }
     learn_file(connection);
     connection->serial = atomic_fetch_add_explicit(&opened_connections, 1, memory_order_relaxed) + 1;
-    failure_artifacts_report_ends(connection, failure_artifacts_log_is_kept());
+    failure_artifacts_report_ends(connection, failure_artifacts_log_is_kept(connection));
     events.opened(connection);
     return 0;
 }
@@ -330,6 +337,12 @@ static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_r
 void failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports) {
     failure_artifacts_trace_set(
         connection, SQLITE_TRACE_STMT | SQLITE_TRACE_CLOSE | (reports ? SQLITE_TRACE_PROFILE : 0), connection_is_used);
+}
+
+// An automatic extension.
+static int connection_opens(sqlite3 *handle, char **message, const sqlite3_api_routines *api) {
+    (void)message, (void)api;
+    return failure_artifacts_connection_opens(handle, &failure_artifacts_system_library);
 }
 
 static void register_extension(void) {
@@ -382,12 +395,11 @@ static sqlite3_pcache_page *cache_fetches(sqlite3_pcache *cache, unsigned page, 
     return original_cache.xFetch(cache, page, create);
 }
 
-void failure_artifacts_discovery_ensure(void) {
+static void ensure_system_library(void) {
 #ifdef __APPLE__
     // On Apple's platforms, the system's SQLite refuses automatic extensions.
     return;
 #endif
-    if (!atomic_load(&installed)) return;
     if (atomic_load(&initialized)) {
         // The application may have called sqlite3_reset_auto_extension(). Registering twice is harmless.
         register_extension();
@@ -411,6 +423,12 @@ void failure_artifacts_discovery_ensure(void) {
     current.xCreate = cache_creates;
     current.xFetch = cache_fetches;
     sqlite3_config(SQLITE_CONFIG_PCACHE2, &current);
+}
+
+void failure_artifacts_discovery_ensure(void) {
+    if (!atomic_load(&installed)) return;
+    ensure_system_library();
+    failure_artifacts_libraries_ensure();
 }
 
 void failure_artifacts_discovery_install(failure_artifacts_discovery_events handlers) {

@@ -1,8 +1,8 @@
 #include "keeping.h"
+#include "library.h"
 #include "opening.h"
 #include "reading.h"
 
-#include <sqlite3.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +57,9 @@ uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connec
 
 // MARK: - What a connection has
 
-// SQLite has this function since 3.39. With an older library, or without the function at run time, attached stores
-// without a file are not found.
-extern const char *sqlite3_db_name(sqlite3 *, int) __attribute__((weak));
-
-const char *failure_artifacts_schema_name(sqlite3 *handle, int index) {
-    if (sqlite3_db_name) return sqlite3_db_name(handle, index);
+// With a library before 3.39, attached stores without a file are not found.
+const char *failure_artifacts_schema_name(const failure_artifacts_connection *connection, int index) {
+    if (connection->library->db_name) return SQLITE(connection, db_name, index);
     return index == 0 ? "main" : index == 1 ? "temp" : NULL;
 }
 
@@ -70,20 +67,20 @@ bool failure_artifacts_is_memory_vfs(const char *vfs) { return vfs && strcasecmp
 
 // Returns the path of the database's file; NULL if it has none. A store at /dev/null was never written: its content is
 // in the page cache only.
-const char *failure_artifacts_path(sqlite3 *handle, const char *schema) {
-    const char *path = sqlite3_db_filename(handle, schema);
+const char *failure_artifacts_path(const failure_artifacts_connection *connection, const char *schema) {
+    const char *path = SQLITE(connection, db_filename, schema);
     if (!path || !*path || strcmp(path, "/dev/null") == 0) return NULL;
     sqlite3_vfs *vfs = NULL;
-    sqlite3_file_control(handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
     return vfs && failure_artifacts_is_memory_vfs(vfs->zName) ? NULL : path;
 }
 
 // True if the database's content outlives the connection: it is in a file that still has its name.
-static bool is_in_place(sqlite3 *handle, const char *schema) {
-    if (!failure_artifacts_path(handle, schema)) return false;
+static bool is_in_place(const failure_artifacts_connection *connection, const char *schema) {
+    if (!failure_artifacts_path(connection, schema)) return false;
     int moved = 0;
     // Compares the inode of the open file with the inode at the path. VFSs that do not support this leave `moved` at 0.
-    sqlite3_file_control(handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
     return !moved;
 }
 
@@ -96,17 +93,17 @@ static bool is_in_place(sqlite3 *handle, const char *schema) {
 static failure_artifacts_image image_of(
     const failure_artifacts_connection *connection, const char *schema, failure_artifacts_keeping_reason reason,
     int64_t limit) {
-    sqlite3 *handle = connection->handle;
-    failure_artifacts_image image = {reason, schema, failure_artifacts_path(handle, schema), NULL, -1};
-    failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(handle, schema);
+    failure_artifacts_image image = {
+        connection->library, reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
+    failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(connection, schema);
     bool ends_untouched =
-        reason == failure_artifacts_is_ending && sqlite3_txn_state(handle, schema) != SQLITE_TXN_WRITE;
+        reason == failure_artifacts_is_ending && SQLITE(connection, txn_state, schema) != SQLITE_TXN_WRITE;
     if (reading != failure_artifacts_reads_by_serializing && !ends_untouched) return image;
-    if (failure_artifacts_size_limit(handle, schema) > limit) {
-        image.size = failure_artifacts_serialized_size(handle, schema);
+    if (failure_artifacts_size_limit(connection, schema) > limit) {
+        image.size = failure_artifacts_serialized_size(connection, schema);
         if (image.size > limit) return image;
     }
-    image.bytes = failure_artifacts_serialize(handle, schema, &image.size);
+    image.bytes = failure_artifacts_serialize(connection, schema, &image.size);
     return image;
 }
 
@@ -120,19 +117,21 @@ static void keep_database(
 }
 
 // Copies a database into memory with the backup API.
-static void back_up(sqlite3 *source, const char *schema, int64_t limit, failure_artifacts_image *image) {
-    if (failure_artifacts_size_limit(source, schema) / 2 > limit) return;
+static void back_up(const failure_artifacts_connection *connection, const char *schema, int64_t limit, failure_artifacts_image *image) {
+    if (failure_artifacts_size_limit(connection, schema) / 2 > limit) return;
     sqlite3 *target = NULL;
-    int code = failure_artifacts_open_in_memory(&target);
-    sqlite3_backup *backup = code == SQLITE_OK ? sqlite3_backup_init(target, "main", source, schema) : NULL;
-    code = backup ? sqlite3_backup_step(backup, -1) : SQLITE_ERROR;
-    sqlite3_backup_finish(backup);
-    if (code == SQLITE_DONE) {
+    const failure_artifacts_library *library = connection->library;
+    int code = failure_artifacts_library_open_in_memory(library, &target);
+    sqlite3_backup *backup =
+        code == SQLITE_OK ? library->backup_init(target, "main", connection->handle, schema) : NULL;
+    code = backup ? library->backup_step(backup, -1) : SQLITE_ERROR;
+    library->backup_finish(backup);
+    if (code == SQLITE_DONE && library->serialize) {
         sqlite3_int64 size = -1;
-        image->bytes = sqlite3_serialize(target, "main", &size, 0);
+        image->bytes = library->serialize(target, "main", &size, 0);
         image->size = size;
     }
-    sqlite3_close(target);
+    library->close(target);
 }
 
 static int64_t size_of_journal(const char *path, const char *suffix) {
@@ -148,7 +147,7 @@ static void image_by_another(
     const failure_artifacts_connection *connection, int64_t limit, failure_artifacts_image *image) {
     const char *path = connection->path;
     bool creates_wal =
-        !failure_artifacts_leaves_no_wal(connection->handle, "main") && size_of_journal(path, "-shm") < 0;
+        !failure_artifacts_leaves_no_wal(connection, "main") && size_of_journal(path, "-shm") < 0;
     // A WAL without an index is left alone: the application recovers it when it reads the store.
     if (creates_wal && size_of_journal(path, "-wal") > 0) return;
     // Without a WAL, the file has the whole content. Reading it as immutable creates no WAL.
@@ -157,14 +156,16 @@ static void image_by_another(
     sqlite3 *other = NULL;
     // A read-only connection does not checkpoint when it is closed.
     int flags = SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
-    if (failure_artifacts_open(uri ? uri : path, &other, flags, connection->vfs) == SQLITE_OK) {
-        sqlite3_busy_timeout(other, 100);
+    const failure_artifacts_library *library = connection->library;
+    int code = failure_artifacts_library_open(library, uri ? uri : path, &other, flags, connection->vfs);
+    if (code == SQLITE_OK && library->serialize) {
+        library->busy_timeout(other, 100);
         sqlite3_int64 size = -1;
-        sqlite3_serialize(other, "main", &size, SQLITE_SERIALIZE_NOCOPY);
+        library->serialize(other, "main", &size, SQLITE_SERIALIZE_NOCOPY);
         image->size = size;
-        if (size > 0 && size <= limit) image->bytes = sqlite3_serialize(other, "main", &size, 0);
+        if (size > 0 && size <= limit) image->bytes = library->serialize(other, "main", &size, 0);
     }
-    sqlite3_close(other);
+    library->close(other);
     free(uri);
 }
 
@@ -174,18 +175,18 @@ static void image_by_another(
 failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_connection *connection) {
     failure_artifacts_discovery_pause();
     int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
-    sqlite3 *handle = connection->handle;
-    failure_artifacts_image image = {failure_artifacts_is_starting, "main", connection->path, NULL, -1};
+    failure_artifacts_image image = {
+        connection->library, failure_artifacts_is_starting, "main", connection->path, NULL, -1};
     failure_artifacts_reading reading = failure_artifacts_permitted_reading(connection, "main");
     if (reading == failure_artifacts_reads_by_serializing) {
         image = image_of(connection, "main", failure_artifacts_is_starting, limit);
     } else if (reading == failure_artifacts_reads_by_backup) {
-        back_up(handle, "main", limit, &image);
+        back_up(connection, "main", limit, &image);
     } else if (reading == failure_artifacts_reads_files) {
         // Another connection can read neither a deleted file nor one that this connection has locked exclusively.
-        bool is_alone = !is_in_place(handle, "main")
-            || failure_artifacts_lock_state(handle, "main") >= failure_artifacts_has_exclusive_lock;
-        if (is_alone) back_up(handle, "main", limit, &image);
+        bool is_alone = !is_in_place(connection, "main")
+            || failure_artifacts_lock_state(connection, "main") >= failure_artifacts_has_exclusive_lock;
+        if (is_alone) back_up(connection, "main", limit, &image);
         else image_by_another(connection, limit, &image);
     }
     failure_artifacts_discovery_resume();
@@ -207,22 +208,22 @@ void failure_artifacts_keep(
     failure_artifacts_discovery_pause();
     bool was_unwound = atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
     const char *schema;
-    for (int i = 0; (schema = failure_artifacts_schema_name(connection->handle, i)); i++) {
+    for (int i = 0; (schema = failure_artifacts_schema_name(connection, i)); i++) {
         // A connection's temporary database is not a store of the application.
         if (i == 1) continue;
         // A close rolls back an open transaction.
-        bool is_lost = sqlite3_txn_state(connection->handle, schema) == SQLITE_TXN_WRITE;
+        bool is_lost = SQLITE(connection, txn_state, schema) == SQLITE_TXN_WRITE;
         // Of several rollbacks in a row, nested savepoints and then the transaction, the first loses the most.
         if (is_lost && !was_unwound) {
             begin_unwinding(connection);
             keep_database(connection, schema, failure_artifacts_is_rolling_back, limit, receiver);
         }
         if (reason != failure_artifacts_is_ending) continue;
-        if (!is_in_place(connection->handle, schema)) {
+        if (!is_in_place(connection, schema)) {
             if (!is_lost) keep_database(connection, schema, reason, limit, receiver);
         } else if (i > 1) {
-            const char *path = failure_artifacts_path(connection->handle, schema);
-            failure_artifacts_image left = {reason, schema, path, NULL, 0};
+            const char *path = failure_artifacts_path(connection, schema);
+            failure_artifacts_image left = {connection->library, reason, schema, path, NULL, 0};
             receiver(connection, left);
         }
     }

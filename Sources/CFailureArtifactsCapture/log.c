@@ -1,10 +1,10 @@
 #include "log.h"
 #include "compatibility.h"
 #include "keeping.h"
+#include "library.h"
 #include "stack.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,10 @@ void failure_artifacts_log_configure(unsigned statements, bool values, bool stac
     failure_artifacts_stack_prepare();
 }
 
-bool failure_artifacts_log_is_kept(void) { return atomic_load(&capacity) > 0; }
+// The log calls SQLite for each statement, so it is kept for the system's library only, which it calls directly.
+bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection) {
+    return connection->library == &failure_artifacts_system_library && atomic_load(&capacity) > 0;
+}
 
 bool failure_artifacts_log_repeats(void) { return !atomic_load_explicit(&records_values, memory_order_relaxed); }
 
@@ -194,7 +197,7 @@ static void spend(failure_artifacts_log *log, uint64_t cost) {
 // MARK: - Logs of connections
 
 static failure_artifacts_log *create(failure_artifacts_connection *connection) {
-    if (atomic_load_explicit(&capacity, memory_order_relaxed) == 0) return NULL;
+    if (!failure_artifacts_log_is_kept(connection)) return NULL;
     failure_artifacts_log *log = calloc(1, sizeof *log);
     if (!log) return NULL;
     atomic_init(&log->references, 1);

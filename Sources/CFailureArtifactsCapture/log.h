@@ -147,7 +147,7 @@ void failure_artifacts_log_ended(failure_artifacts_connection *connection, sqlit
 void failure_artifacts_log_close(failure_artifacts_connection *connection);
 
 // True if the statements of new connections are recorded.
-bool failure_artifacts_log_is_kept(void);
+bool failure_artifacts_log_is_kept(const failure_artifacts_connection *connection);
 
 // Makes SQLite report the ends of statements that start from now on, or not; in discovery.c.
 void failure_artifacts_report_ends(failure_artifacts_connection *connection, bool reports);

@@ -1,56 +1,62 @@
 #include "reading.h"
 #include "cache.h"
 #include "compatibility.h"
+#include "library.h"
 #include "opening.h"
 
 #include <limits.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-
-// SQLite has this function since 3.41. Before, an interrupted transaction is found when serializing it fails.
-extern int sqlite3_is_interrupted(sqlite3 *) __attribute__((weak));
+#include <time.h>
+#include <unistd.h>
 
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection) {
-    // SQLite reports a close first, unless the application has set its own trace. But the close may have been refused.
-    if (!atomic_load(&connection->is_closing) && !failure_artifacts_trace_is_replaced(connection)) return false;
-    return failure_artifacts_is_refused(connection->handle);
+    // SQLite reports a close first, unless the connection is unwatched. But the close may have been refused.
+    if (!atomic_load(&connection->is_closing) && !failure_artifacts_is_unwatched(connection)) return false;
+    return failure_artifacts_is_refused(connection);
 }
 
-bool failure_artifacts_has_pending_statement(sqlite3 *handle) {
+bool failure_artifacts_has_pending_statement(const failure_artifacts_connection *connection) {
     sqlite3_stmt *statement = NULL;
-    while ((statement = sqlite3_next_stmt(handle, statement))) {
-        if (sqlite3_stmt_busy(statement)) return true;
+    while ((statement = SQLITE(connection, next_stmt, statement))) {
+        if (connection->library->stmt_busy(statement)) return true;
     }
     return false;
 }
 
-static bool is_interrupted(sqlite3 *handle) {
-    // SQLite forgets an interruption when a statement starts and none is pending.
-    return sqlite3_is_interrupted && sqlite3_is_interrupted(handle) && failure_artifacts_has_pending_statement(handle);
+static bool is_interrupted(const failure_artifacts_connection *connection) {
+    // Before 3.41, an interrupted transaction is found when serializing it fails. SQLite forgets an interruption when a statement starts and none is pending.
+    return connection->library->is_interrupted && SQLITE(connection, is_interrupted)
+        && failure_artifacts_has_pending_statement(connection);
 }
 
 // True unless reading may make SQLite write pages of the transaction to the file, which takes an exclusive lock.
-static bool may_fill_cache(sqlite3 *handle, const char *schema) {
-    if (failure_artifacts_cache_can_grow()) return true;
+static bool may_fill_cache(const failure_artifacts_connection *connection, const char *schema) {
+    if (connection->library == &failure_artifacts_system_library && failure_artifacts_cache_can_grow()) return true;
     // Writing to memory, to a temporary file or to a WAL does not lock other connections out.
-    if (!failure_artifacts_path(handle, schema) || failure_artifacts_read_version(handle, schema) == 2) return true;
+    if (!failure_artifacts_path(connection, schema)) return true;
+    if (failure_artifacts_read_version(connection, schema) == 2) return true;
     // Few caches are smaller than this.
-    if (failure_artifacts_size_limit(handle, schema) <= 256 << 10) return true;
+    if (failure_artifacts_size_limit(connection, schema) <= 256 << 10) return true;
     // SQLite has taken the lock already.
-    return failure_artifacts_lock_state(handle, schema) >= failure_artifacts_has_exclusive_lock;
+    return failure_artifacts_lock_state(connection, schema) >= failure_artifacts_has_exclusive_lock;
 }
 
-failure_artifacts_reading failure_artifacts_permitted_reading_while_open(sqlite3 *handle, const char *schema) {
-    switch (sqlite3_txn_state(handle, schema)) {
+failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
+    const failure_artifacts_connection *connection, const char *schema) {
+    switch (SQLITE(connection, txn_state, schema)) {
     case SQLITE_TXN_WRITE:
-        if (sqlite3_get_autocommit(handle)) return failure_artifacts_is_writing;
-        if (is_interrupted(handle)) return failure_artifacts_is_interrupted;
-        if (!may_fill_cache(handle, schema)) return failure_artifacts_would_spill;
+        if (SQLITE(connection, get_autocommit)) return failure_artifacts_is_writing;
+        if (!connection->library->serialize) {
+            return failure_artifacts_caches_transaction(connection, schema) ? failure_artifacts_reads_cache
+                                                                            : failure_artifacts_is_not_cached;
+        }
+        if (is_interrupted(connection)) return failure_artifacts_is_interrupted;
+        if (!may_fill_cache(connection, schema)) return failure_artifacts_would_spill;
         return failure_artifacts_reads_by_serializing;
     case SQLITE_TXN_READ: return failure_artifacts_reads_by_backup;
     default:
-        return failure_artifacts_path(handle, schema) ? failure_artifacts_reads_files
+        return failure_artifacts_path(connection, schema) ? failure_artifacts_reads_files
                                                       : failure_artifacts_reads_by_backup;
     }
 }
@@ -58,7 +64,7 @@ failure_artifacts_reading failure_artifacts_permitted_reading_while_open(sqlite3
 failure_artifacts_reading failure_artifacts_permitted_reading(
     const failure_artifacts_connection *connection, const char *schema) {
     if (failure_artifacts_is_closing(connection)) return failure_artifacts_is_being_closed;
-    return failure_artifacts_permitted_reading_while_open(connection->handle, schema);
+    return failure_artifacts_permitted_reading_while_open(connection, schema);
 }
 
 // MARK: - Serializing
@@ -70,94 +76,165 @@ static const int limits[] = {
 };
 enum { limit_count = sizeof limits / sizeof *limits };
 
-static void raise_limits(sqlite3 *handle, int saved[limit_count]) {
+static void raise_limits(const failure_artifacts_connection *connection, int saved[limit_count]) {
     // SQLite reduces a limit that is too large to its maximum.
-    for (int i = 0; i < limit_count; i++) saved[i] = sqlite3_limit(handle, limits[i], INT_MAX);
+    for (int i = 0; i < limit_count; i++) saved[i] = SQLITE(connection, limit, limits[i], INT_MAX);
 }
 
-static void restore_limits(sqlite3 *handle, const int saved[limit_count]) {
-    for (int i = 0; i < limit_count; i++) sqlite3_limit(handle, limits[i], saved[i]);
+static void restore_limits(const failure_artifacts_connection *connection, const int saved[limit_count]) {
+    for (int i = 0; i < limit_count; i++) SQLITE(connection, limit, limits[i], saved[i]);
 }
 
-int64_t failure_artifacts_serialized_size(sqlite3 *handle, const char *schema) {
+int64_t failure_artifacts_serialized_size(const failure_artifacts_connection *connection, const char *schema) {
     sqlite3_int64 size = -1;
     int saved[limit_count];
-    raise_limits(handle, saved);
-    (void)sqlite3_serialize(handle, schema, &size, SQLITE_SERIALIZE_NOCOPY);
-    restore_limits(handle, saved);
+    if (!connection->library->serialize) return -1;
+    raise_limits(connection, saved);
+    (void)SQLITE(connection, serialize, schema, &size, SQLITE_SERIALIZE_NOCOPY);
+    restore_limits(connection, saved);
     return size;
 }
 
-void *failure_artifacts_serialize(sqlite3 *handle, const char *schema, int64_t *size) {
+void *failure_artifacts_serialize(const failure_artifacts_connection *connection, const char *schema, int64_t *size) {
+    *size = -1;
+    if (!connection->library->serialize) return NULL;
     sqlite3_int64 count = -1;
     int saved[limit_count];
-    raise_limits(handle, saved);
+    raise_limits(connection, saved);
     failure_artifacts_cache_grows(true);
-    void *bytes = sqlite3_serialize(handle, schema, &count, 0);
+    void *bytes = SQLITE(connection, serialize, schema, &count, 0);
     failure_artifacts_cache_grows(false);
-    restore_limits(handle, saved);
+    restore_limits(connection, saved);
     *size = bytes || count == 0 ? count : -1;
     return bytes;
 }
 
 void *failure_artifacts_serialize_keeping_error(
     failure_artifacts_connection *connection, const char *schema, int64_t *size, int *error) {
-    sqlite3 *handle = connection->handle;
-    int code = sqlite3_extended_errcode(handle);
+    int code = SQLITE(connection, extended_errcode);
     bool is_error = code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
-    char *message = is_error ? strdup(sqlite3_errmsg(handle)) : NULL;
-    void *bytes = failure_artifacts_serialize(handle, schema, size);
-    *error = *size < 0 ? sqlite3_extended_errcode(handle) : SQLITE_OK;
+    char *message = is_error ? strdup(SQLITE(connection, errmsg)) : NULL;
+    void *bytes = failure_artifacts_serialize(connection, schema, size);
+    *error = *size < 0 ? SQLITE(connection, extended_errcode) : SQLITE_OK;
     if (message) {
         int saved[limit_count];
-        raise_limits(handle, saved);
+        raise_limits(connection, saved);
         failure_artifacts_restore_error(connection, code, message);
-        restore_limits(handle, saved);
+        restore_limits(connection, saved);
         free(message);
-    } else if (sqlite3_errcode(handle) != SQLITE_OK) {
+    } else if (SQLITE(connection, errcode) != SQLITE_OK) {
         // Running an empty statement clears the error.
-        sqlite3_exec(handle, "", NULL, NULL, NULL);
+        SQLITE(connection, exec, "", NULL, NULL, NULL);
     }
     return bytes;
 }
 
 // MARK: - The size
 
-static int64_t file_size(sqlite3 *handle, const char *schema, int pointer) {
+static int64_t file_size(const failure_artifacts_connection *connection, const char *schema, int pointer) {
     sqlite3_file *file = NULL;
     sqlite3_int64 size = 0;
-    if (sqlite3_file_control(handle, schema, pointer, &file) != SQLITE_OK || !file || !file->pMethods
+    if (SQLITE(connection, file_control, schema, pointer, &file) != SQLITE_OK || !file || !file->pMethods
         || file->pMethods->xFileSize(file, &size) != SQLITE_OK)
         return 0;
     return size;
 }
 
-int64_t failure_artifacts_size_limit(sqlite3 *handle, const char *schema) {
+int64_t failure_artifacts_size_limit(const failure_artifacts_connection *connection, const char *schema) {
     int cached = 0, highest = 0;
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_USED, &cached, &highest, 0);
+    SQLITE(connection, db_status, SQLITE_DBSTATUS_CACHE_USED, &cached, &highest, 0);
     // The second is the WAL if there is one.
-    return cached + file_size(handle, schema, SQLITE_FCNTL_FILE_POINTER)
-        + file_size(handle, schema, SQLITE_FCNTL_JOURNAL_POINTER);
+    return cached + file_size(connection, schema, SQLITE_FCNTL_FILE_POINTER)
+        + file_size(connection, schema, SQLITE_FCNTL_JOURNAL_POINTER);
 }
 
-int failure_artifacts_page_count(sqlite3 *handle, const char *schema) {
+int failure_artifacts_page_count(const failure_artifacts_connection *connection, const char *schema) {
+    const failure_artifacts_library *library = connection->library;
     sqlite3 *target = NULL;
     int count = -1;
     sqlite3_backup *backup = NULL;
-    if (failure_artifacts_open_in_memory(&target) == SQLITE_OK)
-        backup = sqlite3_backup_init(target, "main", handle, schema);
+    if (failure_artifacts_library_open_in_memory(library, &target) == SQLITE_OK)
+        backup = library->backup_init(target, "main", connection->handle, schema);
     // A step of no pages counts them.
-    if (backup && sqlite3_backup_step(backup, 0) == SQLITE_OK) count = sqlite3_backup_pagecount(backup);
-    sqlite3_backup_finish(backup);
-    sqlite3_close(target);
+    if (backup && library->backup_step(backup, 0) == SQLITE_OK) count = library->backup_pagecount(backup);
+    library->backup_finish(backup);
+    library->close(target);
     return count;
+}
+
+// MARK: - Backups
+
+static double seconds_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+// Copies all pages in one step. In several steps, each write to the source would restart the copy.
+static int back_up(
+    const failure_artifacts_library *library, sqlite3 *target, sqlite3 *source, const char *schema, double seconds) {
+    sqlite3_backup *backup = library->backup_init(target, "main", source, schema);
+    if (!backup) return library->extended_errcode(target);
+    double end = seconds_now() + seconds;
+    int code = library->backup_step(backup, -1);
+    while ((code == SQLITE_BUSY || code == SQLITE_LOCKED) && seconds_now() < end) {
+        usleep(1000);
+        code = library->backup_step(backup, -1);
+    }
+    library->backup_finish(backup);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+int failure_artifacts_back_up(
+    const failure_artifacts_library *library, sqlite3 *source, const char *schema, const char *path, double seconds) {
+    sqlite3 *target = NULL;
+    int code = failure_artifacts_library_open(library, path, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    // No other code uses the copy, and an incomplete copy is deleted. Therefore it needs neither locks nor a journal,
+    // and no waiting for the disk.
+    if (code == SQLITE_OK) {
+        code = library->exec(
+            target, "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off", NULL, NULL,
+            NULL);
+    }
+    if (code == SQLITE_OK) code = back_up(library, target, source, schema, seconds);
+    library->close(target);
+    return code;
+}
+
+// MARK: - One connection
+
+failure_artifacts_entering failure_artifacts_enter(const failure_artifacts_connection *connection) {
+    sqlite3_mutex *mutex = SQLITE(connection, db_mutex);
+    if (!mutex) return failure_artifacts_has_no_mutex;
+    return connection->library->mutex_try(mutex) == SQLITE_OK ? failure_artifacts_has_entered
+                                                              : failure_artifacts_is_busy;
+}
+
+void failure_artifacts_leave(const failure_artifacts_connection *connection) {
+    connection->library->mutex_leave(SQLITE(connection, db_mutex));
+}
+
+int failure_artifacts_transaction_state(const failure_artifacts_connection *connection, const char *schema) {
+    return SQLITE(connection, txn_state, schema);
+}
+
+bool failure_artifacts_has_database(
+    const failure_artifacts_connection *connection, const char *schema, failure_artifacts_database *database) {
+    sqlite3_file *file = NULL;
+    sqlite3_vfs *vfs = NULL;
+    if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return false;
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_VFS_POINTER, &vfs);
+    *database = (failure_artifacts_database){
+        file, SQLITE(connection, db_filename, schema), vfs && failure_artifacts_is_memory_vfs(vfs->zName),
+    };
+    return true;
 }
 
 // MARK: - The kind of store
 
-int failure_artifacts_read_version(sqlite3 *handle, const char *schema) {
+int failure_artifacts_read_version(const failure_artifacts_connection *connection, const char *schema) {
     sqlite3_file *file = NULL;
-    if (sqlite3_file_control(handle, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file
+    if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file
         || !file->pMethods)
         return -1;
     unsigned char version = 0;
@@ -165,21 +242,21 @@ int failure_artifacts_read_version(sqlite3 *handle, const char *schema) {
     return code == SQLITE_OK ? version : code == SQLITE_IOERR_SHORT_READ ? 0 : -1;
 }
 
-bool failure_artifacts_leaves_no_wal(sqlite3 *handle, const char *schema) {
+bool failure_artifacts_leaves_no_wal(const failure_artifacts_connection *connection, const char *schema) {
     sqlite3_file *journal = NULL;
     // The WAL if it is open; otherwise the rollback journal.
-    sqlite3_file_control(handle, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal);
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_JOURNAL_POINTER, &journal);
     if (journal && journal->pMethods) return true;
-    int version = failure_artifacts_read_version(handle, schema);
+    int version = failure_artifacts_read_version(connection, schema);
     return version == 0 || version == 1;
 }
 
-int failure_artifacts_lock_state(sqlite3 *handle, const char *schema) {
+int failure_artifacts_lock_state(const failure_artifacts_connection *connection, const char *schema) {
     int state = 0;
-    return sqlite3_file_control(handle, schema, SQLITE_FCNTL_LOCKSTATE, &state) == SQLITE_OK ? state : 0;
+    return SQLITE(connection, file_control, schema, SQLITE_FCNTL_LOCKSTATE, &state) == SQLITE_OK ? state : 0;
 }
 
-bool failure_artifacts_is_in_memory(sqlite3 *handle, const char *schema) {
-    const char *name = sqlite3_db_filename(handle, schema);
+bool failure_artifacts_is_in_memory(const failure_artifacts_connection *connection, const char *schema) {
+    const char *name = SQLITE(connection, db_filename, schema);
     return !name || *name || failure_artifacts_is_constant_name(name);
 }

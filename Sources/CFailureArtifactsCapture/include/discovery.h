@@ -16,6 +16,22 @@ struct sqlite3;
 
 typedef struct failure_artifacts_log failure_artifacts_log;
 
+// A copy of SQLite in the process; see library.h.
+typedef struct failure_artifacts_library failure_artifacts_library;
+
+// Returns the SQLite that this package is linked to.
+const failure_artifacts_library *failure_artifacts_linked_library(void);
+
+// Returns the text before the names of a copy's functions; empty for the system's.
+const char *failure_artifacts_prefix(const failure_artifacts_library *library);
+
+// Also reports the connections of another copy of SQLite, once the process has it. Its functions have the names of
+// SQLite's, after a prefix. At most 4 copies are known.
+void failure_artifacts_library_add(const char *prefix);
+
+// Frees memory that a copy of SQLite has allocated.
+void failure_artifacts_free(const failure_artifacts_library *library, void *bytes);
+
 // The file that a path named at some point in time.
 typedef struct failure_artifacts_file_identity {
     // True if the path named a file.
@@ -43,6 +59,8 @@ typedef struct failure_artifacts_connection {
     uint64_t last_own_number;
     // The last statements; NULL before the first one, and if no statements are recorded.
     failure_artifacts_log *log;
+    // The copy of SQLite that has opened it.
+    failure_artifacts_library *library;
     // The number of this open in the process, from 1. It identifies the connection; an address may be reused.
     uint64_t serial;
     // The thread (pthread_self) that ran the last statement; 0 before the first one.
@@ -90,6 +108,8 @@ typedef enum failure_artifacts_keeping_reason {
 
 // A database as its connection sees it, in the form of a database file in memory.
 typedef struct failure_artifacts_image {
+    // The copy of SQLite that has allocated the bytes.
+    const failure_artifacts_library *library;
     failure_artifacts_keeping_reason reason;
     // The database's name on the connection, such as "main"; valid during the call.
     const char *schema;
@@ -165,9 +185,9 @@ uint64_t failure_artifacts_point_in_time(void);
 bool failure_artifacts_borrowing_begins(failure_artifacts_connection *connection);
 void failure_artifacts_borrowing_ends(failure_artifacts_connection *connection);
 
-// True if the application is known to have replaced our trace, which reports statements and the close, with its own.
-// The caller must make sure that the connection has not ended.
-bool failure_artifacts_trace_is_replaced(const failure_artifacts_connection *connection);
+// True if statements and the close are not reported: the application is known to have replaced our trace with its own,
+// or the copy of SQLite has no traces. The caller must make sure that the connection has not ended.
+bool failure_artifacts_is_unwatched(const failure_artifacts_connection *connection);
 
 // From now on, saves content that is about to be lost for good. This is the content of a store in a transaction that is
 // rolled back. At a close, it is the content of a store in memory or of a store whose file is gone.
@@ -186,11 +206,11 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
 
 // Returns the name of the connection's database number `index`: 0 is "main", 1 "temp", the others are attached. NULL
 // past the last one. The caller must own the connection.
-const char *failure_artifacts_schema_name(struct sqlite3 *handle, int index);
+const char *failure_artifacts_schema_name(const failure_artifacts_connection *connection, int index);
 
 // Returns the path of a database's file, valid while the database is open; NULL if it has none. The caller must own the
 // connection.
-const char *failure_artifacts_path(struct sqlite3 *handle, const char *schema);
+const char *failure_artifacts_path(const failure_artifacts_connection *connection, const char *schema);
 
 // True if SQLite keeps stores of this VFS in memory.
 bool failure_artifacts_is_memory_vfs(const char *vfs);

@@ -10,6 +10,7 @@ internal import FailureArtifactsSystem
 struct SerializedImage: ~Copyable {
     private let start: UnsafeMutablePointer<UInt8>?
     private let size: Int
+    private let library: OpaquePointer
 
     /// Creates an image, which is as large as the database.
     ///
@@ -27,11 +28,12 @@ struct SerializedImage: ~Copyable {
             throw SQLiteError(
                 "copy a store inside a transaction", code: code == SQLITE_OK ? SQLITE_NOMEM : code)
         }
+        library = connection.pointee.library
         start = image?.assumingMemoryBound(to: UInt8.self)
         self.size = Int(size)
     }
 
-    deinit { sqlite3_free(start) }
+    deinit { failure_artifacts_free(library, start) }
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: size) }
 

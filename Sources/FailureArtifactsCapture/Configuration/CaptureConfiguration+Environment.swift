@@ -41,6 +41,17 @@ extension CaptureConfiguration {
             of: "FAILURE_ARTIFACTS_PASSING", default: .never, or: "one of never, retry, always",
             described: \.rawValue
         ) { PassingCapture(rawValue: $0) }
+        configuration.sqlitePrefixes = reader.value(
+            of: "FAILURE_ARTIFACTS_SQLITE_PREFIXES", default: [],
+            or: "prefixes of names in C, separated by commas",
+            described: { $0.joined(separator: ",") }
+        ) { text in
+            let prefixes = text.split(separator: ",").map(String.init)
+            let isValid = prefixes.allSatisfy {
+                $0.allSatisfy { $0 == "_" || ($0.isASCII && ($0.isLetter || $0.isNumber)) }
+            }
+            return isValid ? prefixes : nil
+        }
         configuration.readers = Readers(BundleReaders(&reader))
         configuration.invariants = reader.value(
             of: Invariant.variable, default: nil, or: "a directory of SQL files that can be read",

@@ -13,6 +13,10 @@ enum BorrowingRefusal: Error, CustomStringConvertible {
     ///
     /// That thread may be inside it now.
     case belongsToOtherThread
+    /// It was opened without a mutex by another copy of SQLite.
+    ///
+    /// Nothing keeps that copy from using or ending it in the meantime.
+    case isUnprotected
 
     /// The reason as a full sentence.
     var description: String {
@@ -22,6 +26,8 @@ enum BorrowingRefusal: Error, CustomStringConvertible {
         case .belongsToOtherThread:
             "The connection has no mutex and was used last by another thread, "
                 + "so that it cannot be used safely from the thread of the failure."
+        case .isUnprotected:
+            "The connection belongs to another copy of SQLite and has no mutex, so that it cannot be used safely."
         }
     }
 }
@@ -30,6 +36,7 @@ enum BorrowingRefusal: Error, CustomStringConvertible {
 struct BorrowedHandle {
     let handle: OpaquePointer
     let record: UnsafeMutablePointer<failure_artifacts_connection>
+    let hasMutex: Bool
 
     /// Returns the permitted way to read one of its databases without side effects, by the table in reading.h.
     func permittedReading(of schema: String) -> failure_artifacts_reading {
@@ -38,7 +45,7 @@ struct BorrowedHandle {
 
     /// Returns the transaction that the connection has open in a database, from `sqlite3_txn_state`.
     func transaction(in schema: String) -> TransactionState {
-        switch sqlite3_txn_state(handle, schema) {
+        switch failure_artifacts_transaction_state(record, schema) {
         case SQLITE_TXN_WRITE: .write
         case SQLITE_TXN_READ: .read
         default: .none
@@ -78,22 +85,26 @@ extension DiscoveredConnection {
         while true {
             // The connection must exist while its mutex or its record is inspected. Only the registry's lock ensures
             // that.
-            let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { handle in
-                guard let mutex = sqlite3_db_mutex(handle) else {
+            let attempt = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
+                switch failure_artifacts_enter(record) {
+                case failure_artifacts_has_entered: return Attempt.entered
+                case failure_artifacts_is_busy: return .busy
+                default:
+                    guard prefix == nil else { return .unprotected }
                     // In a destructor of the application, this thread would wait for itself.
-                    if failure_artifacts_is_closing(record) { return Attempt.closing }
+                    if failure_artifacts_is_closing(record) { return .closing }
                     // A connection that another test may use is not even held up, unless there is no other way.
-                    guard isPrivate || waitsForRest else { return Attempt.noMutex }
+                    guard isPrivate || waitsForRest else { return .noMutex }
                     guard isPrepared else { return .unprepared }
                     guard failure_artifacts_borrowing_begins(record) else { return .noMutex }
                     if hold?.take(record) == true { return .borrowed }
                     failure_artifacts_borrowing_ends(record)
                     return .noMutex
                 }
-                return sqlite3_mutex_try(mutex) == SQLITE_OK ? .entered(mutex) : .busy
             }
             switch attempt {
             case nil, .closing: throw .ended
+            case .unprotected: throw .isUnprotected
             case .unprepared:
                 hold = ConnectionHold()
                 isPrepared = true
@@ -113,11 +124,11 @@ extension DiscoveredConnection {
                 // Threads come to rest eventually, but a connection to a file isn't worth the wait.
                 guard waitsForRest, Instant.now < deadline else { throw .belongsToOtherThread }
                 sleep(microseconds: 500)
-            case .entered(let mutex):
-                defer { sqlite3_mutex_leave(mutex) }
+            case .entered:
+                defer { failure_artifacts_leave(record) }
                 // This thread may be inside the close, in a destructor of the application.
                 if failure_artifacts_is_closing(record) { throw .ended }
-                return body(BorrowedHandle(handle: handle, record: record))
+                return body(BorrowedHandle(handle: handle, record: record, hasMutex: true))
             case .busy:
                 guard Instant.now < deadline else { throw .busy }
                 sleep(microseconds: 200)
@@ -134,7 +145,7 @@ extension DiscoveredConnection {
         // Another test that shares the connection may be using it at this time.
         let isOnThisThread = isPrivate && lastUse?.isOnThisThread == true
         guard isOnThisThread || (mayBeAtRest && isAtRest(isPrivate: isPrivate)) else { return nil }
-        return body(BorrowedHandle(handle: handle, record: record))
+        return body(BorrowedHandle(handle: handle, record: record, hasMutex: false))
     }
 
     /// Returns true if no thread is using the connection.
@@ -153,11 +164,10 @@ extension DiscoveredConnection {
             sleep(microseconds: 300)
         }
         guard lastUse?.order == order else { return false }
-        return !failure_artifacts_has_pending_statement(handle)
+        return !failure_artifacts_has_pending_statement(record)
     }
 
     private enum Attempt {
-        case borrowed, noMutex, unprepared, busy, closing
-        case entered(OpaquePointer)
+        case borrowed, noMutex, unprepared, unprotected, busy, closing, entered
     }
 }

@@ -35,7 +35,7 @@ struct ConnectedDatabase {
         let all = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
             var databases: [ConnectedDatabase] = []
             var index: CInt = 0
-            while let name = failure_artifacts_schema_name(borrowed.handle, index) {
+            while let name = failure_artifacts_schema_name(borrowed.record, index) {
                 let schema = String(cString: name)
                 if let database = ConnectedDatabase(schema: schema, of: connection, borrowed, main: main)
                 {
@@ -69,13 +69,9 @@ struct ConnectedDatabase {
         schema: String, of connection: DiscoveredConnection, _ borrowed: BorrowedHandle,
         main: ConnectedDatabase
     ) {
-        var file: UnsafeMutableRawPointer?
-        guard
-            sqlite3_file_control(borrowed.handle, schema, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK
-        else { return nil }
-        var vfs: UnsafeMutablePointer<sqlite3_vfs>?
-        sqlite3_file_control(borrowed.handle, schema, SQLITE_FCNTL_VFS_POINTER, &vfs)
-        let path = DiscoveredConnection.path(of: schema, on: borrowed.handle)
+        var database = failure_artifacts_database()
+        guard failure_artifacts_has_database(borrowed.record, schema, &database) else { return nil }
+        let path = DiscoveredConnection.path(of: schema, on: borrowed.record)
         self.schema = schema
         self.path = path
         transaction = borrowed.transaction(in: schema)
@@ -90,16 +86,16 @@ struct ConnectedDatabase {
         }
         identity = nil
         // In the memory VFS, the names of shared databases begin with a slash.
-        let sharedName = sqlite3_db_filename(borrowed.handle, schema).map { String(cString: $0) } ?? ""
-        if failure_artifacts_is_memory_vfs(vfs?.pointee.zName), sharedName.hasPrefix("/") {
+        let sharedName = database.name.map { String(cString: $0) } ?? ""
+        if database.is_in_memory_vfs, sharedName.hasPrefix("/") {
             key = .sharedMemory(sharedName)
             storage = .memory
             name = Path.name(of: sharedName)
             return
         }
-        key = .pager(UInt(bitPattern: file))
+        key = .pager(UInt(bitPattern: database.file))
         storage =
-            schema == "temp" || !failure_artifacts_is_in_memory(borrowed.handle, schema)
+            schema == "temp" || !failure_artifacts_is_in_memory(borrowed.record, schema)
             ? .temporary : .memory
         name =
             switch schema {

@@ -82,7 +82,7 @@ extension ConnectionRegistry {
             state.connections[index].leftAt = pointInTime
             let record = state.connections[index].record
             failure_artifacts_connection_is_left(record)
-            if let path = record.pointee.path, failure_artifacts_trace_is_replaced(record) {
+            if let path = record.pointee.path, failure_artifacts_is_unwatched(record) {
                 unwatched.insert(String(cString: path))
             }
         }

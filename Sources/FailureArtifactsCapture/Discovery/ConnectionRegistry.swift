@@ -3,7 +3,7 @@ internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
-/// The connections that the process has open through the system's SQLite, and the stores that were closed.
+/// The connections that the process has open, and the stores that were closed.
 ///
 /// There is one registry per process, because SQLite's automatic extensions apply to the whole process. It can be used
 /// from any thread.
@@ -60,10 +60,14 @@ final class ConnectionRegistry: Sendable {
 
     /// Starts to watch connections.
     ///
-    /// Nothing is printed or written, and SQLite is not initialized.
+    /// Nothing is printed or written, and the system's SQLite is not initialized.
     ///
-    /// - Parameter observer: The receiver of later events, which is not kept alive; nil to leave it unchanged.
-    func install(observer: (any ConnectionObserver)? = nil) {
+    /// - Parameters:
+    ///   - observer: The receiver of later events, which is not kept alive; nil to leave it unchanged.
+    ///   - prefixes: The prefixes of other copies of SQLite, besides that of sqlite-nio. For those that the process has,
+    ///     SQLite is initialized.
+    func install(observer: (any ConnectionObserver)? = nil, prefixes: [String] = []) {
+        for prefix in ["sqlite_nio_"] + prefixes { failure_artifacts_library_add(prefix) }
         if let observer { state.withLock { $0.observer = observer } }
         failure_artifacts_discovery_install(
             failure_artifacts_discovery_events(

@@ -41,6 +41,13 @@ struct DiscoveredConnection: Sendable {
 
     var main: Main { path.map { .file(path: $0, identity) } ?? .memory(file) }
 
+    /// The prefix of the functions of the copy of SQLite that opened it; nil for the system's.
+    var prefix: String? {
+        let prefix = String(cString: failure_artifacts_prefix(library))
+        return prefix.isEmpty ? nil : prefix
+    }
+
+    nonisolated(unsafe) let library: OpaquePointer
     nonisolated(unsafe) let handle: OpaquePointer
     nonisolated(unsafe) let record: UnsafeMutablePointer<failure_artifacts_connection>
 
@@ -50,6 +57,7 @@ struct DiscoveredConnection: Sendable {
         serial = record.pointee.serial
         handle = record.pointee.handle
         file = UInt(bitPattern: record.pointee.file)
+        library = record.pointee.library
         vfs = record.pointee.vfs.map { String(cString: $0) }
         path = record.pointee.path.map { String(cString: $0) }
         identity = connection.identity
@@ -62,13 +70,12 @@ struct DiscoveredConnection: Sendable {
     static func attachedFiles(
         of record: UnsafeMutablePointer<failure_artifacts_connection>
     ) -> Set<FileStatus.Identity> {
-        guard let handle = record.pointee.handle else { return [] }
         var files: Set<FileStatus.Identity> = []
         // The first two are the main and the temporary database.
         var index: CInt = 2
-        while let name = failure_artifacts_schema_name(handle, index) {
+        while let name = failure_artifacts_schema_name(record, index) {
             index += 1
-            guard let path = path(of: String(cString: name), on: handle),
+            guard let path = path(of: String(cString: name), on: record),
                 let status = try? FileSystem.status(of: path)
             else { continue }
             files.insert(status.identity)
@@ -77,8 +84,10 @@ struct DiscoveredConnection: Sendable {
     }
 
     /// Returns the file of one of a connection's databases; nil if it has none.
-    static func path(of schema: String, on handle: OpaquePointer) -> String? {
-        failure_artifacts_path(handle, schema).map { String(cString: $0) }
+    static func path(
+        of schema: String, on record: UnsafeMutablePointer<failure_artifacts_connection>
+    ) -> String? {
+        failure_artifacts_path(record, schema).map { String(cString: $0) }
     }
 
     /// The time and the thread of a connection's last use.
@@ -109,10 +118,11 @@ struct DiscoveredConnection: Sendable {
         }
     }
 
-    /// True if the application has set its own trace callback, so that its statements are not noticed.
+    /// True if its statements are not noticed, because the application has set its own trace callback or the copy of
+    /// SQLite has none.
     var isUnwatched: Bool {
         ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
-            failure_artifacts_trace_is_replaced(record)
+            failure_artifacts_is_unwatched(record)
         } ?? false
     }
 

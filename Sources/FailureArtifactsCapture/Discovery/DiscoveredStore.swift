@@ -177,7 +177,11 @@ struct DiscoveredStore: Sendable {
             ?? owners.min()
     }
 
-    /// True if statements on it may go unnoticed, because the application has set its own trace callback.
+    /// True if no connection of another copy of SQLite has it.
+    var isOfSystemLibrary: Bool { accesses.allSatisfy { $0.connection.prefix == nil } }
+
+    /// True if statements on it may go unnoticed, because the application has set its own trace callback or the copy of
+    /// SQLite has none.
     var isUnwatched: Bool { accesses.contains { $0.connection.isUnwatched } }
 
     /// True if a statement was run on it after the test that opened it had ended.
@@ -191,7 +195,7 @@ struct DiscoveredStore: Sendable {
 
     /// Returns true if a statement is known to have been run on it since `pointInTime`.
     ///
-    /// Statements may go unnoticed if the application has set its own trace callback.
+    /// Statements may go unnoticed; see ``isUnwatched``.
     func isUsed(since pointInTime: ConnectionRegistry.PointInTime) -> Bool {
         endedUse > pointInTime.statement
             || accesses.contains { ($0.connection.lastUse?.order ?? 0) > pointInTime.statement }

@@ -35,7 +35,7 @@ struct EndedConnections {
     }
 
     /// The content at the end; nil if a file has it.
-    var last: SavedState? { images.last { $0.reason == .end && $0.size > 0 } }
+    var last: SavedState? { images.last { $0.reason == .end && $0.size != 0 } }
 
     /// The content before a rollback, if only the connection's end followed the rollback.
     var imageBeforeRollback: SavedState? {

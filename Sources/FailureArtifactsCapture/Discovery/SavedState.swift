@@ -13,6 +13,10 @@ final class SavedState: Sendable {
 
     private struct Bytes: @unchecked Sendable {
         let start: UnsafeMutableRawPointer?
+        /// The copy of SQLite that has allocated them.
+        let library: OpaquePointer
+
+        func free() { failure_artifacts_free(library, start) }
     }
 
     let reason: Reason
@@ -24,7 +28,7 @@ final class SavedState: Sendable {
     let identity: FileStatus.Identity?
     /// The size in bytes; 0 if nothing is lost with the connection, because the file still exists.
     ///
-    /// It is -1 if the content could not be read.
+    /// It is -1 if the content could not be read, or if the close was not reported in time.
     let size: Int
     /// The number of the process's statements when the content was saved.
     let order: UInt64
@@ -33,13 +37,13 @@ final class SavedState: Sendable {
     /// Takes over the result of `sqlite3_serialize`; nil if there was no room or time for it.
     init(
         reason: Reason, schema: String, path: String?, bytes: UnsafeMutableRawPointer?, size: Int,
-        order: UInt64
+        order: UInt64, library: OpaquePointer
     ) {
         self.reason = reason
         self.schema = schema
         self.path = path
         identity = path.flatMap { try? FileSystem.status(of: $0)?.identity }
-        self.bytes = Lock(Bytes(start: bytes))
+        self.bytes = Lock(Bytes(start: bytes, library: library))
         self.size = size
         self.order = order
     }
@@ -55,7 +59,7 @@ final class SavedState: Sendable {
         self.init(
             reason: reason, schema: String(cString: image.schema),
             path: image.path.map { String(cString: $0) }, bytes: image.bytes, size: Int(image.size),
-            order: failure_artifacts_point_in_time())
+            order: failure_artifacts_point_in_time(), library: image.library)
     }
 
     deinit { drop() }
@@ -63,8 +67,8 @@ final class SavedState: Sendable {
     /// Frees the content, and keeps its size.
     func drop() {
         bytes.withLock { bytes in
-            sqlite3_free(bytes.start)
-            bytes = Bytes(start: nil)
+            bytes.free()
+            bytes = Bytes(start: nil, library: bytes.library)
         }
     }
 

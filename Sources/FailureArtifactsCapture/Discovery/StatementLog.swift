@@ -84,7 +84,8 @@ struct KeptLogs: Sendable {
 /// The known statements of a connection.
 struct StatementLog {
     var statements: [RecordedStatement] = []
-    /// True if the application has set its own trace callback, so that ours is not called.
+    /// True if statements are not reported: the application has set its own trace callback, or the copy of SQLite is
+    /// not the system's.
     var isReplaced = false
     /// True if the statements could not be read, because a thread used the connection all the time.
     var isUnread = false
@@ -99,14 +100,14 @@ extension DiscoveredConnection {
         // With the connection borrowed, the number of changes by its last statement is known too.
         let isRead: Void? = try? lend(until: .now, waitsForRest: false) { _ in
             failure_artifacts_log_read(record, true, context, Collection.read)
-            result.isReplaced = failure_artifacts_trace_is_replaced(record)
+            result.isReplaced = failure_artifacts_is_unwatched(record)
         }
         result.isUnread = isRead == nil
         for _ in 0..<20 where result.isUnread {
             let isDone = ConnectionRegistry.shared.withOpenHandle(of: self) { _ in
                 guard failure_artifacts_borrowing_begins(record) else { return false }
                 failure_artifacts_log_read(record, false, context, Collection.read)
-                result.isReplaced = failure_artifacts_trace_is_replaced(record)
+                result.isReplaced = failure_artifacts_is_unwatched(record)
                 failure_artifacts_borrowing_ends(record)
                 return true
             }
@@ -130,6 +131,10 @@ extension DiscoveredStore {
         var statements: [RecordedStatement] = []
         /// True if statements are missing because the application has set its own trace callback.
         var isReplaced = false
+        /// The prefix of the copy of SQLite that the store's connections belong to, whose statements are not recorded.
+        ///
+        /// Nil for the system's.
+        var prefix: String?
         /// True if statements are missing because too many connections have ended, or one is in use all the time.
         var isCut = false
     }
@@ -142,6 +147,7 @@ extension DiscoveredStore {
         for connection in connections {
             let log = connection.log
             result.statements += log.statements
+            if let prefix = connection.prefix { result.prefix = prefix }
             if log.isReplaced { result.isReplaced = true }
             if log.isUnread { result.isCut = true }
         }

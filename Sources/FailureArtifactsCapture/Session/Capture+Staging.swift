@@ -180,11 +180,16 @@ extension Capture {
             StatementRecord(statement, clock: clock, phase: test.hasRun(statement) ? .test : .earlier)
         }
         let reason =
-            log.isReplaced
-            ? "The application has set a trace of its own; what was run since then is not known."
-            : log.isCut
-                ? "Those of some connections are missing: they have ended, or were in use all the time."
-                : nil
+            if let prefix = log.prefix {
+                "Statements are recorded for the system's SQLite only. This store was opened by another copy, whose "
+                    + "functions begin with \(prefix)sqlite3."
+            } else if log.isReplaced {
+                "The application has set a trace of its own; what was run since then is not known."
+            } else if log.isCut {
+                "Those of some connections are missing: they have ended, or were in use all the time."
+            } else {
+                String?.none
+            }
         guard !records.isEmpty || reason != nil else { return }
         let lines = StatementRecord.lines(
             of: StatementRecord.redacted(Array(records), obeying: rules, keeping: names))

@@ -130,7 +130,7 @@ package final class CaptureSession: Sendable {
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
                 stacks: configuration.recordsSourceLines))
-        registry.install(observer: self)
+        registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
 
     /// Distinguishes stores of unreported tests from stores that no test uses.

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSQLite
 
 /// The result of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
@@ -19,6 +20,11 @@ extension DiscoveredStore {
     /// - Throws: An error from SQLite.
     func checkpoint() throws(SQLiteError) -> Checkpoint? {
         guard let path else { return nil }
+        guard isOfSystemLibrary else {
+            throw SQLiteError(
+                "checkpoint a store", code: SQLITE_MISUSE,
+                message: "it was opened by another copy of SQLite, whose locks would be dropped")
+        }
         let connection = try Connection(path: path, mode: .readWrite, vfs: source.foreignVFS)
         let statement = try connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")
         guard try statement.step() else { return nil }

@@ -38,7 +38,7 @@ extension SnapshotAttempt {
                 until: patience, waitsForRest: store.path == nil
             ) { borrowed in
                 Result { () throws(SnapshotFailure) in
-                    try copy(access.schema, borrowed, isLastResort: isLastResort)
+                    try copy(access, borrowed, isLastResort: isLastResort)
                 }
             }
             return try result.get()
@@ -51,8 +51,9 @@ extension SnapshotAttempt {
     }
 
     private mutating func copy(
-        _ schema: String, _ borrowed: BorrowedHandle, isLastResort: Bool
+        _ access: DiscoveredStore.Access, _ borrowed: BorrowedHandle, isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
+        let schema = access.schema
         let transaction = borrowed.transaction(in: schema)
         snapshot.isTransactionOpen = transaction == .write
         let permitted = borrowed.permittedReading(of: schema)
@@ -60,17 +61,20 @@ extension SnapshotAttempt {
         case failure_artifacts_reads_by_serializing:
             try serialize(schema, of: borrowed)
             return .serialize
+        case failure_artifacts_reads_cache:
+            try copyCache(schema, of: borrowed)
+            return .pageCache
         case failure_artifacts_reads_by_backup: break
         case failure_artifacts_reads_files:
             if source.isInPlace && source.foreignVFS == nil { return nil }
             if source.foreignVFS != nil {
-                let version = failure_artifacts_read_version(borrowed.handle, schema)
+                let version = failure_artifacts_read_version(borrowed.record, schema)
                 snapshot.journalMode = [1: "delete", 2: "wal"][version]
             }
             // Without a mutex, nothing prevents another thread from starting to use the connection now.
-            if !isLastResort, source.isInPlace, sqlite3_db_mutex(borrowed.handle) == nil { return nil }
+            if !isLastResort, source.isInPlace, !borrowed.hasMutex { return nil }
             // A deleted file has no other reader, and only the VFS knows the meaning of its bytes.
-            guard failure_artifacts_leaves_no_wal(borrowed.handle, schema) else {
+            guard failure_artifacts_leaves_no_wal(borrowed.record, schema) else {
                 throw SnapshotFailure(
                     "The connection has not read the store yet, and reading it now would create a WAL.")
             }
@@ -79,19 +83,20 @@ extension SnapshotAttempt {
         if store.path == nil, sizeLimit(of: schema, borrowed) > limits.maximumBytes {
             try files.checkSize(of: size(of: schema, borrowed))
         }
-        try backUp(schema, of: borrowed.handle, to: targets.copy, until: deadline)
+        try backUp(
+            schema, of: borrowed.handle, access.connection.library, to: targets.copy, until: deadline)
         hasReadTransaction = transaction == .read
         return .ownConnection
     }
 
     /// Returns an upper limit for the size of a database, in bytes.
     private func sizeLimit(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
-        UInt64(max(0, failure_artifacts_size_limit(borrowed.handle, schema)))
+        UInt64(max(0, failure_artifacts_size_limit(borrowed.record, schema)))
     }
 
     /// Returns the size of a database without a file, in bytes, from the page count of the backup API.
     private func size(of schema: String, _ borrowed: BorrowedHandle) -> UInt64 {
-        let pages = failure_artifacts_page_count(borrowed.handle, schema)
+        let pages = failure_artifacts_page_count(borrowed.record, schema)
         guard pages > 0 else { return 0 }
         // In memory, a page takes up less than twice its size, and its size is a power of two.
         let most = min(sizeLimit(of: schema, borrowed) / UInt64(pages), 65_536)
@@ -108,7 +113,7 @@ extension SnapshotAttempt {
     {
         let limit = sizeLimit(of: schema, borrowed)
         if limit > min(limits.maximumBytes, UInt64(limits.maximumMemory)) {
-            let bytes = max(0, failure_artifacts_serialized_size(borrowed.handle, schema))
+            let bytes = max(0, failure_artifacts_serialized_size(borrowed.record, schema))
             try files.checkSize(of: UInt64(bytes))
             guard bytes <= limits.maximumMemory else {
                 throw SnapshotFailure(
@@ -177,7 +182,9 @@ extension SnapshotAttempt {
             {
                 snapshot.journalMode = mode
             }
-            try backUp("main", of: connection.handle, to: target, until: deadline)
+            try backUp(
+                "main", of: connection.handle, failure_artifacts_linked_library(), to: target,
+                until: deadline)
             return .secondConnection
         } catch {
             throw SnapshotFailure(error)
@@ -189,59 +196,32 @@ extension SnapshotAttempt {
     /// The first reader of a store in WAL mode creates a WAL and its index.
     private var mayOpenAnotherConnection: Bool {
         guard let paths = store.files, !source.hasOtherLocks else { return false }
+        // Closing our connection would drop the locks of another copy of SQLite.
+        guard store.isOfSystemLibrary else { return false }
         if FileSystem.regularFile(paths.walIndex) != nil { return true }
         if source.foreignVFS == nil { return files.journal == .rollback }
         let reader = store.accesses.first { $0.connection.path == store.path && $0.schema == "main" }
         guard let connection = reader?.connection else { return false }
         let leavesNone = try? connection.lend(until: .now, waitsForRest: false) { borrowed in
-            failure_artifacts_leaves_no_wal(borrowed.handle, "main")
+            failure_artifacts_leaves_no_wal(borrowed.record, "main")
         }
         // If another thread is using the connection, it suffices that a statement was run on it.
         return leavesNone ?? ((connection.lastUse?.order ?? 0) > 0)
     }
 
-    /// Copies all pages in one step.
-    ///
-    /// In several steps, each write to the source would restart the copy.
+    /// Copies a database with the backup API of the copy of SQLite that its connection belongs to.
     private func backUp(
-        _ schema: String, of source: OpaquePointer, to target: String, until deadline: Instant
+        _ schema: String, of source: OpaquePointer, _ library: OpaquePointer, to target: String,
+        until deadline: Instant
     ) throws(SnapshotFailure) {
         do {
             try File(creating: target).close()
-            let copy = try Connection(path: target, mode: .readWrite)
-            // No other code uses the copy, and an incomplete copy is deleted. Therefore it needs neither locks nor a
-            // journal, and no waiting for the disk.
-            try copy.execute(
-                "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off")
-            try copy.replaceContent(with: schema, of: source, until: deadline)
+            let code = failure_artifacts_back_up(
+                library, source, schema, Path.absolute(target), Instant.now.seconds(until: deadline))
+            guard code == SQLITE_OK else { throw SQLiteError("copy the store", code: code) }
         } catch {
             throw SnapshotFailure(error)
         }
-    }
-}
-
-extension Connection {
-    /// Makes this database a copy of another connection's, with the backup API
-    /// (<https://www.sqlite.org/c3ref/backup_finish.html>).
-    ///
-    /// - Parameters:
-    ///   - schema: The database's name on the source connection.
-    ///   - source: The handle to read from, which must not be inside a write transaction.
-    ///   - deadline: The time until which to retry if a lock is held.
-    /// - Throws: An error if it could not be copied as a whole.
-    fileprivate borrowing func replaceContent(
-        with schema: String, of source: OpaquePointer, until deadline: Instant
-    ) throws(SQLiteError) {
-        guard let backup = sqlite3_backup_init(handle, "main", source, schema) else {
-            throw SQLiteError("copy the store", handle: handle)
-        }
-        var code = sqlite3_backup_step(backup, -1)
-        while code == SQLITE_BUSY || code == SQLITE_LOCKED, Instant.now < deadline {
-            sleep(microseconds: 1000)
-            code = sqlite3_backup_step(backup, -1)
-        }
-        sqlite3_backup_finish(backup)
-        guard code == SQLITE_DONE else { throw SQLiteError("copy the store", code: code) }
     }
 }
 
@@ -255,12 +235,16 @@ extension SnapshotFailure {
             self.init(
                 "The connection was inside a commit, a statement that writes, or a backup to it, which reading it "
                     + "would have disturbed.")
+        case failure_artifacts_is_not_cached:
+            self.init(
+                "The connection's copy of SQLite can't serialize a transaction, and not all of its changes are in the "
+                    + "page cache.")
         case failure_artifacts_is_interrupted:
             self.init("The connection was interrupted, so that SQLite would not read it.")
         default:
             self.init(
-                "SQLite was in use before the product was loaded, so that reading the connection could have made it "
-                    + "write its transaction to the file.")
+                "SQLite was in use before the product was loaded, or belongs to a package, so that reading the "
+                    + "connection could have made it write its transaction to the file.")
         }
     }
 }

@@ -63,7 +63,7 @@ struct SnapshotAttempt {
                 // A copy of the files has already checked its own consistency.
                 if method != .fileCopy { snapshot.isConsistent = true }
                 switch method {
-                case .serialize:
+                case .serialize, .pageCache:
                     copyCommittedState()
                     if snapshot.hasCommittedCopy, let committed = targets.committed {
                         files.recordHistory(besides: committed, since: index)
@@ -143,6 +143,12 @@ struct SnapshotAttempt {
         case .fileCopy: return try files.copyFiles()
         case .imageAtClose:
             guard let last = store.last else { return nil }
+            if last.size < 0 {
+                throw SnapshotFailure(
+                    "The store was in memory and was closed before the failure. The copy of SQLite that it "
+                        + "belonged to doesn't report when a store is closed, so its content could not be kept."
+                )
+            }
             guard try write(last) else {
                 // The remaining file may still be readable.
                 if store.files != nil { return nil }
@@ -226,7 +232,7 @@ struct SnapshotAttempt {
     /// transaction has already written to the file.
     ///
     /// - Returns: True if there is a copy that is certainly of the committed state.
-    private func copyCommittedFiles(to target: String) -> Bool {
+    func copyCommittedFiles(to target: String) -> Bool {
         guard let path = store.path, source.foreignVFS == nil, source.isInPlace else { return false }
         let copy = limitsOfFurtherCopy(seconds: 0.25).capture(
             StoreSource(path: path, identity: store.identity),

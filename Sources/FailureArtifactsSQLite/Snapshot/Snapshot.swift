@@ -4,6 +4,8 @@ package struct Snapshot: Sendable {
     package enum Method: String, Sendable {
         /// `sqlite3_serialize` on the test's own connection, including its uncommitted changes.
         case serialize
+        /// The page cache of the test's own connection, including its uncommitted changes.
+        case pageCache
         /// The backup API, from the test's own connection.
         case ownConnection
         /// The backup API, from a separate connection to the same file.

@@ -1,3 +1,4 @@
+import CFailureArtifactsCapture
 import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import Testing
@@ -9,7 +10,7 @@ import Testing
     private func image(_ size: Int = 8) -> SavedState {
         SavedState(
             reason: .end, schema: "main", path: nil, bytes: sqlite3_malloc64(UInt64(size)), size: size,
-            order: 0)
+            order: 0, library: failure_artifacts_linked_library())
     }
 
     @Test func imagesOfAnEndedTestAreDroppedAndOthersStay() {

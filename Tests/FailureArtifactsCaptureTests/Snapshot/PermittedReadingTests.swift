@@ -94,7 +94,7 @@ import Testing
     @Test(arguments: [":memory:", ""])
     func whereAStoreWithoutAFileLives(path: String) throws {
         let application = try ApplicationHandle(path)
-        #expect(failure_artifacts_is_in_memory(application.handle, "main") == !path.isEmpty)
+        #expect(try failure_artifacts_is_in_memory(application.discovered.record, "main") == !path.isEmpty)
     }
 
     /// Without a growing cache, SQLite would write pages of the transaction to the file and lock all others out.
@@ -109,11 +109,11 @@ import Testing
                 PRAGMA cache_size = 12; BEGIN;
                 UPDATE big SET a = 'changed' || randomblob(490) WHERE id <= 72
                 """)
-            #expect(failure_artifacts_lock_state(application.handle, "main") < 4)
+            #expect(try failure_artifacts_lock_state(application.discovered.record, "main") < 4)
             let snapshot = Snapshotter(maximumBytes: 1 << 30).capture(
                 try application.store, to: .copies(in: directory))
             #expect(snapshot.method == .serialize && snapshot.hasCommittedCopy)
-            #expect(failure_artifacts_lock_state(application.handle, "main") < 4)
+            #expect(try failure_artifacts_lock_state(application.discovered.record, "main") < 4)
             #expect(try copied(directory, "SELECT count(*) FROM big WHERE typeof(a) = 'text'") == "72")
         }
     }

@@ -4,6 +4,16 @@ import PackageDescription
 
 let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
+// A copy of SQLite with the names of sqlite-nio, which the checks make; see checks/other_sqlite.py.
+let copy = Context.environment["SUITE_SQLITE_NIO"].map { archive in
+    [
+        LinkerSetting.unsafeFlags([
+            "-Xlinker", "--whole-archive", "-Xlinker", archive, "-Xlinker", "--no-whole-archive",
+        ]),
+        .linkedLibrary("m"), .linkedLibrary("z"),
+    ]
+}
+
 // Tests that fail on purpose, as a user of the product would write them. `../run` starts them one by one and reads
 // their outputs. RawSuite and GRDBSuite only list the product and never import it. TestingSuite has tests of Swift
 // Testing; MixedSuite has tests of both frameworks. KitSuite has the examples of the test kit, which pass, and tests
@@ -23,10 +33,12 @@ let package = Package(
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
         // C code that is called by Swift, and that calls Swift.
         .target(name: "CSuiteCallbacks", dependencies: ["CSuiteSQLite"]),
+        .target(name: "CSuiteOtherSQLite", linkerSettings: copy),
         .testTarget(
             name: "RawSuite",
             dependencies: [
                 "CSuiteCallbacks",
+                "CSuiteOtherSQLite",
                 "CSuiteSQLite",
                 .product(name: "FailureArtifacts", package: "failure-artifacts"),
             ],

@@ -16,6 +16,8 @@ import unicodedata
 import unittest
 import zipfile
 
+import other_sqlite
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SUITES = ROOT / "Tests" / "Integration" / "Suites"
 BUILD = ROOT / ".build"
@@ -51,7 +53,10 @@ def build():
     # SwiftPM caches a build plan and doesn't notice new files in a package beside this one.
     plan_anew = "--disable-build-manifest-caching"
     command = ["swift", "build", plan_anew, "--build-tests", "--scratch-path", str(SCRATCH)]
-    result = subprocess.run(command, cwd=SUITES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    archive = other_sqlite.archive("sqlite_nio_", BUILD / "integration", other_sqlite.OMITTED_BY_NIO)
+    variables = {**os.environ, "SUITE_SQLITE_NIO": str(archive)} if archive else None
+    result = subprocess.run(
+        command, cwd=SUITES, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode != 0:
         sys.exit(result.stdout + "\nThe suites of the integration tests cannot be built.")
 

@@ -1,40 +1,13 @@
-"""Stores that a second copy of SQLite has open, with different symbols. They are found and keep their locks."""
+"""Stores of other copies of SQLite, with different symbols. They are found and keep their locks."""
 
-import functools
-import pathlib
-import shutil
-import subprocess
 import unittest
 
+import other_sqlite
 from harness import BUILD, NEEDS, SuiteCase
 
-PREFIX = "second_"
 
-
-@functools.lru_cache(maxsize=None)
 def second_library():
-    """A shared library made from the system's static one, with prefixed symbols; None if there is no static one."""
-    archives = sorted(pathlib.Path("/usr/lib").glob("*/libsqlite3.a"))
-    if not archives or not all(map(shutil.which, ("nm", "objcopy", "cc"))):
-        return None
-    place = BUILD / "integration" / "second-sqlite"
-    place.mkdir(parents=True, exist_ok=True)
-    library = place / "libsecond.so"
-    if library.is_file() and library.stat().st_mtime > archives[0].stat().st_mtime:
-        return library
-    listed = subprocess.run(
-        ["nm", "-g", "--defined-only", str(archives[0])], check=True, capture_output=True, text=True).stdout
-    symbols = {line.split()[2] for line in listed.splitlines() if len(line.split()) == 3}
-    renamed = place / "symbols"
-    renamed.write_text("".join(f"{symbol} {PREFIX}{symbol}\n" for symbol in sorted(symbols)))
-    archive = place / "second.a"
-    subprocess.run(
-        ["objcopy", f"--redefine-syms={renamed}", str(archives[0]), str(archive)], check=True)
-    subprocess.run(
-        # The archive isn't built for shared libraries, so its symbols must not be interposed.
-        ["cc", "-shared", "-o", str(library), "-Wl,-Bsymbolic", "-Wl,--whole-archive", str(archive),
-         "-Wl,--no-whole-archive", "-lm", "-lpthread", "-ldl", "-lz"], check=True, capture_output=True)
-    return library
+    return other_sqlite.library("second_", BUILD / "integration" / "second-sqlite")
 
 
 class SecondLibrary(SuiteCase):
@@ -69,3 +42,81 @@ class SecondLibrary(SuiteCase):
             with self.subTest(name):
                 bundle = self.scenario(name, "deleted in a second library", warnings=1)
                 self.assertIs(bundle.described("second")["deleted"], True)
+
+
+class OtherCase(SuiteCase):
+    """Copies of SQLite that are known by their prefixes."""
+
+    def scenario(self, name, message, store, method, rows, warnings=0, kind="assertion"):
+        bundle = self.leaves(f"RawSuite.OtherLibraryTests/{name}", warnings=warnings)
+        self.assertTest(bundle, "OtherLibraryTests", name, message, kind=kind)
+        self.assertStores(bundle, **{store: rows})
+        described = bundle.described(store)
+        self.assertEqual(described["capture"]["method"], method)
+        if rows is not None:
+            self.assertIs(described["capture"]["consistent"], True)
+            self.assertEqual(described["integrity"], "ok")
+        return bundle, described
+
+
+class NIO(OtherCase):
+    """A copy with the names and the omissions of sqlite-nio."""
+
+    @classmethod
+    def setUpClass(cls):
+        archive = other_sqlite.archive("sqlite_nio_", BUILD / "integration", other_sqlite.OMITTED_BY_NIO)
+        if archive is None:
+            raise unittest.SkipTest(NEEDS + "a static library of SQLite, nm, objcopy and cc")
+
+    def test_in_memory(self):
+        _, store = self.scenario("testInMemory", "in memory", "memory", "ownConnection", ["apple"])
+        self.assertIs(store["transactionOpen"], False)
+        self.assertIn("sqlite_nio_sqlite3", store["statements"]["reason"])
+        self.assertEqual(store["statements"]["count"], 0)
+
+    def test_in_memory_in_a_transaction(self):
+        _, store = self.scenario(
+            "testInMemoryInATransaction", "in memory in a transaction", "memory", "pageCache", ["apple", "pear"])
+        self.assertIs(store["transactionOpen"], True)
+
+    def test_a_file_in_a_transaction(self):
+        for name in ("testFileInATransactionWithAWAL", "testFileInATransactionWithARollbackJournal"):
+            with self.subTest(name):
+                bundle, store = self.scenario(
+                    name, "file in a transaction", "nio", "pageCache", ["apple"] * 400 + ["pear"])
+                self.assertIs(store["transactionOpen"], True)
+                committed = bundle.store("nio", "committedEntry")
+                self.assertEqual(committed.rows(), ["apple"] * 400)
+
+    def test_a_transaction_that_is_larger_than_the_cache(self):
+        _, store = self.scenario(
+            "testSpilled", "a transaction that was spilled", "nio", "fileCopy", ["apple"] * 400, warnings=1)
+        self.assertIs(store["transactionOpen"], True)
+
+    def test_closed_in_memory(self):
+        _, store = self.scenario("testClosedInMemory", "closed", "memory", "described", None, warnings=1)
+        self.assertIn("doesn't report when a store is closed", store["capture"]["reason"])
+
+
+class Configured(OtherCase):
+    """A copy with another prefix, which the configuration names, and without omissions."""
+
+    @classmethod
+    def setUpClass(cls):
+        if second_library() is None:
+            raise unittest.SkipTest(NEEDS + "a static library of SQLite, nm, objcopy and cc")
+        cls.needs = (
+            ("SECOND_SQLITE", str(second_library())), ("FAILURE_ARTIFACTS_SQLITE_PREFIXES", "first_,second_"))
+
+    def test_in_memory_in_a_transaction(self):
+        _, store = self.scenario(
+            "testSecondInMemoryInATransaction", "in memory in a transaction", "memory", "serialize", ["apple", "pear"])
+        self.assertIn("second_sqlite3", store["statements"]["reason"])
+
+    def test_closed_in_memory(self):
+        self.scenario("testSecondClosedInMemory", "closed", "memory", "atClose", ["apple"])
+
+    def test_rolled_back(self):
+        self.scenario(
+            "testSecondRolledBack", "thrown after a rollback", "memory", "beforeRollback", ["apple", "pear"],
+            kind="error")

@@ -1,0 +1,172 @@
+#define _GNU_SOURCE // For RTLD_DEFAULT.
+
+#include "library.h"
+#include "opening.h"
+#include "page_cache.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+failure_artifacts_library failure_artifacts_system_library = {
+    .prefix = "",
+#define FUNCTION(name) .name = sqlite3_##name,
+    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+};
+
+const failure_artifacts_library *failure_artifacts_linked_library(void) { return &failure_artifacts_system_library; }
+
+const char *failure_artifacts_prefix(const failure_artifacts_library *library) { return library->prefix; }
+
+void failure_artifacts_free(const failure_artifacts_library *library, void *bytes) { library->free(bytes); }
+
+const char *failure_artifacts_library_vfs(const failure_artifacts_library *library) {
+    // Looking up a VFS initializes the library, which the system's may not be yet.
+    if (library == &failure_artifacts_system_library) return failure_artifacts_system_vfs();
+    return library->vfs_find("unix") ? "unix" : NULL;
+}
+
+int failure_artifacts_library_open(
+    const failure_artifacts_library *library, const char *name, sqlite3 **db, int flags, const char *vfs) {
+    if (library == &failure_artifacts_system_library) return failure_artifacts_open(name, db, flags, vfs);
+    failure_artifacts_discovery_pause();
+    int code = library->open_v2(name, db, flags, vfs ? vfs : failure_artifacts_library_vfs(library));
+    failure_artifacts_discovery_resume();
+    return code;
+}
+
+int failure_artifacts_library_open_in_memory(const failure_artifacts_library *library, sqlite3 **db) {
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    return failure_artifacts_library_open(library, ":memory:", db, flags, NULL);
+}
+
+// MARK: - Other copies
+
+enum { most_copies = 4 };
+
+static struct {
+    failure_artifacts_library library;
+    // True if the process has it.
+    bool is_found;
+} copies[most_copies];
+
+// The number of copies whose prefixes are known.
+static unsigned known_copies;
+static pthread_mutex_t copies_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// SQLite calls an automatic extension and a function without saying which copy calls, so each copy has its own.
+#define FUNCTIONS_OF(copy) \
+    static int opens_##copy(sqlite3 *handle, char **message, const sqlite3_api_routines *api) { \
+        (void)message, (void)api; \
+        return failure_artifacts_connection_opens(handle, &copies[copy].library); \
+    } \
+    static void marks_##copy(sqlite3_context *context, int count, sqlite3_value **values) { \
+        (void)count, (void)values; \
+        failure_artifacts_marker_is_called(context, &copies[copy].library); \
+    }
+FUNCTIONS_OF(0)
+FUNCTIONS_OF(1)
+FUNCTIONS_OF(2)
+FUNCTIONS_OF(3)
+#undef FUNCTIONS_OF
+
+typedef int opening(sqlite3 *, char **, const sqlite3_api_routines *);
+static opening *const openings[most_copies] = {opens_0, opens_1, opens_2, opens_3};
+static failure_artifacts_marker *const markers[most_copies] = {marks_0, marks_1, marks_2, marks_3};
+
+static void marks_system(sqlite3_context *context, int count, sqlite3_value **values) {
+    (void)count, (void)values;
+    failure_artifacts_marker_is_called(context, &failure_artifacts_system_library);
+}
+
+failure_artifacts_marker *failure_artifacts_marker_of(const failure_artifacts_library *library) {
+    for (unsigned i = 0; i < most_copies; i++) {
+        if (library == &copies[i].library) return markers[i];
+    }
+    return marks_system;
+}
+
+// Returns the address of a function whose name has a prefix; NULL if the process doesn't export it.
+static void *exported(const char *prefix, const char *name) {
+    char symbol[256];
+    int length = snprintf(symbol, sizeof symbol, "%ssqlite3_%s", prefix, name);
+    return length > 0 && (size_t)length < sizeof symbol ? dlsym(RTLD_DEFAULT, symbol) : NULL;
+}
+
+static void look_up(failure_artifacts_library *library) {
+    // A search without a result takes as long as dozens of statements.
+    if (library->is_linked || !exported(library->prefix, "auto_extension")) return;
+#define FUNCTION(function) \
+    if (!library->function) \
+        library->function = (__typeof__(library->function))exported(library->prefix, #function);
+    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+}
+
+static bool is_complete(const failure_artifacts_library *library) {
+#define FUNCTION(name) \
+    if (!library->name) return false;
+    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    return true;
+}
+
+#ifndef __APPLE__
+// The copy that Vapor and Fluent use (https://github.com/vapor/sqlite-nio). Executables export no functions, so these
+// are weak references: NULL without that package.
+#define FUNCTION(name) extern __typeof__(sqlite3_##name) sqlite_nio_sqlite3_##name __attribute__((weak));
+FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
+FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+
+static void link_functions(failure_artifacts_library *library) {
+    library->is_linked = strcmp(library->prefix, "sqlite_nio_") == 0;
+    if (!library->is_linked) return;
+#define FUNCTION(name) library->name = sqlite_nio_sqlite3_##name;
+    FAILURE_ARTIFACTS_REQUIRED_FUNCTIONS(FUNCTION)
+    FAILURE_ARTIFACTS_OPTIONAL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+}
+#else
+// Apple's linker does not accept undefined weak symbols, and executables export their functions there.
+static void link_functions(failure_artifacts_library *library) { (void)library; }
+#endif
+
+static bool is_known(const char *prefix) {
+    for (unsigned i = 0; i < known_copies; i++) {
+        if (strcmp(copies[i].library.prefix, prefix) == 0) return true;
+    }
+    return false;
+}
+
+void failure_artifacts_library_add(const char *prefix) {
+    pthread_mutex_lock(&copies_lock);
+    failure_artifacts_library *library = &copies[known_copies < most_copies ? known_copies : 0].library;
+    // Without a prefix, it is the SQLite that this package is linked to.
+    bool is_new = *prefix && known_copies < most_copies && !is_known(prefix);
+    if (is_new && (library->prefix = strdup(prefix))) {
+        link_functions(library);
+        known_copies += 1;
+    }
+    pthread_mutex_unlock(&copies_lock);
+}
+
+void failure_artifacts_libraries_ensure(void) {
+    pthread_mutex_lock(&copies_lock);
+    for (unsigned i = 0; i < known_copies; i++) {
+        failure_artifacts_library *library = &copies[i].library;
+        if (!copies[i].is_found) {
+            // The library may be loaded later.
+            look_up(library);
+            if (!is_complete(library)) continue;
+            failure_artifacts_page_cache_wrap(library);
+            copies[i].is_found = true;
+        }
+        library->auto_extension((void (*)(void))openings[i]);
+    }
+    pthread_mutex_unlock(&copies_lock);
+}

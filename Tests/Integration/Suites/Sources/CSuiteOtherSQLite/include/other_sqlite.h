@@ -1,0 +1,20 @@
+#ifndef CSUITEOTHERSQLITE_H
+#define CSUITEOTHERSQLITE_H
+
+// Functions of a copy of SQLite whose names have a prefix.
+typedef struct suite_other_sqlite {
+    int (*open_v2)(const char *path, void **connection, int flags, const char *vfs);
+    int (*close)(void *connection);
+    int (*exec)(void *connection, const char *sql, void *callback, void *context, void *message);
+    int (*errcode)(void *connection);
+    const char *(*errmsg)(void *connection);
+    int (*db_status)(void *connection, int option, int *current, int *highest, int reset);
+} suite_other_sqlite;
+
+// Returns the copy that is linked under the names of sqlite-nio. Its functions are NULL if there is none.
+suite_other_sqlite suite_sqlite_nio(void);
+
+// Returns the copy in a shared library under the names `second_sqlite3_…`. Its functions are NULL if it can't be loaded.
+suite_other_sqlite suite_second_sqlite(const char *library);
+
+#endif

@@ -1,0 +1,198 @@
+import CSuiteOtherSQLite
+import Foundation
+import XCTest
+
+/// Stores of other copies of SQLite, whose functions have a prefix.
+final class OtherLibraryTests: XCTestCase {
+    override class func setUp() {
+        // The product looks for the copy when a test starts.
+        _ = OtherDatabase.second
+    }
+
+    /// `memory`: apple.
+    func testInMemory() throws {
+        let database = try OtherDatabase(OtherDatabase.nio)
+        try database.execute("INSERT INTO fruit VALUES ('apple')")
+        XCTFail("in memory")
+        database.close()
+    }
+
+    /// `memory`: apple, pear.
+    func testInMemoryInATransaction() throws {
+        try failInATransaction(OtherDatabase.nio)
+    }
+
+    /// `memory`: apple, pear.
+    func testSecondInMemoryInATransaction() throws {
+        try failInATransaction(OtherDatabase.second)
+    }
+
+    private func failInATransaction(_ library: suite_other_sqlite) throws {
+        let database = try OtherDatabase(library)
+        try database.execute(
+            "CREATE UNIQUE INDEX names ON fruit (name); INSERT INTO fruit VALUES ('apple')")
+        try database.execute("BEGIN; INSERT INTO fruit VALUES ('pear')")
+        XCTAssertThrowsError(try database.execute("INSERT INTO fruit VALUES ('pear')"))
+        let error = database.error
+
+        XCTFail("in memory in a transaction")
+
+        XCTAssertEqual(database.error, error, "the error was changed")
+        try database.execute("ROLLBACK")
+        try database.check("SELECT count(*) = 1 FROM fruit")
+        database.close()
+    }
+
+    /// `nio`: 400 apples, pear; 400 apples are committed.
+    func testFileInATransactionWithAWAL() throws {
+        try failInAFile(journal: "wal")
+    }
+
+    /// `nio`: 400 apples, pear; 400 apples are committed.
+    func testFileInATransactionWithARollbackJournal() throws {
+        try failInAFile(journal: "delete")
+    }
+
+    private func failInAFile(journal: String) throws {
+        let path = try freshPath("nio.sqlite")
+        let database = try OtherDatabase(OtherDatabase.nio, path, journal: journal)
+        try database.fill()
+        // The cache has pages that the transaction has not changed, and no room for all of them.
+        try database.execute(
+            "PRAGMA cache_size = 20; BEGIN IMMEDIATE; INSERT INTO fruit (name) VALUES ('pear')")
+        try database.check("SELECT sum(length(name)) > 0 FROM fruit")
+        let used = database.cacheUsed
+
+        XCTFail("file in a transaction")
+
+        XCTAssertEqual(database.cacheUsed, used, "the page cache was changed")
+        // Pages that were left pinned would keep these out, and SQLite would write to the file to make room.
+        try database.check("SELECT sum(length(name)) > 0 FROM fruit")
+        XCTAssertEqual(database.cacheUsed, used, "pages of the cache can't be replaced")
+        XCTAssertEqual(database.spilled, 0)
+        XCTAssertNotEqual(
+            try sqlite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0,
+            "the write lock was lost")
+        try database.execute("COMMIT")
+        try database.check("SELECT count(*) = 401 FROM fruit")
+        XCTAssertEqual(try sqlite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0)
+        database.close()
+    }
+
+    /// `nio`: 400 apples, because the transaction is larger than the cache.
+    func testSpilled() throws {
+        let path = try freshPath("nio.sqlite")
+        let database = try OtherDatabase(OtherDatabase.nio, path, journal: "delete")
+        try database.fill()
+        try database.execute(
+            "PRAGMA cache_size = 5; BEGIN; UPDATE fruit SET name = 'pear', filler = zeroblob(500)")
+        XCTAssertGreaterThan(database.spilled, 0)
+
+        XCTFail("a transaction that was spilled")
+
+        try database.execute("COMMIT")
+        try database.check("SELECT count(*) = 400 FROM fruit WHERE name = 'pear'")
+        database.close()
+    }
+
+    /// `memory` is only described.
+    func testClosedInMemory() throws {
+        try failAfterClosing(OtherDatabase.nio)
+    }
+
+    /// `memory`: apple.
+    func testSecondClosedInMemory() throws {
+        try failAfterClosing(OtherDatabase.second)
+    }
+
+    private func failAfterClosing(_ library: suite_other_sqlite) throws {
+        let database = try OtherDatabase(library)
+        try database.execute("INSERT INTO fruit VALUES ('apple')")
+        database.close()
+        XCTFail("closed")
+    }
+
+    /// `memory`: apple, pear.
+    func testSecondRolledBack() throws {
+        struct Failure: Error, CustomStringConvertible {
+            let description = "thrown after a rollback"
+        }
+        let database = try OtherDatabase(OtherDatabase.second)
+        try database.execute(
+            "INSERT INTO fruit VALUES ('apple'); BEGIN; INSERT INTO fruit VALUES ('pear'); ROLLBACK")
+        throw Failure()
+    }
+
+    /// Returns the exit status of the program `sqlite3`.
+    private func sqlite3(_ path: String, _ sql: String) throws -> Int32 {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["sqlite3", "-bail", path, sql]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+}
+
+/// A connection of another copy of SQLite.
+private final class OtherDatabase {
+    static let nio = suite_sqlite_nio()
+    static let second = suite_second_sqlite(ProcessInfo.processInfo.environment["SECOND_SQLITE"] ?? "")
+
+    struct Failure: Error {
+        let code: Int32
+    }
+
+    private let library: suite_other_sqlite
+    private var handle: UnsafeMutableRawPointer?
+
+    /// Opens a store with an empty table `fruit`.
+    init(_ library: suite_other_sqlite, _ path: String = ":memory:", journal: String = "memory") throws {
+        self.library = library
+        // SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE and SQLITE_OPEN_FULLMUTEX, as sqlite-nio opens its connections.
+        let code = try XCTUnwrap(library.open_v2, "the copy of SQLite is missing")(
+            path, &handle, 0x10006, nil)
+        guard code == 0 else { throw Failure(code: code) }
+        let filler = path == ":memory:" ? "" : ", filler BLOB"
+        try execute("PRAGMA journal_mode = \(journal); CREATE TABLE fruit (name TEXT NOT NULL\(filler))")
+    }
+
+    /// Adds 400 apples, which take more than 50 pages.
+    func fill() throws {
+        try execute(
+            """
+            WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 400)
+            INSERT INTO fruit SELECT 'apple', zeroblob(600) FROM number
+            """)
+    }
+
+    func execute(_ sql: String) throws {
+        let code = library.exec(handle, sql, nil, nil, nil)
+        guard code == 0 else { throw Failure(code: code) }
+    }
+
+    /// Fails if a query doesn't return 1: `abs` then has no result.
+    func check(_ query: String) throws {
+        try execute("SELECT abs(iif((\(query)), 0, -9223372036854775808))")
+    }
+
+    func close() { XCTAssertEqual(library.close(handle), 0) }
+
+    var error: String {
+        "\(library.errcode(handle)): \(library.errmsg(handle).map { String(cString: $0) } ?? "")"
+    }
+
+    /// The memory of the page cache, in bytes.
+    var cacheUsed: Int32 { status(1) }
+
+    /// The number of pages that were written before the end of their transaction.
+    var spilled: Int32 { status(12) }
+
+    private func status(_ option: Int32) -> Int32 {
+        var (current, highest): (Int32, Int32) = (0, 0)
+        _ = library.db_status(handle, option, &current, &highest, 0)
+        return current
+    }
+}
