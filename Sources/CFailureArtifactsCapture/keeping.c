@@ -95,6 +95,7 @@ static failure_artifacts_image image_of(
     int64_t limit) {
     failure_artifacts_image image = {
         connection->library, reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
+    if (failure_artifacts_is_sealed(connection, schema)) return image;
     failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(connection, schema);
     bool ends_untouched =
         reason == failure_artifacts_is_ending && SQLITE(connection, txn_state, schema) != SQLITE_TXN_WRITE;

@@ -42,8 +42,43 @@ static bool may_fill_cache(const failure_artifacts_connection *connection, const
     return failure_artifacts_lock_state(connection, schema) >= failure_artifacts_has_exclusive_lock;
 }
 
+static atomic_bool decrypts;
+
+void failure_artifacts_set_decrypts(bool permits) { atomic_store(&decrypts, permits); }
+
+// SQLite's own extension for checksums reserves 8 bytes of each page.
+enum { most_reserved_in_plain_files = 8 };
+
+static bool is_encrypted(const failure_artifacts_connection *connection, const char *schema) {
+    if (!failure_artifacts_path(connection, schema)) return false;
+    // https://utelle.github.io/SQLite3MultipleCiphers/
+    if (connection->vfs && strncmp(connection->vfs, "multipleciphers", 15) == 0) return true;
+    // SQLCipher, and the SQLite Encryption Extension, keep data of their own at the end of each page. A new file may
+    // have nothing else yet that tells.
+    int reserved = -1;
+    SQLITE(connection, file_control, schema, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+    if (reserved > most_reserved_in_plain_files) return true;
+    sqlite3_file *file = NULL;
+    char start[16];
+    if (SQLITE(connection, file_control, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file
+        || !file->pMethods || file->pMethods->xRead(file, start, sizeof start, 0) != SQLITE_OK)
+        return false;
+    return memcmp(start, "SQLite format 3", sizeof start) != 0;
+}
+
+bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection, const char *schema) {
+    return !atomic_load(&decrypts) && is_encrypted(connection, schema);
+}
+
+// True if only serializing gives the content in plain, also outside of transactions. Of an encrypted database, the
+// backup API makes encrypted copies.
+static bool is_decrypted_by_serializing(const failure_artifacts_connection *connection, const char *schema) {
+    return atomic_load(&decrypts) && connection->library->serialize && is_encrypted(connection, schema);
+}
+
 failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
     const failure_artifacts_connection *connection, const char *schema) {
+    if (failure_artifacts_is_sealed(connection, schema)) return failure_artifacts_reads_files;
     switch (SQLITE(connection, txn_state, schema)) {
     case SQLITE_TXN_WRITE:
         if (SQLITE(connection, get_autocommit)) return failure_artifacts_is_writing;
@@ -54,8 +89,9 @@ failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
         if (is_interrupted(connection)) return failure_artifacts_is_interrupted;
         if (!may_fill_cache(connection, schema)) return failure_artifacts_would_spill;
         return failure_artifacts_reads_by_serializing;
-    case SQLITE_TXN_READ: return failure_artifacts_reads_by_backup;
     default:
+        if (is_decrypted_by_serializing(connection, schema)) return failure_artifacts_reads_by_serializing;
+        if (SQLITE(connection, txn_state, schema) == SQLITE_TXN_READ) return failure_artifacts_reads_by_backup;
         return failure_artifacts_path(connection, schema) ? failure_artifacts_reads_files
                                                       : failure_artifacts_reads_by_backup;
     }

@@ -27,6 +27,10 @@
 // page_count", which ends nothing in an explicit transaction. The backup API runs no statement and calls no code of the
 // application.
 
+//
+// A connection to an encrypted file sees its content in plain. Unless that was permitted, nothing runs on it, and its
+// file is copied as it is.
+
 typedef enum failure_artifacts_reading {
     failure_artifacts_reads_by_serializing,
     failure_artifacts_reads_by_backup,
@@ -48,6 +52,12 @@ failure_artifacts_reading failure_artifacts_permitted_reading(
 // As above, for a connection that is not being closed.
 failure_artifacts_reading failure_artifacts_permitted_reading_while_open(
     const failure_artifacts_connection *connection, const char *schema);
+
+// Permits copies of encrypted stores in plain, or forbids them, as it is at first.
+void failure_artifacts_set_decrypts(bool permits);
+
+// True if the database's file is encrypted and may not be copied in plain. The caller must own the connection.
+bool failure_artifacts_is_sealed(const failure_artifacts_connection *connection, const char *schema);
 
 // True from the point of a close at which SQLite refuses the connection. The caller must own the connection.
 bool failure_artifacts_is_closing(const failure_artifacts_connection *connection);

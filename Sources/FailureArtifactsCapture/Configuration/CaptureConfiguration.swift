@@ -85,6 +85,13 @@ public struct CaptureConfiguration: Sendable, Equatable {
     /// A Boolean value that indicates whether stores are discovered without registration:
     /// `FAILURE_ARTIFACTS_DISCOVERY`, by default `on`.
     public var discoversStores: Bool
+    /// A Boolean value that indicates whether encrypted stores are copied in plain, through the connections that have
+    /// the key; false by default.
+    ///
+    /// By default, an encrypted store is copied as it is, in its committed state. Only those who have the key can read
+    /// the copy, and the commands of the tool can't. This applies to SQLCipher and to other libraries that encrypt the
+    /// pages of a database. A plain copy is made with `sqlite3_serialize`, also outside of transactions.
+    public var decryptsStores = false
     /// The prefixes of other copies of SQLite in the process: `FAILURE_ARTIFACTS_SQLITE_PREFIXES`, separated by commas,
     /// by default none.
     ///

@@ -1,3 +1,4 @@
+internal import CFailureArtifactsCapture
 internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
@@ -130,6 +131,7 @@ package final class CaptureSession: Sendable {
             ConnectionRegistry.LogOptions(
                 statements: configuration.maximumStatements, values: configuration.recordsBoundValues,
                 stacks: configuration.recordsSourceLines))
+        failure_artifacts_set_decrypts(configuration.decryptsStores)
         registry.install(observer: self, prefixes: configuration.sqlitePrefixes)
     }
 

@@ -64,6 +64,7 @@ struct SnapshotAttempt {
                 if method != .fileCopy { snapshot.isConsistent = true }
                 switch method {
                 case .serialize, .pageCache:
+                    guard snapshot.isTransactionOpen == true else { break }
                     copyCommittedState()
                     if snapshot.hasCommittedCopy, let committed = targets.committed {
                         files.recordHistory(besides: committed, since: index)
@@ -79,8 +80,8 @@ struct SnapshotAttempt {
                     guard snapshot.isTransactionOpen == true else { break }
                     snapshot.warnings.add(
                         .uncommittedChangesMissing,
-                        "A transaction was open; what it had not committed is not in the copy. "
-                            + failures.map(\.reason).joined(separator: " "),
+                        (["A transaction was open; what it had not committed is not in the copy."]
+                            + failures.map(\.reason)).joined(separator: " "),
                         path: store.path)
                 }
                 return
@@ -161,7 +162,8 @@ struct SnapshotAttempt {
             guard let start = store.start else { return nil }
             if start.size < 0 {
                 throw SnapshotFailure(
-                    "The store could not be read when the test began to use it: others had locked it.")
+                    "The store could not be read when the test began to use it: it is encrypted, or others had "
+                        + "locked it.")
             }
             if start.size == 0 {
                 try writeEmptyStore()

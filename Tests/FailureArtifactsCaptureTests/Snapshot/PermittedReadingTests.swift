@@ -94,7 +94,8 @@ import Testing
     @Test(arguments: [":memory:", ""])
     func whereAStoreWithoutAFileLives(path: String) throws {
         let application = try ApplicationHandle(path)
-        #expect(try failure_artifacts_is_in_memory(application.discovered.record, "main") == !path.isEmpty)
+        #expect(
+            try failure_artifacts_is_in_memory(application.discovered.record, "main") == !path.isEmpty)
     }
 
     /// Without a growing cache, SQLite would write pages of the transaction to the file and lock all others out.
