@@ -15,6 +15,11 @@ let settings: [SwiftSetting] = [
 // `swift test` makes. Since Swift 6.2, a dependency may have such flags.
 let optimized: [CSetting] = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
+// `Scripts/release` names the commit that a release is made from, for `failure-artifacts --version`.
+let commit: [CSetting]? = Context.environment["FAILURE_ARTIFACTS_COMMIT"].map { commit in
+    [.define("FAILURE_ARTIFACTS_COMMIT", to: "\"\(commit)\"")]
+}
+
 // The last target contains the public types, and the first one re-exports them. Listing it makes incremental builds of
 // the importing module notice its changes.
 func product(_ name: String, _ others: String...) -> Product {
@@ -127,7 +132,7 @@ let package = Package(
             swiftSettings: settings),
 
         // The command-line tool: facts from bundles, pages and results about them, runs of tests, commands.
-        .target(name: "CFailureArtifactsProcesses"),
+        .target(name: "CFailureArtifactsProcesses", cSettings: commit),
         .target(
             name: "FailureArtifactsAnalysis",
             dependencies: [
@@ -156,7 +161,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReport", "FailureArtifactsTestRun", "FailureArtifactsAnalysis",
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
             swiftSettings: settings),
         .executableTarget(

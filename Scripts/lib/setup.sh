@@ -114,8 +114,12 @@ set_up_tests() {
         need_command objcopy binutils
         need_command cc gcc
     fi
-    # The recipes for CI services use it to read the results.
+    # The recipes for CI services use it to read the results, and GitHub's action to download a release.
     need_command jq jq
+    need_command curl curl
+    # A release is packed with it.
+    need_command zip zip
+    need_command strip binutils
     # The benchmarks compare with it.
     need_command pigz pigz
     # The tests try the completions in these shells, and read the manual page with two programs.

@@ -142,8 +142,8 @@ static int position_of(const failure_artifacts_connection *connection, const cha
 }
 
 // Returns the page cache of a database. Relies on: SQLITE_DBSTATUS_CACHE_USED counts the pages of each database, in
-// their order. Verified on SQLite 3.40.1 and 3.51. Otherwise: the first page is not that of a database, or the copy does
-// not pass its check.
+// their order. Verified on SQLite 3.40.1. Otherwise: the first page lacks the header of a database, or the copy does not
+// pass its check.
 static page_cache *cache_of(const failure_artifacts_connection *connection, const char *schema) {
     int position = position_of(connection, schema), used = 0, highest = 0;
     if (position < 0 || !is_wrapped(connection->library)) return NULL;

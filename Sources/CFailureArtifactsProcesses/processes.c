@@ -17,6 +17,14 @@
 #include <sys/prctl.h>
 #endif
 
+const char *failure_artifacts_commit(void) {
+#ifdef FAILURE_ARTIFACTS_COMMIT
+    return FAILURE_ARTIFACTS_COMMIT;
+#else
+    return NULL;
+#endif
+}
+
 int failure_artifacts_ignores(int number) {
     struct sigaction action;
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;

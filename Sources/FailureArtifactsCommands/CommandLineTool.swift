@@ -1,3 +1,4 @@
+internal import CFailureArtifactsProcesses
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
 internal import FailureArtifactsReading
@@ -49,7 +50,8 @@ package enum CommandLineTool {
         case "--help", "-h", "help":
             return try help(Array(arguments.dropFirst()), console: console)
         case "--version":
-            try console.output.writeLine("failure-artifacts \(ToolVersion.number)")
+            let commit = failure_artifacts_commit().map { " (\(String(cString: $0)))" } ?? ""
+            try console.output.writeLine("failure-artifacts \(ToolVersion.number)\(commit)")
             return .done
         default: break
         }

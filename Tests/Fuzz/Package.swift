@@ -77,7 +77,7 @@ let package = Package(
             dependencies: [
                 "FailureArtifactsReport", "FailureArtifactsTestRun", "FailureArtifactsAnalysis",
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsProcesses",
             ],
             swiftSettings: settings),
         .target(

@@ -6,6 +6,9 @@
 // Functions that Swift can't call: those with variable arguments, and those whose structures have macros for
 // members.
 
+/// Returns the commit that the tool was built from; NULL unless `Scripts/release` has built it.
+const char *failure_artifacts_commit(void);
+
 /// Returns 1 if this process ignores a signal.
 int failure_artifacts_ignores(int number);
 

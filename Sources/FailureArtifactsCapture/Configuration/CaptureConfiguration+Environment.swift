@@ -44,7 +44,7 @@ extension CaptureConfiguration {
         configuration.sqlitePrefixes = reader.value(
             of: "FAILURE_ARTIFACTS_SQLITE_PREFIXES", default: [],
             or: "prefixes of names in C, separated by commas",
-            described: { $0.joined(separator: ",") }
+            described: { $0.isEmpty ? "none" : $0.joined(separator: ",") }
         ) { text in
             let prefixes = text.split(separator: ",").map(String.init)
             let isValid = prefixes.allSatisfy {

@@ -10,12 +10,16 @@ internal import Foundation
 /// Reads Swift Testing's event stream, which has one JSON object per line.
 ///
 /// Its grammar is [documented](https://github.com/swiftlang/swift-testing/blob/main/Documentation/ABI/JSON.md).
-/// Versions 0 and 6.3 are read; additions of later versions are ignored.
+/// Versions 0, 6.3 and 6.4 are read; additions of later versions are ignored. From 6.4 on, `--repetitions` runs the cases
+/// of a test again, and their events have the number of the iteration
+/// ([ST-0024](https://github.com/swiftlang/swift-evolution/blob/main/proposals/testing/0024-per-test-case-repetitions.md)).
+/// Each iteration of a test is an attempt. That is read from the proposal, and not verified with 6.4.
 package struct EventStream {
     /// The attempts, in the order they were started.
     package private(set) var attempts: [TestAttempt] = []
     private var tests: [String: TestIdentity] = [:]
-    private var running: [String: (index: Int, start: Double)] = [:]
+    /// The attempts that have not ended, by the test and the iteration.
+    private var running: [String: [Int: (index: Int, start: Double)]] = [:]
 
     /// Reads a line; ignores a line that is not an event, such as the torn last line of a dead process.
     mutating func read(_ line: some Collection<UInt8>) {
@@ -41,25 +45,34 @@ package struct EventStream {
 
     private mutating func read(_ event: Payload, of id: String) {
         let pointInTime = event.instant?.absolute ?? 0
+        let iteration = event.iteration ?? 1
         switch event.kind {
         case "testStarted":
             guard tests[id]?.name.isEmpty == false else { return }
-            begin(id, at: pointInTime)
-        case "testEnded":
-            guard let (index, start) = running.removeValue(forKey: id) else { return }
+            begin(id, iteration, at: pointInTime)
+        case "testCaseStarted":
+            if iteration > 1, running[id]?[iteration] == nil { begin(id, iteration, at: pointInTime) }
+        case "testCaseEnded":
+            guard event.iteration != nil, let (index, start) = running[id]?[iteration] else { return }
             attempts[index].seconds = max(0, pointInTime - start)
-            if attempts[index].outcome == .unfinished { attempts[index].outcome = .passed }
+        case "testEnded":
+            for (index, start) in (running.removeValue(forKey: id) ?? [:]).values {
+                if event.iteration == nil || attempts[index].seconds == nil {
+                    attempts[index].seconds = max(0, pointInTime - start)
+                }
+                if attempts[index].outcome == .unfinished { attempts[index].outcome = .passed }
+            }
         case "testSkipped":
             guard tests[id]?.name.isEmpty == false else { return }
-            if running[id] == nil { begin(id, at: pointInTime) }
-            guard let index = running.removeValue(forKey: id)?.index else { return }
+            if running[id]?[iteration] == nil { begin(id, iteration, at: pointInTime) }
+            guard let index = running[id]?.removeValue(forKey: iteration)?.index else { return }
             attempts[index].outcome = .skipped
             attempts[index].reason = Self.reason(event.messages)
         case "issueRecorded":
             guard let issue = event.issue, issue.counts else { return }
             // A suite gets a result only if something went wrong around its tests.
-            if running[id] == nil { begin(id, at: pointInTime) }
-            guard let index = running[id]?.index else { return }
+            if running[id]?[iteration] == nil { begin(id, iteration, at: pointInTime) }
+            guard let index = running[id]?[iteration]?.index else { return }
             attempts[index].outcome = .failed
             attempts[index].add(
                 TestAttempt.Failure(
@@ -69,10 +82,10 @@ package struct EventStream {
         }
     }
 
-    private mutating func begin(_ id: String, at pointInTime: Double) {
+    private mutating func begin(_ id: String, _ iteration: Int, at pointInTime: Double) {
         guard var test = tests[id] else { return }
         if test.name.isEmpty { test.name = TestIdentity.wholeSuite }
-        running[id] = (attempts.count, pointInTime)
+        running[id, default: [:]][iteration] = (attempts.count, pointInTime)
         attempts.append(TestAttempt(test: test))
     }
 
@@ -133,6 +146,8 @@ package struct EventStream {
         var instant: Instant?
         var messages: [Message]?
         var issue: Issue?
+        /// The number of the iteration, from 1; absent before 6.4.
+        var iteration: Int?
 
         struct Instant: Decodable {
             var absolute: Double?

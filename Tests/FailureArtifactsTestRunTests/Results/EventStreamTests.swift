@@ -65,6 +65,50 @@ import Testing
         #expect(attempts.map(\.outcome) == [.failed, .passed])
     }
 
+    /// Events as version 6.4 describes them: the cases of a test are repeated, each while it fails.
+    @Test func casesThatAreRepeated() {
+        let (id, other) = ("M.isRipe(_:)\\/F.swift:1:2", "M.b()\\/F.swift:9:2")
+        func event(_ kind: String, _ id: String, _ at: Double, _ iteration: Int, _ more: String = "")
+            -> String
+        {
+            self.event(kind, id, at, #","iteration":\#(iteration)"# + more)
+        }
+        func failure(_ text: String) -> String { #","issue":{},"messages":[{"text":"\#(text)"}]"# }
+        let attempts = attempts([
+            function(id, "isRipe(_:)"), function(other, "b()"),
+            event("testStarted", id, 1, 1), event("testCaseStarted", id, 1, 1),
+            event("testStarted", other, 1, 1), event("testCaseStarted", other, 1, 1),
+            event("issueRecorded", id, 1.5, 1, failure("first")), event("testCaseEnded", id, 2, 1),
+            // The second case passes in its first iteration.
+            event("testCaseStarted", id, 2, 1), event("testCaseEnded", id, 3, 1),
+            event("testCaseStarted", id, 3, 2),
+            event("issueRecorded", id, 3.5, 2, failure("second")), event("testCaseEnded", id, 4, 2),
+            event("testCaseStarted", id, 4, 3), event("testCaseEnded", id, 4.5, 3),
+            event("testEnded", id, 5, 3),
+            event("testCaseEnded", other, 6, 1), event("testEnded", other, 6, 1),
+        ])
+        let repeated = attempts.filter { $0.test.name == "isRipe(_:)" }
+        #expect(repeated.map(\.outcome) == [.failed, .failed, .passed])
+        #expect(repeated.map { $0.failures.map(\.message) } == [["first"], ["second"], []])
+        #expect(repeated.map(\.seconds) == [2, 1, 0.5])
+        #expect(attempts.count == 4 && attempts.first { $0.test.name == "b" }?.seconds == 5)
+    }
+
+    /// With `swift-tools-version` below 6.4, failures of XCTest in a test of Swift Testing are warnings
+    /// ([ST-0021](https://github.com/swiftlang/swift-evolution/blob/main/proposals/testing/0021-targeted-interoperability-swift-testing-and-xctest.md)).
+    @Test func warningsOfAnotherFramework() {
+        let id = "M.a()\\/F.swift:1:2"
+        let attempts = attempts([
+            function(id, "a()"), event("testStarted", id, 1),
+            event(
+                "issueRecorded", id, 1,
+                #","issue":{"isKnown":false,"isFailure":false,"severity":"warning"},"messages":[{"text":"XCTFail"}]"#
+            ),
+            event("testEnded", id, 2),
+        ])
+        #expect(attempts.map(\.outcome) == [.passed] && attempts[0].failures.isEmpty)
+    }
+
     @Test func aProcessThatDied() {
         let id = "M.a()\\/F.swift:1:2"
         let lines = [function(id, "a()"), event("testStarted", id, 1)]

@@ -35,7 +35,7 @@ def archive(prefix, directory, omitted=frozenset()):
 
 
 def library(prefix, directory):
-    """Makes a shared library from such a static one; None if there is none."""
+    """Makes a shared library from such a static one; None without the static one."""
     source = archive(prefix, directory)
     if source is None:
         return None

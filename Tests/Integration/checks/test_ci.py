@@ -4,6 +4,9 @@ The commands come from the files themselves. `swift` is a wrapper that runs the 
 that only a CI service has, such as `buildkite-agent`, are stand-ins that record their arguments.
 """
 
+import functools
+import hashlib
+import http.server
 import json
 import os
 import pathlib
@@ -12,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 import zipfile
 
@@ -361,6 +365,11 @@ class Names(unittest.TestCase):
             self.assertEqual(harness.name_problems(name), [], name)
 
 
+class Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
 class GitHub(CICase):
     def action(self, place, **inputs):
         return workflow.Action(ACTION, place, inputs)
@@ -375,6 +384,10 @@ class GitHub(CICase):
             "RUNNER_TEMP": str(place.bin / "tmp"), "GITHUB_ACTION_PATH": str(ACTION.parent),
         })
         place.step_summary = step_summary
+        # The version of the action, and the entries of GitHub's cache.
+        place.action_ref, place.cache = "main", {}
+        place.environment["HOME"] = str(place.bin / "home")
+        (place.bin / "home").mkdir()
         return place
 
     def test_failing_tests(self):
@@ -383,8 +396,8 @@ class GitHub(CICase):
         action.run()
         self.assertEqual(
             action.outcomes,
-            {"tool": "success", "tests": "failure", "bundles": "success", "upload": "success", "page": "success",
-             "where": "success"})
+            {"release": "success", "cached": "success", "tool": "success", "kept": "success", "tests": "failure",
+             "bundles": "success", "upload": "success", "page": "success", "where": "success"})
         self.check_bundles(place, "GitHub Actions")
         self.check_page(place)
         self.check_results(place, "results/junit.xml")
@@ -429,12 +442,91 @@ class GitHub(CICase):
         action.run()
         self.assertEqual(
             action.outcomes,
-            {"tool": "success", "tests": "success", "bundles": "success", "upload": "skipped", "page": "skipped",
-             "where": "skipped"})
+            {"release": "success", "cached": "success", "tool": "success", "kept": "success", "tests": "success",
+             "bundles": "success", "upload": "skipped", "page": "skipped", "where": "skipped"})
         self.assertEqual(action.outputs(), {"bundles": "0", "artifact-url": "", "page-url": ""})
         self.assertEqual(list(place.directory.iterdir()), [])
         self.assertEqual(place.step_summary.read_text(), "")
         self.assertEqual(action.obeyed, [])
+
+    def words_of_swift(self, place):
+        """Replaces `swift` by a program that records its arguments and has the tool. Returns the file of its words."""
+        words = place.bin / "swift.words"
+        words.touch()
+        place.stand_in("swift", f"""\
+            printf '%s\\n' "$*" >>{shlex.quote(str(words))}
+            case $* in *--show-bin-path) echo {shlex.quote(str(TOOL.parent))} ;; esac
+            """)
+        return words
+
+    def test_the_tool_is_cached(self):
+        builds = []
+        cache = {}
+        for manifest in ("one", "one", "another"):
+            place = self.place()
+            words = self.words_of_swift(place)
+            (place.directory / "Package.swift").write_text(manifest)
+            place.cache = cache
+            action = self.action(place, command="true")
+            action.run()
+            self.assertEqual(action.outcomes["tests"], "success", action.log)
+            builds.append("build --product failure-artifacts" in words.read_text().splitlines())
+            self.assertEqual(action.outcomes["kept"], "success" if builds[-1] else "skipped")
+            cache = place.cache
+        self.assertEqual(builds, [True, False, True])
+        self.assertEqual(len(cache), 2)
+
+    def released(self, change=lambda directory, name: None):
+        """Runs the action with the version v1.2.3, of which a server has a release, and returns it with its place."""
+        place = self.place()
+        words = self.words_of_swift(place)
+        place.action_ref = "v1.2.3"
+        system = subprocess.run(
+            "uname -s | tr '[:upper:]' '[:lower:]'; uname -m", shell=True, check=True, capture_output=True, text=True)
+        name = "failure-artifacts-1.2.3-" + "-".join(system.stdout.split())
+        directory = place.bin / "web/octo/failure-artifacts/releases/download/v1.2.3"
+        program = place.bin / name / "bin/failure-artifacts"
+        for folder in (directory, program.parent):
+            folder.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\necho released >>'{place.bin}/released'\nexec '{TOOL}' \"$@\"\n")
+        program.chmod(0o755)
+        subprocess.run(["tar", "-czf", directory / f"{name}.tar.gz", "-C", place.bin, name], check=True)
+        checksum = hashlib.sha256((directory / f"{name}.tar.gz").read_bytes()).hexdigest()
+        (directory / f"{name}.sha256").write_text(f"{'0' * 64}  {name}.artifactbundle.zip\n{checksum}  {name}.tar.gz\n")
+        change(directory, name)
+        handler = functools.partial(Silent, directory=place.bin / "web")
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            place.environment["GITHUB_SERVER_URL"] = f"http://127.0.0.1:{server.server_port}"
+            action = self.action(place, command="true")
+            action.run()
+            server.shutdown()
+        self.assertEqual(action.outcomes["tests"], "success", action.log)
+        is_released = (place.bin / "released").exists()
+        self.assertNotEqual(is_released, "build --product failure-artifacts" in words.read_text().splitlines())
+        return action, is_released
+
+    def test_a_release_is_downloaded(self):
+        action, is_released = self.released()
+        self.assertTrue(is_released, action.log)
+        self.assertEqual((action.outcomes["cached"], action.outcomes["kept"]), ("skipped", "skipped"))
+
+    def test_a_release_that_is_not_what_it_should_be(self):
+        def damaged(directory, name):
+            with open(directory / f"{name}.tar.gz", "ab") as archive:
+                archive.write(b"more")
+
+        def unnamed(directory, name):
+            (directory / f"{name}.sha256").write_text("")
+
+        def missing(directory, name):
+            (directory / f"{name}.tar.gz").unlink()
+
+        for change in (damaged, unnamed, missing):
+            with self.subTest(change.__name__):
+                action, is_released = self.released(change)
+                self.assertFalse(is_released, action.log)
+                self.assertEqual(action.outcomes["kept"], "success")
 
     def test_bundles_of_a_killed_step_are_recovered(self):
         """The step was killed, so it could not clean up."""

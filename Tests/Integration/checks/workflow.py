@@ -20,7 +20,8 @@ COMMANDS = {
 
 
 # For each action in use, the first major version that runs on Node 24, according to its action.yml.
-NODE_24 = {"actions/checkout": 5, "actions/upload-artifact": 6}
+NODE_24 = {
+    "actions/checkout": 5, "actions/upload-artifact": 6, "actions/cache/restore": 5, "actions/cache/save": 5}
 
 
 def pin_problems(text):
@@ -127,7 +128,9 @@ class Action:
                 self.outcomes[name] = "skipped"
                 continue
             self.outcomes[name] = "success"
-            if "uses" in step:
+            if step.get("uses", "").startswith("actions/cache/"):
+                self.cache(step)
+            elif "uses" in step:
                 self.upload(step)
             elif self.shell(step) != 0:
                 self.outcomes[name] = "failure"
@@ -159,6 +162,20 @@ class Action:
             name, _, value = line.partition("=")
             self.steps[step["id"]][name] = value
         return process.returncode
+
+    def cache(self, step):
+        """Does the work of actions/cache/restore and actions/cache/save, with the entries of the place."""
+        options = {name: self.expand(value) for name, value in step["with"].items()}
+        path = pathlib.Path(options["path"].replace("~", self.place.environment["HOME"], 1))
+        entries = self.place.cache
+        if step["uses"].startswith("actions/cache/save@"):
+            # An entry is never replaced.
+            entries.setdefault(options["key"], {file.name: file.read_bytes() for file in path.iterdir()})
+        elif options["key"] in entries:
+            path.mkdir(parents=True)
+            for name, content in entries[options["key"]].items():
+                (path / name).write_bytes(content)
+                (path / name).chmod(0o755)
 
     def upload(self, step):
         """Does the work of actions/upload-artifact: omits hidden files, and fails if one path is bad."""
@@ -195,6 +212,7 @@ class Action:
         contexts = {
             "github.job": self.place.environment["GITHUB_JOB"],
             "github.run_attempt": self.place.environment["GITHUB_RUN_ATTEMPT"], "strategy.job-index": "0",
+            "github.action_repository": "octo/failure-artifacts", "github.action_ref": self.place.action_ref,
         }
         if expression in contexts:
             return contexts[expression]
