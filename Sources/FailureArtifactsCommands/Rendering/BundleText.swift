@@ -17,6 +17,8 @@ struct BundleText {
         var coreData: [String: CoreDataStore] = [:]
         /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
+        /// The last lines of attached texts, by their entries.
+        var attachedLines: [String: TextTail] = [:]
     }
 
     private let output: TextOutput
@@ -46,7 +48,7 @@ struct BundleText {
                     hasSchema: hasSchema, in: metadata))
         }
         sections.append(snapshots(metadata))
-        sections.append(attachments(metadata))
+        sections.append(attachments(report))
         sections.append(warnings(metadata))
         sections.append(environment(metadata))
         return Array(sections.filter { !$0.isEmpty }.joined(separator: [""]))
@@ -131,15 +133,24 @@ struct BundleText {
         return lines
     }
 
-    private func attachments(_ metadata: BundleMetadata) -> [String] {
-        guard !metadata.attachments.isEmpty else { return [] }
-        return [output.styled("Attachments", .heading)]
-            + metadata.attachments.map { attachment in
+    private func attachments(_ report: Content) -> [String] {
+        guard !report.metadata.attachments.isEmpty else { return [] }
+        var lines = [output.styled("Attachments", .heading)]
+        for attachment in report.metadata.attachments {
+            lines.append(
                 "  "
                     + SafeText.line(
                         "\(attachment.entry ?? attachment.name) (\(Counted.bytes(attachment.bytes)))"
-                            + (attachment.entry == nil ? ", not kept" : ""))
+                            + (attachment.entry == nil ? ", not kept" : "")))
+            guard let tail = attachment.entry.flatMap({ report.attachedLines[$0] }) else { continue }
+            if tail.earlierLines > 0 {
+                lines.append(
+                    output.styled("    … after \(Counted.items(Int64(tail.earlierLines), "line"))", .dim)
+                )
             }
+            lines += tail.lines.map { "    " + SafeText.line($0) }
+        }
+        return lines
     }
 
     private func warnings(_ metadata: BundleMetadata) -> [String] {

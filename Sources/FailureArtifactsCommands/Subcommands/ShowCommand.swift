@@ -18,12 +18,16 @@ struct ShowCommand: Command {
                 "An object: bundle, metadata, the first findings (findings, as in explain) and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
                     + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), "
-                    + "and the last statements (statements)."),
+                    + "and the last statements (statements). The last lines of attached texts have the keys of their "
+                    + "entries (attachedLines: lines, earlierLines)."),
             .timeLimit, .noLimits,
         ])
 
     /// The default number of statements shown for a store.
     static let standardStatements = 5
+    /// The maximum number of attached texts whose last lines are shown, and of these lines.
+    private static let shownTexts = 5
+    private static let shownLines = 5
 
     private let path: String
     private let isJSON: Bool
@@ -62,6 +66,14 @@ struct ShowCommand: Command {
             for store in bundle.metadata.stores {
                 try checkTime(console)
                 report.coreData[store.name] = try coreData(in: store, of: bundle, scratch, console)
+            }
+            for attachment in bundle.metadata.attachments {
+                try checkTime(console)
+                guard report.attachedLines.count < Self.shownTexts, let entry = attachment.entry else {
+                    continue
+                }
+                report.attachedLines[entry] = TextTail(
+                    of: attachment, in: bundle, lines: Self.shownLines)
             }
             for choice in choices where choice.name == choice.store.name {
                 try checkTime(console)

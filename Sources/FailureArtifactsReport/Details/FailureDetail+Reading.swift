@@ -68,18 +68,30 @@ extension FailureDetail {
 
     private mutating func readAttachments(of bundle: BundleReader, _ limits: ReportLimits) {
         var left = limits.attachmentBytes
+        var toRead = UInt64(16 << 20)
         for attachment in metadata.attachments.prefix(50) {
             guard let name = attachment.entry, attachments[name] == nil,
                 let entry = bundle.archive.entry(named: name),
-                entry.size <= UInt64(min(left, limits.oneAttachment)),
-                let bytes = try? bundle.archive.contents(of: entry, limit: limits.oneAttachment)
+                left > 0, entry.size <= toRead,
+                let bytes = try? bundle.archive.contents(of: entry, limit: TextTail.maximumSize)
             else { continue }
+            toRead -= entry.size
+            let room = min(left, limits.oneAttachment)
+            if bytes.count > room {
+                guard
+                    let tail = TextTail(of: bytes, lines: 200, maximumBytes: room, maximumLength: 2000)
+                else { continue }
+                let text = tail.lines.joined(separator: "\n")
+                attachments[name] = .text(text, earlierLines: tail.earlierLines)
+                left -= text.utf8.count
+                continue
+            }
             if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) {
                 attachments[name] = .picture("data:image/png;base64," + JSONText.base64(bytes))
             } else if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
                 attachments[name] = .picture("data:image/jpeg;base64," + JSONText.base64(bytes))
             } else if !bytes.contains(0), let text = StoredText.valid(bytes, isCut: false) {
-                attachments[name] = .text(text)
+                attachments[name] = .text(text, earlierLines: 0)
             } else {
                 continue
             }

@@ -20,9 +20,10 @@ struct FailureDetail: Sendable {
     var notes: [String] = []
 }
 
-/// The content of a small attachment.
+/// The content of a small attachment, or the end of a text.
 enum AttachmentPreview: Sendable {
-    case text(String)
+    /// A text, or its end after some lines.
+    case text(String, earlierLines: Int)
     /// A picture, as a `data:` address.
     case picture(String)
 }

@@ -224,8 +224,13 @@ struct FailureSection {
     ) -> String {
         let name = HTMLText.line(attachment.name)
         switch attachment.entry.flatMap({ detail.attachments[$0] }) {
-        case .text(let text):
-            return "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Content of \(name)\">"
+        case .text(let text, let earlierLines):
+            let cut =
+                earlierLines > 0
+                ? "<p class=\"dim\">The end, after \(Counted.items(Int64(earlierLines), "line")):</p>"
+                : ""
+            return cut
+                + "<pre class=\"sql\" tabindex=\"0\" role=\"group\" aria-label=\"Content of \(name)\">"
                 + HTMLText.lines(text) + "</pre>"
         case .picture(let address): return "<br><img alt=\"\(name)\" src=\"\(address)\">"
         case nil: return ""

@@ -55,6 +55,7 @@ import Testing
 
                 Attachments
                   attachments/request.txt (6 B)
+                    GET /
 
                 Warnings
                   The store 'vanished' was not copied.
@@ -67,6 +68,38 @@ import Testing
                     GITHUB_RUN_ID=7
 
                 """)
+    }
+
+    /// The end of a log says most about the failure.
+    @Test func theLastLinesOfALog() throws {
+        let fixture = try Fixture()
+        let log = (1...4000).map { "line \($0): request\n" }.joined()
+        let metadata = Metadata.plain(test: "testLog", message: "m")
+            .replacing(
+                "\"attachments\": []",
+                with: """
+                    "attachments": [{"name": "server.log", "entry": "attachments/server.log", "bytes": \(log.utf8.count)}]
+                    """)
+        let path = try fixture.zip(
+            "PlainTests.testLog-1a2b3c4d.zip",
+            [("metadata.json", Array(metadata.utf8)), ("attachments/server.log", Array(log.utf8))])
+        let shown = run("show", path)
+        #expect(
+            shown.output.contains(
+                """
+                    … after 3995 lines
+                    line 3996: request
+                    line 3997: request
+                    line 3998: request
+                    line 3999: request
+                    line 4000: request
+
+                """))
+        #expect(!shown.output.contains("line 3995:"))
+        #expect(run("show", path, "--json").output.contains("\"line 4000: request\""))
+        let page = run("report", path, "-o", "-").output
+        #expect(page.contains("The end, after 3800 lines:") && page.contains("line 4000: request</pre>"))
+        #expect(!page.contains("line 3800:"))
     }
 
     /// Only for a test's own store is the connection certainly the test's.
@@ -114,7 +147,7 @@ import Testing
             """, outcome.output)
         #expect(
             read
-                == "['bundle', 'coreData', 'findings', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
+                == "['attachedLines', 'bundle', 'coreData', 'findings', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
                 + "['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")

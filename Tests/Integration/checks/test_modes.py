@@ -128,6 +128,11 @@ class UserPackage:
         return found
 
 
+# These builds are also the check that no product has a warning in a release build.
+RELEASE = (
+    "-c", "release", "-Xswiftc", "-enable-testing", "-Xswiftc", "-warnings-as-errors", "-Xcc", "-Werror")
+
+
 def with_product(name, product, **options):
     """A package whose tests link a product of this package but never import it."""
     return UserPackage(
@@ -152,8 +157,7 @@ class ModesCase(SuiteCase):
         self.assertBundles(package.swift("test", "--filter", "testFails$"), testFails="fails")
 
     def runs_in_release(self, package):
-        found = package.swift("test", "-c", "release", "-Xswiftc", "-enable-testing", "--filter", "testFails$")
-        self.assertBundles(found, testFails="fails")
+        self.assertBundles(package.swift("test", *RELEASE, "--filter", "testFails$"), testFails="fails")
 
     def runs_with_other_build_system(self, package):
         for _ in range(5):
@@ -281,6 +285,9 @@ class SwiftTestingModes(SuiteCase):
 
     def test_parallel(self):
         self.assertBundles(self.package.swift("test", "--parallel"))
+
+    def test_release(self):
+        self.assertBundles(self.package.swift("test", *RELEASE))
 
     def test_attachments(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -1,0 +1,57 @@
+package import FailureArtifactsBundle
+package import FailureArtifactsReading
+
+/// The last lines of a text that a test attached, such as a log.
+package struct TextTail: Equatable, Encodable, Sendable {
+    /// The maximum size of a text whose end is read, in bytes.
+    package static let maximumSize = 4 << 20
+
+    /// The lines, without line endings; long ones are cut.
+    package let lines: [String]
+    /// The number of lines before them.
+    package let earlierLines: Int
+
+    /// Takes the last lines of a text; nil if the content is empty, or is no text in UTF-8.
+    ///
+    /// - Parameters:
+    ///   - content: The text.
+    ///   - count: The maximum number of lines.
+    ///   - maximumBytes: The maximum size of the lines together, in bytes. A last line that is longer is cut.
+    ///   - maximumLength: The maximum length of a line, in characters.
+    package init?(
+        of content: [UInt8], lines count: Int, maximumBytes: Int = .max, maximumLength: Int = 200
+    ) {
+        guard !content.isEmpty, !content.contains(0), StoredText.valid(content, isCut: false) != nil
+        else {
+            return nil
+        }
+        let newline = UInt8(ascii: "\n")
+        var lines = content.split(separator: newline, omittingEmptySubsequences: false)
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        var room = maximumBytes
+        var last: [String] = []
+        for line in lines.reversed().prefix(count) {
+            if line.count > room && !last.isEmpty { break }
+            // Cutting may leave an incomplete character.
+            let kept = line.count > room ? line.prefix(room) : line
+            let text = String(decoding: kept, as: UTF8.self)
+            last.append(text.count > maximumLength ? text.prefix(maximumLength) + "…" : text)
+            room = max(0, room - line.count - 1)
+        }
+        self.lines = last.reversed()
+        earlierLines = lines.count - last.count
+    }
+
+    /// Reads the end of an attachment; nil if it was not kept, is too large, can't be read or is no text.
+    ///
+    /// - Parameters:
+    ///   - attachment: An attachment of the bundle.
+    ///   - bundle: The bundle.
+    ///   - count: The maximum number of lines.
+    package init?(of attachment: BundleMetadata.Attachment, in bundle: BundleReader, lines count: Int) {
+        guard let name = attachment.entry, let entry = bundle.archive.entry(named: name),
+            let content = try? bundle.archive.contents(of: entry, limit: Self.maximumSize)
+        else { return nil }
+        self.init(of: content, lines: count)
+    }
+}
