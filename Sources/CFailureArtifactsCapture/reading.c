@@ -226,7 +226,8 @@ static int back_up(
 int failure_artifacts_back_up(
     const failure_artifacts_library *library, sqlite3 *source, const char *schema, const char *path, double seconds) {
     sqlite3 *target = NULL;
-    int code = failure_artifacts_library_open(library, path, &target, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int code = failure_artifacts_library_open(library, path, &target, flags, NULL);
     // No other code uses the copy, and an incomplete copy is deleted. Therefore it needs neither locks nor a journal,
     // and no waiting for the disk.
     if (code == SQLITE_OK) {
