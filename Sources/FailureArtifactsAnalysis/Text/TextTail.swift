@@ -25,21 +25,26 @@ package struct TextTail: Equatable, Encodable, Sendable {
         else {
             return nil
         }
+        // A text may have millions of lines, so they are counted, and only the last ones are taken.
         let newline = UInt8(ascii: "\n")
-        var lines = content.split(separator: newline, omittingEmptySubsequences: false)
-        if lines.last?.isEmpty == true { lines.removeLast() }
+        var rest = content[...]
+        if rest.last == newline { rest.removeLast() }
+        var left = content.count(where: { $0 == newline }) + (content.last == newline ? 0 : 1)
         var room = maximumBytes
         var last: [String] = []
-        for line in lines.reversed().prefix(count) {
+        while left > 0, last.count < count {
+            let start = rest.lastIndex(of: newline).map { $0 + 1 } ?? rest.startIndex
+            let line = rest[start...]
             if line.count > room && !last.isEmpty { break }
             // Cutting may leave an incomplete character.
-            let kept = line.count > room ? line.prefix(room) : line
-            let text = String(decoding: kept, as: UTF8.self)
+            let text = String(decoding: line.prefix(room), as: UTF8.self)
             last.append(text.count > maximumLength ? text.prefix(maximumLength) + "…" : text)
             room = max(0, room - line.count - 1)
+            rest = rest[..<max(rest.startIndex, start - 1)]
+            left -= 1
         }
         self.lines = last.reversed()
-        earlierLines = lines.count - last.count
+        earlierLines = left
     }
 
     /// Reads the end of an attachment; nil if it was not kept, is too large, can't be read or is no text.

@@ -11,7 +11,8 @@ import Testing
 
     @Test(arguments: [
         ("a\nb\nc\n", 2, ["b", "c"], 1), ("a\nb\nc", 2, ["b", "c"], 1), ("a", 5, ["a"], 0),
-        ("a\n\n", 5, ["a", ""], 0), ("a\r\nb\r\n", 1, ["b\r"], 1),
+        ("a\n\n", 5, ["a", ""], 0), ("\n", 5, [""], 0), ("\na", 5, ["", "a"], 0),
+        ("a\r\nb\r\n", 1, ["b\r"], 1),
     ])
     func theLastLines(text: String, count: Int, lines: [String], earlier: Int) throws {
         let tail = try #require(end(of: text, count))
