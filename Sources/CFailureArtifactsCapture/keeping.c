@@ -118,7 +118,8 @@ static void keep_database(
 }
 
 // Copies a database into memory with the backup API.
-static void back_up(const failure_artifacts_connection *connection, const char *schema, int64_t limit, failure_artifacts_image *image) {
+static void back_up(
+    const failure_artifacts_connection *connection, const char *schema, int64_t limit, failure_artifacts_image *image) {
     if (failure_artifacts_size_limit(connection, schema) / 2 > limit) return;
     sqlite3 *target = NULL;
     const failure_artifacts_library *library = connection->library;

@@ -66,6 +66,10 @@ extension SnapshotAttempt {
             return .pageCache
         case failure_artifacts_reads_by_backup: break
         case failure_artifacts_reads_files:
+            isSealed = failure_artifacts_is_sealed(borrowed.record, schema)
+            if isSealed, source.foreignVFS != nil || !source.isInPlace {
+                throw SnapshotFailure("The store is encrypted, and must not be copied in plain.")
+            }
             if source.isInPlace && source.foreignVFS == nil { return nil }
             if source.foreignVFS != nil {
                 let version = failure_artifacts_read_version(borrowed.record, schema)
@@ -172,7 +176,9 @@ extension SnapshotAttempt {
     mutating func copyThroughSecondConnection(
         to target: String, until deadline: Instant
     ) throws(SnapshotFailure) -> Snapshot.Method? {
-        guard let original = store.path, source.isInPlace, mayOpenAnotherConnection else { return nil }
+        guard let original = store.path, source.isInPlace, !isSealed, mayOpenAnotherConnection else {
+            return nil
+        }
         do {
             let connection = try Connection(
                 path: original, mode: .readOnly, vfs: source.foreignVFS,

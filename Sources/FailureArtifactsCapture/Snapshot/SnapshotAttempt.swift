@@ -37,6 +37,8 @@ struct SnapshotAttempt {
     var files: FileSnapshot
     /// True if the copy was made inside a read transaction, which may see an older state than others.
     var hasReadTransaction = false
+    /// True if the store's file is encrypted and may not be copied in plain.
+    var isSealed = false
 
     var snapshot: Snapshot {
         get { files.snapshot }

@@ -65,6 +65,42 @@ extension ProcessWideTests {
             }
         }
 
+        /// No other connection could read it.
+        @Test(arguments: Sign.allCases)
+        func aDeletedFileIsNotReadThroughItsConnection(sign: Sign) throws {
+            try withStore(sign) { application, directory in
+                try FileManager.default.removeItem(atPath: directory + "/secret.sqlite")
+                let snapshot = capture(try application.store, in: directory)
+                #expect(snapshot.method == .described && snapshot.isDeleted)
+                #expect(snapshot.reason?.contains("The store is encrypted") == true)
+            }
+        }
+
+        /// SQLite3 Multiple Ciphers decrypts in a VFS, here one that does nothing.
+        @Test(arguments: ["wal", "delete"]) func aVFSThatDecrypts(mode: String) throws {
+            try withTemporaryDirectory { directory in
+                let original = try #require(sqlite3_vfs_find("unix"))
+                let name = try #require(strdup("multipleciphers-unix"))
+                let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+                vfs.initialize(to: original.pointee)
+                vfs.pointee.zName = UnsafePointer(name)
+                #expect(sqlite3_vfs_register(vfs, 0) == SQLITE_OK)
+                defer { sqlite3_vfs_unregister(vfs) }
+                let application = try ApplicationHandle(
+                    directory + "/secret.sqlite", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                    vfs: "multipleciphers-unix")
+                try application.run(
+                    "PRAGMA journal_mode = \(mode); CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1)")
+                for _ in 0..<2 {
+                    let snapshot = capture(try application.store, in: directory)
+                    #expect(snapshot.method == .fileCopy || snapshot.method == .described)
+                    try? FileManager.default.removeItem(atPath: directory + "/copy.sqlite")
+                    sqlite3_exec(application.handle, "COMMIT", nil, nil, nil)
+                }
+                application.close()
+            }
+        }
+
         @Test(arguments: Sign.allCases, [false, true])
         func onRequestTheCopyIsInPlain(sign: Sign, isInTransaction: Bool) throws {
             try withStore(sign, row: "in a transaction") { application, directory in
