@@ -85,3 +85,15 @@ func openDescriptors() throws -> [CInt] {
         return !["eventpoll", "eventfd", "timerfd"].contains { target == "anon_inode:[\($0)]" }
     }
 }
+
+/// Returns the exit status of the program `sqlite3`.
+func exitStatusOfSQLite3(_ path: String, _ sql: String) throws -> Int32 {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["sqlite3", "-bail", path, sql]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    return process.terminationStatus
+}

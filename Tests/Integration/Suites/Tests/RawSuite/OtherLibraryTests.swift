@@ -71,11 +71,11 @@ final class OtherLibraryTests: XCTestCase {
         XCTAssertEqual(database.cacheUsed, used, "pages of the cache can't be replaced")
         XCTAssertEqual(database.spilled, 0)
         XCTAssertNotEqual(
-            try sqlite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0,
+            try exitStatusOfSQLite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0,
             "the write lock was lost")
         try database.execute("COMMIT")
         try database.check("SELECT count(*) = 401 FROM fruit")
-        XCTAssertEqual(try sqlite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0)
+        XCTAssertEqual(try exitStatusOfSQLite3(path, "INSERT INTO fruit (name) VALUES ('outside')"), 0)
         database.close()
     }
 
@@ -121,18 +121,6 @@ final class OtherLibraryTests: XCTestCase {
         try database.execute(
             "INSERT INTO fruit VALUES ('apple'); BEGIN; INSERT INTO fruit VALUES ('pear'); ROLLBACK")
         throw Failure()
-    }
-
-    /// Returns the exit status of the program `sqlite3`.
-    private func sqlite3(_ path: String, _ sql: String) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["sqlite3", "-bail", path, sql]
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
     }
 }
 

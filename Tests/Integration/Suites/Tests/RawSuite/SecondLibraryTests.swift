@@ -24,11 +24,13 @@ final class SecondLibraryTests: XCTestCase {
         XCTFail("in a second library")
 
         // A process that finds no lock on a WAL store would remove the WAL when it closes the store.
-        XCTAssertEqual(try sqlite3(path, "INSERT INTO fruit VALUES ('pear')"), 0, "a writer was refused")
+        XCTAssertEqual(
+            try exitStatusOfSQLite3(path, "INSERT INTO fruit VALUES ('pear')"), 0, "a writer was refused"
+        )
         try database.execute("INSERT INTO fruit VALUES ('kiwi')")
         // If the number of rows differs, `abs` fails.
         let count = "SELECT abs(iif(count(*) = 3, 0, -9223372036854775808)) FROM fruit"
-        XCTAssertEqual(try sqlite3(path, count), 0, "rows were lost")
+        XCTAssertEqual(try exitStatusOfSQLite3(path, count), 0, "rows were lost")
         XCTAssertEqual(size(of: path + "-wal") != nil, journal == "wal", "the WAL was taken away")
         database.close()
     }
@@ -52,9 +54,10 @@ final class SecondLibraryTests: XCTestCase {
         XCTFail("in a second library's transaction")
 
         XCTAssertNotEqual(
-            try sqlite3(path, "INSERT INTO fruit VALUES ('outside')"), 0, "the write lock was lost")
+            try exitStatusOfSQLite3(path, "INSERT INTO fruit VALUES ('outside')"), 0,
+            "the write lock was lost")
         try database.execute("COMMIT")
-        XCTAssertEqual(try sqlite3(path, "INSERT INTO fruit VALUES ('outside')"), 0)
+        XCTAssertEqual(try exitStatusOfSQLite3(path, "INSERT INTO fruit VALUES ('outside')"), 0)
         database.close()
     }
 
@@ -80,18 +83,6 @@ final class SecondLibraryTests: XCTestCase {
         // Without a WAL, SQLite refuses to write to a file without a name.
         if journal == "wal" { try database.execute("INSERT INTO fruit VALUES ('pear')") }
         database.close()
-    }
-
-    /// Returns the exit status of the program `sqlite3`.
-    private func sqlite3(_ path: String, _ sql: String) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["sqlite3", "-bail", path, sql]
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
     }
 }
 
