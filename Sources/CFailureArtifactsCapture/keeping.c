@@ -95,11 +95,12 @@ static failure_artifacts_image image_of(
     int64_t limit) {
     failure_artifacts_image image = {
         connection->library, reason, schema, failure_artifacts_path(connection, schema), NULL, -1};
-    if (failure_artifacts_is_sealed(connection, schema)) return image;
     failure_artifacts_reading reading = failure_artifacts_permitted_reading_while_open(connection, schema);
     bool ends_untouched =
         reason == failure_artifacts_is_ending && SQLITE(connection, txn_state, schema) != SQLITE_TXN_WRITE;
-    if (reading != failure_artifacts_reads_by_serializing && !ends_untouched) return image;
+    if (reading != failure_artifacts_reads_by_serializing
+        && (!ends_untouched || failure_artifacts_is_sealed(connection, schema)))
+        return image;
     if (failure_artifacts_size_limit(connection, schema) > limit) {
         image.size = failure_artifacts_serialized_size(connection, schema);
         if (image.size > limit) return image;
@@ -124,11 +125,8 @@ static void back_up(
     sqlite3 *target = NULL;
     const failure_artifacts_library *library = connection->library;
     int code = failure_artifacts_library_open_in_memory(library, &target);
-    sqlite3_backup *backup =
-        code == SQLITE_OK ? library->backup_init(target, "main", connection->handle, schema) : NULL;
-    code = backup ? library->backup_step(backup, -1) : SQLITE_ERROR;
-    library->backup_finish(backup);
-    if (code == SQLITE_DONE && library->serialize) {
+    if (code == SQLITE_OK) code = failure_artifacts_back_up_to(library, target, connection->handle, schema, 0);
+    if (code == SQLITE_OK && library->serialize) {
         sqlite3_int64 size = -1;
         image->bytes = library->serialize(target, "main", &size, 0);
         image->size = size;

@@ -82,6 +82,10 @@ int failure_artifacts_library_open(
     const failure_artifacts_library *library, const char *name, sqlite3 **db, int flags, const char *vfs);
 int failure_artifacts_library_open_in_memory(const failure_artifacts_library *library, sqlite3 **db);
 
+// Copies a database to another connection of the same library; see failure_artifacts_back_up().
+int failure_artifacts_back_up_to(
+    const failure_artifacts_library *library, sqlite3 *target, sqlite3 *source, const char *schema, double seconds);
+
 // Registers automatic extensions with the other copies. Registering twice is harmless.
 void failure_artifacts_libraries_ensure(void);
 

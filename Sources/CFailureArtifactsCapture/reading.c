@@ -209,7 +209,7 @@ static double seconds_now(void) {
 }
 
 // Copies all pages in one step. In several steps, each write to the source would restart the copy.
-static int back_up(
+int failure_artifacts_back_up_to(
     const failure_artifacts_library *library, sqlite3 *target, sqlite3 *source, const char *schema, double seconds) {
     sqlite3_backup *backup = library->backup_init(target, "main", source, schema);
     if (!backup) return library->extended_errcode(target);
@@ -235,7 +235,7 @@ int failure_artifacts_back_up(
             target, "PRAGMA locking_mode = exclusive; PRAGMA journal_mode = off; PRAGMA synchronous = off", NULL, NULL,
             NULL);
     }
-    if (code == SQLITE_OK) code = back_up(library, target, source, schema, seconds);
+    if (code == SQLITE_OK) code = failure_artifacts_back_up_to(library, target, source, schema, seconds);
     library->close(target);
     return code;
 }

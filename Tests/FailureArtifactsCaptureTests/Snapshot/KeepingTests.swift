@@ -29,13 +29,17 @@ extension ProcessWideTests {
             }
         }
 
-        /// Returns the store that this test closed, identified by its path or, in memory, by its size.
+        /// Returns the store that this test closed, identified by its path or, in memory, by its size or its last use.
+        ///
+        /// Tests that run at the same time close stores in memory, too. No two statements have the same number.
         private func closedStore(
             since pointInTime: ConnectionRegistry.PointInTime, _ path: String?,
-            where fits: (Int) -> Bool = { _ in true }
+            lastUsed order: UInt64? = nil, where fits: (Int) -> Bool = { _ in true }
         ) throws -> DiscoveredStore {
             let mine = closed(since: pointInTime) { store in
-                path == nil ? store.path == nil && fits(store.last?.size ?? 0) : store.path == path
+                if let order, store.lastUse != order { return false }
+                return path == nil
+                    ? store.path == nil && fits(store.last?.size ?? 0) : store.path == path
             }
             return try #require(mine.last)
         }
@@ -228,9 +232,11 @@ extension ProcessWideTests {
                 try application.run(
                     "BEGIN; INSERT INTO t VALUES (2); SAVEPOINT a; INSERT INTO t VALUES (3)")
                 try application.run(end)
+                let order = try #require(application.discovered.lastUse?.order)
                 application.close()
 
-                let store = try closedStore(since: pointInTime, isInMemory ? nil : path)
+                let store = try closedStore(
+                    since: pointInTime, isInMemory ? nil : path, lastUsed: order)
                 let snapshot = capture(store, in: directory, afterError: true)
 
                 #expect(snapshot.method == .beforeRollback && snapshot.isConsistent)
@@ -281,8 +287,10 @@ extension ProcessWideTests {
                     PRAGMA page_size = 32768;
                     CREATE TABLE t(a); INSERT INTO t VALUES (3)
                     """ + end)
+                let order = try #require(application.discovered.lastUse?.order)
                 application.close()
-                let store = try closedStore(since: pointInTime, nil, where: { $0 == 65536 || end != "" })
+                let store = try closedStore(
+                    since: pointInTime, nil, lastUsed: order, where: { $0 == 65536 || end != "" })
                 let snapshot = capture(store, in: directory)
                 #expect(snapshot.isConsistent && snapshot.storage == .memory)
                 try expectStandalone(directory + "/copy.sqlite")

@@ -11,7 +11,7 @@ typedef struct suite_other_sqlite {
     int (*db_status)(void *connection, int option, int *current, int *highest, int reset);
 } suite_other_sqlite;
 
-// Returns the copy that is linked under the names of sqlite-nio. Its functions are NULL if there is none.
+// Returns the copy that is linked under the names of sqlite-nio. Its functions are NULL if nothing is linked.
 suite_other_sqlite suite_sqlite_nio(void);
 
 // Returns the copy in a shared library under the names `second_sqlite3_…`. Its functions are NULL if it can't be loaded.
