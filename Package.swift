@@ -209,6 +209,7 @@ let package = Package(
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
                 "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
                 "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",
+                "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
         .target(

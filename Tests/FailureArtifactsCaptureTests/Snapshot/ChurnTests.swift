@@ -2,13 +2,14 @@ import CFailureArtifactsSQLite
 import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores
+import FailureArtifactsTestSupport
 import Foundation
 import Testing
 
 @testable import FailureArtifactsCapture
 
-/// Tests of state that exists once per process: they run one after the other.
-@Suite(.serialized) enum ProcessWideTests {}
+/// Tests of state that exists once per process: they run one after the other, without those of other suites.
+@Suite(.serialized, .inOwnProcess) enum ProcessWideTests {}
 
 extension ProcessWideTests {
     /// Connections that open and close all the time.
