@@ -70,12 +70,12 @@ extension CoreDataStore {
         let rows = try Self.rows(
             """
             SELECT substr(Z_UUID, 1, 200),
-            CASE WHEN length(Z_PLIST) <= \(BinaryPropertyList.maximumBytes) THEN Z_PLIST END
+            CASE WHEN length(Z_PLIST) <= \(PropertyList.maximumBytes) THEN Z_PLIST END
             FROM main.Z_METADATA LIMIT 1
             """, connection)
         guard let row = rows.first else { return }
         uuid = row[0].text
-        guard case .blob(let bytes) = row[1], let list = BinaryPropertyList(bytes) else { return }
+        guard case .blob(let bytes) = row[1], let list = PropertyList(bytes) else { return }
         if case .dictionary(let hashes)? = list["NSStoreModelVersionHashes"] {
             modelHashes = hashes.compactMapValues { hash in
                 if case .data(let bytes) = hash { return ValueText.hexadecimal(bytes) }

@@ -27,6 +27,8 @@ package struct Explanation: Encodable {
     package let test: Test
     package let failure: Failure?
     package private(set) var findings: [Finding] = []
+    /// The watched files that changed.
+    package let files: [ChangedFile]
     /// The kinds of findings whose search ran out of time.
     package private(set) var incomplete: [Finding.Code] = []
     /// The reasons why stores are left out, as full sentences.
@@ -43,7 +45,7 @@ package struct Explanation: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case formatVersion, bundle, test, failure, findings, incomplete, notes
+        case formatVersion, bundle, test, failure, findings, files, incomplete, notes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -53,6 +55,7 @@ package struct Explanation: Encodable {
         try container.encode(test, forKey: .test)
         try container.encodeIfPresent(failure, forKey: .failure)
         try container.encode(findings, forKey: .findings)
+        if !files.isEmpty { try container.encode(files, forKey: .files) }
         if !incomplete.isEmpty { try container.encode(incomplete, forKey: .incomplete) }
         if !notes.isEmpty { try container.encode(notes, forKey: .notes) }
     }
@@ -87,6 +90,7 @@ package struct Explanation: Encodable {
             Failure(message: $0.message, file: $0.file, line: $0.line)
         }
         notes = evidence.notes
+        files = evidence.files
         var found: [Finding] = []
         for store in evidence.stores {
             let relevance = store.relevance(to: evidence.message, seconds: seconds)
@@ -108,6 +112,7 @@ package struct Explanation: Encodable {
             }
             store.deadline = nil
         }
+        found += ChangedFileValues.findings(of: evidence)
         findings = Self.ordered(found)
     }
 
@@ -117,6 +122,7 @@ package struct Explanation: Encodable {
         self.test = test
         self.failure = failure
         self.findings = findings
+        files = []
         notes = []
     }
 

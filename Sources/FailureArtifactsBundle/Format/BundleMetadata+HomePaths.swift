@@ -59,6 +59,11 @@ extension BundleMetadata {
             snapshot.stores = snapshot.stores.map { $0.shorteningHomePaths(paths) }
             return snapshot
         }
+        files = files?.map { watched in
+            var watched = watched
+            watched.originalPath = watched.originalPath.map(paths.shortened)
+            return watched
+        }
         for index in attachments.indices {
             attachments[index].name = paths.shortened(attachments[index].name)
         }

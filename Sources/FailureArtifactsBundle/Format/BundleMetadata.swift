@@ -19,6 +19,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var stores: [Store]
     /// Further copies, one snapshot for each point in time; absent if there are none.
     package var snapshots: [Snapshot]?
+    /// The changes of the files that the test watched; absent if it watched none.
+    package var files: [WatchedFiles]?
     package var attachments: [Attachment]
     /// Entries that a bundle of format 1.0 left to other bundles.
     ///
@@ -31,7 +33,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     package init(
         test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
-        snapshots: [Snapshot]? = nil, attachments: [Attachment], environment: Environment,
+        snapshots: [Snapshot]? = nil, files: [WatchedFiles]? = nil, attachments: [Attachment],
+        environment: Environment,
         capture: Capture, warnings: [CaptureWarning]
     ) {
         self.test = test
@@ -40,6 +43,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         self.failures = failures
         self.stores = stores
         self.snapshots = snapshots
+        self.files = files
         self.attachments = attachments
         self.environment = environment
         self.capture = capture

@@ -69,9 +69,9 @@ public struct Redaction: Sendable, Equatable {
         Redaction(kind: .column(.init(table: table, column: column, method: .hash)))
     }
 
-    /// Leaves out test attachments, but keeps their names and sizes.
+    /// Leaves out test attachments and watched files, but keeps their names and sizes.
     ///
-    /// - Parameter attachment: The attachment's name, or a pattern.
+    /// - Parameter attachment: The attachment's name, a watched file's name or relative path, or a pattern.
     /// - Returns: The redaction.
     public static func leaveOut(attachment: String) -> Redaction {
         Redaction(kind: .attachment(attachment))

@@ -39,6 +39,7 @@ struct Capture: Sendable {
     var outcome = BundleMetadata.Outcome.failed
     var stores: [BundleMetadata.Store] = []
     var snapshots: [BundleMetadata.Snapshot] = []
+    var files: [BundleMetadata.WatchedFiles] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()
     var warnings: [CaptureWarning] = []
@@ -131,7 +132,10 @@ struct Capture: Sendable {
     /// Call it on the thread of the failure.
     mutating func stageFailure(_ failure: FailureEvent) {
         if isOfPassingTest { withdrawPassing() }
-        add { $0.stageStores(after: failure) }
+        add { capture in
+            capture.stageStores(after: failure)
+            capture.stageFiles()
+        }
     }
 
     /// Copies the stores in their current state.
@@ -224,7 +228,7 @@ struct Capture: Sendable {
                 test: test.identity, outcome: outcome, first: failures.first),
             failures: failures, stores: stores,
             snapshots: snapshots.isEmpty ? nil : snapshots,
-            attachments: attachments,
+            files: files.isEmpty ? nil : files, attachments: attachments,
             environment: environment,
             capture: BundleMetadata.Capture(
                 at: date, duration: duration, limitsHit: limitsHit.sorted()),
@@ -274,6 +278,7 @@ struct Capture: Sendable {
             warnings.add(.contentNotPacked, reason, ["limit": limit.map { .text($0.rawValue) }])
             stores = stores.map { $0.described(because: reason) }
             snapshots = []
+            files = []
             attachments = []
             staging.removeContent()
             do {

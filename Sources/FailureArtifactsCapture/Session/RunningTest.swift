@@ -36,6 +36,8 @@ package final class RunningTest: Sendable {
         /// The registered stores' absolute paths and names, in the order of registration.
         var registered: [(path: String, name: String?)] = []
         var attachments: [(name: String, source: AttachmentSource)] = []
+        /// The files that the test watches, in the order of the calls.
+        var watches: [FileWatch] = []
         var labels = UniqueNames()
         /// The objects to keep alive until the test's capture has ended.
         var retained: [any Sendable & AnyObject] = []
@@ -103,6 +105,11 @@ package final class RunningTest: Sendable {
         self.isAlone = isAlone
         self.start = start
         self.isWatched = isWatched
+    }
+
+    /// Adds files whose changes go to the bundle.
+    func watch(_ files: FileWatch) {
+        state.withLock { $0.watches.append(files) }
     }
 
     /// Keeps an object alive until the test has ended and was captured, if it failed.

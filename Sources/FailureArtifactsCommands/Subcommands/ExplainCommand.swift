@@ -16,7 +16,8 @@ struct ExplainCommand: Command {
                 "--all", help: "All findings; otherwise the first \(Explanation.standardCount)."),
             .json(
                 "An object: bundle, test, failure and findings, each with code, title, confidence (certain, likely or "
-                    + "possible), explanation and, where they are known, store, rows, transaction, statement and source."
+                    + "possible), explanation and, where they are known, store, rows, transaction, statement and source; "
+                    + "and the watched files that changed (files), with their different lines."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",
@@ -101,7 +102,11 @@ struct ExplainCommand: Command {
                 return .done
             }
             let text = FindingText(output: console.output)
-            for line in text.lines(explanation, of: count) { try console.output.writeLine(line) }
+            let files = FileText(output: console.output).lines(
+                bundle.metadata.files ?? [], explanation.files)
+            for line in text.lines(explanation, of: count) + (files.isEmpty ? [] : [""] + files) {
+                try console.output.writeLine(line)
+            }
             for note in explanation.notes { try console.warn(note) }
             return .done
         }

@@ -40,7 +40,9 @@ struct FailureSection {
             + FindingsSection(findings: detail.findings, stores: detail.stores, variables: variables)
             .html + "</div>\n"
         text += ReportPage.warnings(detail.metadata.warnings.map(\.text) + detail.notes)
-        text += attemptText + story(of: detail) + "<div class=\"more\">\n" + otherFailures(of: detail)
+        text += attemptText + story(of: detail) + "<div class=\"more\">\n"
+        text += FilesSection(watched: detail.metadata.files ?? [], files: detail.files).html
+        text += otherFailures(of: detail)
         for (index, store) in detail.stores.enumerated() {
             text +=
                 StoreSection(

@@ -41,6 +41,7 @@ package struct CaptureWarning: Hashable, Sendable {
         // The bundle
         case attachmentLeftOut = "attachment-left-out"
         case attachmentNotKept = "attachment-not-kept"
+        case filesNotCompared = "files-not-compared"
         case contentMissing = "content-missing"
         case contentNotPacked = "content-not-packed"
     }

@@ -54,6 +54,7 @@ struct RedactedFiles {
                 work.files.append(entry)
             }
         }
+        try writeWatchedFiles(of: &metadata, &work)
         let readMe = "README.txt"
         if bundle.archive.entry(named: readMe) != nil {
             try copy(readMe)
@@ -64,6 +65,19 @@ struct RedactedFiles {
         for entry in [BundleMetadata.entryName] + work.files {
             let path = Path.join(directory, entry)
             try report(path, FileSystem.status(of: path)?.size ?? 0)
+        }
+    }
+
+    private func writeWatchedFiles(of metadata: inout BundleMetadata, _ work: inout Work) throws {
+        try metadata.mapFileChanges { change in
+            if rules.leavesOut(attachment: change.path)
+                || rules.leavesOut(attachment: Path.name(of: change.path))
+            {
+                change.leaveOutContent()
+            } else {
+                for entry in change.entries { try copy(entry) }
+                work.files += change.entries
+            }
         }
     }
 

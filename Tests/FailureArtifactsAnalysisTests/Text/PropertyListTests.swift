@@ -5,7 +5,7 @@ import Testing
 @testable import FailureArtifactsAnalysis
 
 /// Compares the parser with the output of Python's `plistlib` and of Foundation.
-@Suite struct BinaryPropertyListTests {
+@Suite struct PropertyListTests {
     private static let program = """
         import datetime, plistlib, sys
         sys.stdout.write(plistlib.dumps({
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func allThatPythonWrites() throws {
-        let list = try #require(BinaryPropertyList(Self.sample()))
+        let list = try #require(PropertyList(Self.sample()))
         #expect(list["hashes"]?["果物"] == .data(Array(0..<32)))
         #expect(list["hashes"]?["Fruit"] == .data([]))
         #expect(
@@ -50,7 +50,7 @@ import Testing
         let data = try PropertyListSerialization.data(
             fromPropertyList: value, format: .binary, options: 0)
         #expect(
-            BinaryPropertyList(Array(data))
+            PropertyList(Array(data))
                 == .dictionary(["a": .array([.string("b"), .data([1, 2])]), "ü": .integer(7)]))
     }
 
@@ -58,14 +58,14 @@ import Testing
         for (size, isRead) in [(1 << 19, true), (1 << 20, false)] {
             let data = try PropertyListSerialization.data(
                 fromPropertyList: Data(count: size), format: .binary, options: 0)
-            #expect((BinaryPropertyList(Array(data)) != nil) == isRead)
+            #expect((PropertyList(Array(data)) != nil) == isRead)
         }
     }
 
     /// A damaged list is read as another list or rejected, without delay.
     @Test func damage() throws {
         let sample = try Self.sample()
-        for length in 0..<sample.count { #expect(BinaryPropertyList(Array(sample[..<length])) == nil) }
+        for length in 0..<sample.count { #expect(PropertyList(Array(sample[..<length])) == nil) }
         let seed = UInt64.random(in: 0 ... .max)
         var generator = Seeded(state: seed)
         var read = 0
@@ -77,7 +77,7 @@ import Testing
                 let range = isTrailer ? bytes.count - 32..<bytes.count : 8..<bytes.count
                 bytes[Int.random(in: range, using: &generator)] = .random(in: 0...255, using: &generator)
             }
-            if BinaryPropertyList(bytes) != nil { read += 1 }
+            if PropertyList(bytes) != nil { read += 1 }
         }
         #expect(read < 3000, "seed \(seed)")
     }
@@ -96,14 +96,14 @@ import Testing
             return bytes + [0, 0, 0, 0, 0, 0, 0, UInt8(objects.count)] + [0, 0, 0, 0, 0, 0, 0, 0]
                 + [0, 0, 0, 0, 0, 0, 0, table]
         }
-        #expect(BinaryPropertyList(list([[0xA1, 1], [0x08]])) == .array([.boolean(false)]))
-        #expect(BinaryPropertyList(list([[0xA1, 0]])) == nil)
+        #expect(PropertyList(list([[0xA1, 1], [0x08]])) == .array([.boolean(false)]))
+        #expect(PropertyList(list([[0xA1, 0]])) == nil)
         let shallow = (0..<14).map { [0xA2, UInt8($0 + 1), UInt8($0 + 1)] } + [[UInt8(0x08)]]
-        #expect(BinaryPropertyList(list(shallow)) == nil)
+        #expect(PropertyList(list(shallow)) == nil)
         let few = (0..<5).map { [0xA2, UInt8($0 + 1), UInt8($0 + 1)] } + [[UInt8(0x08)]]
-        #expect(BinaryPropertyList(list(few)) != nil)
+        #expect(PropertyList(list(few)) != nil)
         let deep = (0..<20).map { [0xA1, UInt8($0 + 1)] } + [[UInt8(0x08)]]
-        #expect(BinaryPropertyList(list(deep)) == nil)
+        #expect(PropertyList(list(deep)) == nil)
     }
 
     private struct Seeded: RandomNumberGenerator {

@@ -3,7 +3,7 @@
 /// CoreFoundation's source describes the format (`CFBinaryPList.c`,
 /// <https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/CoreFoundation/CFBinaryPList.c>). Stores
 /// may be untrusted, so the reader limits its time and memory for any input.
-enum BinaryPropertyList: Equatable {
+enum PropertyList: Equatable {
     case boolean(Bool)
     case integer(Int64)
     case real(Double)
@@ -11,8 +11,8 @@ enum BinaryPropertyList: Equatable {
     case date(Double)
     case data([UInt8])
     case string(String)
-    case array([BinaryPropertyList])
-    case dictionary([String: BinaryPropertyList])
+    case array([PropertyList])
+    case dictionary([String: PropertyList])
 
     /// The maximum size, in bytes.
     static let maximumBytes = 1 << 20
@@ -28,7 +28,7 @@ enum BinaryPropertyList: Equatable {
     }
 
     /// Returns the value of a dictionary's key.
-    subscript(key: String) -> BinaryPropertyList? {
+    subscript(key: String) -> PropertyList? {
         if case .dictionary(let values) = self { return values[key] }
         return nil
     }
@@ -78,7 +78,7 @@ enum BinaryPropertyList: Equatable {
                 exactly: bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
         }
 
-        mutating func value(_ index: Int, depth: Int) -> BinaryPropertyList? {
+        mutating func value(_ index: Int, depth: Int) -> PropertyList? {
             objectsLeft -= 1
             guard depth < Self.maximumDepth, objectsLeft >= 0, 0..<count ~= index,
                 let start = number(at: offsets + index * offsetSize, size: offsetSize),
@@ -109,7 +109,7 @@ enum BinaryPropertyList: Equatable {
                 }
             case 0xA:
                 guard let (length, first) = length(start, low) else { return nil }
-                var values: [BinaryPropertyList] = []
+                var values: [PropertyList] = []
                 for position in 0..<length {
                     guard let value = element(first, position, depth) else { return nil }
                     values.append(value)
@@ -117,7 +117,7 @@ enum BinaryPropertyList: Equatable {
                 return .array(values)
             case 0xD:
                 guard let (length, first) = length(start, low) else { return nil }
-                var values: [String: BinaryPropertyList] = [:]
+                var values: [String: PropertyList] = [:]
                 for position in 0..<length {
                     guard case .string(let key)? = element(first, position, depth),
                         let value = element(first, length + position, depth)
@@ -132,7 +132,7 @@ enum BinaryPropertyList: Equatable {
         /// Reads the object that a container refers to.
         private mutating func element(
             _ first: Int, _ position: Int, _ depth: Int
-        ) -> BinaryPropertyList? {
+        ) -> PropertyList? {
             guard let index = number(at: first + position * referenceSize, size: referenceSize)
             else { return nil }
             return value(index, depth: depth + 1)
