@@ -12,7 +12,9 @@ enum DifferenceFromPass: FindingRule {
 
     static func findings(in store: StoreEvidence, of failure: FailureEvidence) throws -> [Finding] {
         guard let run = failure.passing,
-            let passing = run.stores.first(where: { $0.name == store.name })
+            let name = StoreCounterpart.name(
+                of: store.name, among: failure.stores.map(\.name), in: run.stores.map(\.name)),
+            let passing = run.stores.first(where: { $0.name == name })
         else { return [] }
         let differences = try StoreDifferences(
             from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))

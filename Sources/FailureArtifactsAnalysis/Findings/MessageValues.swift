@@ -41,7 +41,10 @@ enum MessageValues: FindingRule {
                 }
             }
         }
-        if store.steps.isEmpty { findings = try presentValues(values, in: store) }
+        if store.steps.isEmpty {
+            findings = try presentValues(values, in: store)
+            if findings.isEmpty, sums.isEmpty { findings = presentTotal(in: store, failure) }
+        }
         return sums + findings.sorted { $0.relevance > $1.relevance }.prefix(3)
     }
 
@@ -92,16 +95,13 @@ enum MessageValues: FindingRule {
             where: { _, change in change.kind != .deleted && keys.contains(change.key) }, of: table.name)
         let origin = store.origin(inStep: last?.index, of: table.name, by: [.insert, .update])
         let text = (
-            StoredText.text(of: odd[0], width: 40), ValueText.real(usual), ValueText.real(sum)
+            StoredText.text(of: odd[0], width: 40), ValueText.plain(usual), ValueText.plain(sum)
         )
-        func plain(_ number: String) -> String {
-            number.hasSuffix(".0") ? String(number.dropLast(2)) : number
-        }
         return Finding(
             code: code,
             title:
-                "The sum of \(table.name).\(column.name) is \(plain(text.1)) for each \(group.name) but \(text.0), "
-                + "where it is \(plain(text.2))",
+                "The sum of \(table.name).\(column.name) is \(text.1) for each \(group.name) but \(text.0), "
+                + "where it is \(text.2)",
             confidence: .likely, store: store.name,
             rows: rows.map { row in
                 Finding.Row(
@@ -113,7 +113,7 @@ enum MessageValues: FindingRule {
                 "\(same.count) other groups of rows have this sum, and the difference is the one that the "
                 + "assertion saw.",
             query: "SELECT \(by), sum(\(value)) FROM \(name) GROUP BY 1 "
-                + "HAVING count(*) > 1 AND sum(\(value)) <> \(plain(text.1))",
+                + "HAVING count(*) > 1 AND sum(\(value)) <> \(text.1)",
             relevance: 60)
     }
 
@@ -162,6 +162,42 @@ enum MessageValues: FindingRule {
             }
         }
         return findings
+    }
+
+    /// Returns the sum of a column or the number of a table's rows that the message names, if there is only one.
+    ///
+    /// The test's last statement that changed it is the first one to look at.
+    private static func presentTotal(in store: StoreEvidence, _ failure: FailureEvidence) -> [Finding] {
+        let links = store.relevance(to: failure.message).links.filter(\.isTotal)
+        guard let link = links.first, links.count == 1,
+            let table = store.tables.first(where: { folded($0.name) == link.table })
+        else { return [] }
+        let writers = store.testStatements.filter { statement in
+            guard statement.writes, statement.outline.table == link.table, statement.record.changes != 0
+            else { return false }
+            guard let column = link.column else { return statement.outline.kind != .update }
+            return statement.outline.kind != .update
+                || statement.record.sql.lowercased().contains(column)
+        }
+        guard let last = writers.last else { return [] }
+        let column = table.columns.first { folded($0.name) == link.column }?.name
+        let number = ValueText.plain(link.actual)
+        let title =
+            column.map { "\(table.name).\($0) adds up to \(number)" }
+            ?? "\(table.name) has \(Counted.items(Int64(link.actual), "row"))"
+        let others =
+            writers.count == 1
+            ? "One statement of the test wrote it."
+            : "Of the \(writers.count) statements of the test that wrote it, this is the last one."
+        return [
+            Finding(
+                code: code, title: title, confidence: .possible, store: store.name,
+                statement: last.record,
+                explanation:
+                    "The message names this number and \(ValueText.plain(link.expected)). \(others) "
+                    + "The store has no history, so the effect of each is unknown.",
+                relevance: 12)
+        ]
     }
 
     private static func title(_ cell: RowChange.Cell, _ kind: RowChange.Kind) -> String {

@@ -47,9 +47,14 @@ package enum ComparedSource {
         return false
     }
 
-    package func has(_ store: String) -> Bool {
-        guard case .bundle(let bundle) = self else { return false }
-        return bundle.metadata.storeChoices.contains { $0.name == store }
+    /// Returns the name of the store that corresponds to a store of another source; nil if there is none.
+    package func counterpart(of store: String, in other: ComparedSource) -> String? {
+        StoreCounterpart.name(of: store, among: other.storeNames, in: storeNames)
+    }
+
+    private var storeNames: [String] {
+        guard case .bundle(let bundle) = self else { return [] }
+        return bundle.metadata.storeChoices.map(\.name)
     }
 
     package func side(

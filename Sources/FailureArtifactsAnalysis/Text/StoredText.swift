@@ -91,6 +91,12 @@ package enum ValueText {
         number.isFinite ? number.description : (number < 0 ? "-Inf" : "Inf")
     }
 
+    /// Returns a number without a fraction that is zero.
+    package static func plain(_ number: Double) -> String {
+        let text = real(number)
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+
     /// Returns two upper-case digits for each byte.
     package static func hexadecimal(_ bytes: some Collection<UInt8>) -> String {
         let digits = Array("0123456789ABCDEF".utf8)

@@ -138,7 +138,9 @@ extension DiffCommand {
         let a = try first.side(
             stores.first, at: first.isBundle ? commits.first : nil, scratch: scratch)
         // Two bundles usually have stores with the same names.
-        let name = stores.last ?? a.store.flatMap { second.has($0) ? $0 : nil }
+        let name =
+            stores.count > 1
+            ? stores[1] : a.store.flatMap { second.counterpart(of: $0, in: first) } ?? stores.first
         let isSecond = commits.count == 2 || !first.isBundle
         return (a, try second.side(name, at: isSecond ? commits.last : nil, scratch: scratch), nil)
     }

@@ -137,7 +137,10 @@ struct AttemptComparison: Sendable {
         let (from, to) = (earlier.title, later.title)
         let choices = new.metadata.storeChoices.filter { !$0.isCommitted && $0.name == $0.store.name }
         for second in choices.prefix(limits.stores) {
-            let first = old.metadata.storeChoices.first { !$0.isCommitted && $0.name == second.name }
+            let name = StoreCounterpart.name(
+                of: second.name, among: new.metadata.stores.map(\.name),
+                in: old.metadata.stores.map(\.name))
+            let first = old.metadata.storeChoices.first { !$0.isCommitted && $0.name == name }
             guard let first else { continue }
             let isSmall = [(old, first), (new, second)].allSatisfy { bundle, choice in
                 bundle.size(ofEntry: choice.entry).map { $0 <= limits.historyStoreBytes } ?? false

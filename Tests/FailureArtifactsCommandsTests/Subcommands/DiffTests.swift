@@ -232,6 +232,36 @@ import Testing
         #expect(run("diff", plain, plain).status == 0)
     }
 
+    /// Two stores are in each bundle, with a number in their names.
+    @Test func twoBundlesWhoseStoresHaveNumbersInTheirNames() throws {
+        let fixture = try Fixture()
+        let paths = try [("a", 1), ("b", 22)].map { folder, number in
+            // The first store of one bundle is the second one of the other.
+            let names = ["app-\(number)", "cache-\(number)"]
+            let (first, second) = number == 1 ? (names[0], names[1]) : (names[1], names[0])
+            let metadata = Metadata.store(first).replacing(
+                "\"stores\": [",
+                with: """
+                    "stores": [{"name": "\(second)", "entry": "stores/\(second).sqlite", "storage": "memory",
+                    "capture": {"method": "serialize", "consistent": true, "duration": 0, "checkpoint": "none"},
+                    "bytes": {}},
+                    """)
+            let store = try fixture.store(Metadata.ledgerSQL)
+            return try fixture.zip(
+                "\(folder)/LedgerTests.test-1a2b3c4d.zip",
+                [
+                    ("metadata.json", Array(metadata.utf8)), ("stores/\(first).sqlite", store),
+                    ("stores/\(second).sqlite", store),
+                ])
+        }
+        for options in [[], ["--store", "cache-1"]] {
+            #expect(
+                run(["diff"] + paths + options).output
+                    == "--- \(paths[0]), store cache-1\n+++ \(paths[1]), store cache-22\n"
+                    + "The schemas and all rows are the same.\n")
+        }
+    }
+
     /// There is no open transaction and no copy of the start.
     @Test func aBundleAloneShowsItsLastTransaction() throws {
         let fixture = try Fixture()
