@@ -2,7 +2,6 @@
 #include "cache.h"
 #include "compatibility.h"
 #include "library.h"
-#include "opening.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -73,15 +73,13 @@ package struct FailureMessage: Sendable {
 
     /// Returns the operands' texts; the right one is nil if there is only one.
     package static func operands(of text: String) -> (left: String, right: String?)? {
-        if let start = text.firstRange(of: "(\"")?.upperBound {
-            let rest = text[start...]
-            let connectors =
-                ["equal to", "not equal to", "identical to", "not identical to"]
-                + ["less than", "greater than"].flatMap { ["not \($0)", "not \($0) or equal to"] }
-            let known = connectors.compactMap { rest.firstRange(of: "\") is \($0) (\"") }
-            guard let middle = known.min(by: { $0.lowerBound < $1.lowerBound }) else { return nil }
-            let second = middle
-            let tail = rest[second.upperBound...]
+        let connectors =
+            ["equal to", "not equal to", "identical to", "not identical to"]
+            + ["less than", "greater than"].flatMap { ["not \($0)", "not \($0) or equal to"] }
+        let rest = text.firstRange(of: "(\"").map { text[$0.upperBound...] } ?? ""
+        let known = connectors.compactMap { rest.firstRange(of: "\") is \($0) (\"") }
+        if let middle = known.min(by: { $0.lowerBound < $1.lowerBound }) {
+            let tail = rest[middle.upperBound...]
             let ends = ["\") - ", "\") +/- ", "\")\n"]
             let end = ends.compactMap { tail.firstRange(of: $0)?.lowerBound }.min()
             let right = end.map { tail[..<$0] } ?? (tail.hasSuffix("\")") ? tail.dropLast(2) : tail)

@@ -105,7 +105,7 @@ extension DatabaseSchema {
     var applicationTables: [TableShape] {
         objects.compactMap { object in
             guard object.type == "table", !folded(object.name).hasPrefix("sqlite_"),
-                !["grdb_migrations"].contains(folded(object.name)),
+                !MigrationTables.contains(object.name),
                 let shape = tables[folded(object.name)], shape.kind != .virtual, !shape.isShadow
             else { return nil }
             return shape

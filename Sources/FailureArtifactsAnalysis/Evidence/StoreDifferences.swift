@@ -35,7 +35,7 @@ struct StoreDifferences {
             let counts = try comparison.forEachRowChange(
                 in: table, limit: StoreEvidence.rowLimit, valueLimit: 256
             ) { rows.append($0) }
-            if counts.total > 0 {
+            if counts.total > 0, !MigrationTables.contains(table.name) {
                 tables.append(ChangedTable(table: table, rows: rows, counts: counts))
             }
             return counts

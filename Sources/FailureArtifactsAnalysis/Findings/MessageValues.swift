@@ -14,7 +14,7 @@ enum MessageValues: FindingRule {
         // A value that many rows have, such as a default, must not keep a rare one out.
         var counts: [String: Int] = [:]
         for (index, step) in store.steps.enumerated().reversed() where !step.isEarlier {
-            for table in step.tables where table.table.name != "grdb_migrations" {
+            for table in step.tables where !MigrationTables.contains(table.table.name) {
                 for row in table.rows {
                     guard let match = match(row, values) else { continue }
                     let group = "\(table.table.name)\u{0}\(match.cell.column)\u{0}\(match.values)"
@@ -123,7 +123,9 @@ enum MessageValues: FindingRule {
     ) throws -> [Finding] {
         let written = Set(store.testStatements.filter(\.writes).compactMap(\.outline.table))
         var findings: [Finding] = []
-        for table in store.tables where written.contains(folded(table.name)) {
+        // Some copies of SQLite report no statements.
+        let isUnknown = store.statements.isEmpty
+        for table in store.tables where isUnknown || written.contains(folded(table.name)) {
             let key = store.keyColumns(of: table.name)
             for column in Outliers.columns(of: table) where !Relevance.isReference(column.name) {
                 for value in values where !value.isCommon {

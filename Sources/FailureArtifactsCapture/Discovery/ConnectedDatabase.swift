@@ -1,5 +1,4 @@
 internal import CFailureArtifactsCapture
-internal import CFailureArtifactsSQLite
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 

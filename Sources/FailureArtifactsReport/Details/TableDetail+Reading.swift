@@ -23,7 +23,8 @@ extension StoreDetail {
         func isQuiet(_ name: String) -> Bool {
             let source = folded(sources[name] ?? name)
             return source.hasPrefix("sqlite_") || schema.tables[source]?.isShadow == true
-                || ["grdb_migrations", "z_metadata", "z_modelcache", "z_primarykey"].contains(source)
+                || MigrationTables.contains(source)
+                || ["z_metadata", "z_modelcache", "z_primarykey"].contains(source)
         }
         func rank(_ name: String) -> Int {
             isQuiet(name) ? 2 : changed.contains(folded(sources[name] ?? name)) ? 0 : 1

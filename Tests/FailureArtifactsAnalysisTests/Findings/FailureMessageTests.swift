@@ -17,6 +17,10 @@ import Testing
             ["say (\"x\") is odd"], ["y"]
         ),
         (#"Expectation failed: (ledger.balance → 44) == 49"#, ["44"], ["49"]),
+        (
+            #"Expectation failed: (all.map({ $0.title }) → [Optional("Test")]) == ([new.title] → [Optional("test")])"#,
+            ["Test"], ["test"]
+        ),
         (#"Expectation failed: (names → ["a", "b"]) == (others → ["a"])"#, ["a", "b"], ["a"]),
         (#"Expectation failed: (player?.name → "Ann") == "Bo""#, ["Ann"], ["Bo"]),
     ])
