@@ -8,8 +8,8 @@ package final class FailureEvidence {
     let metadata: BundleMetadata
     let message: FailureMessage
     package private(set) var stores: [StoreEvidence] = []
-    /// The watched files that changed.
-    package let files: [ChangedFile]
+    /// The changes of watched files.
+    package let files: [FileTree]
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String] = []
     /// The invariants that are or were broken, by the names of the stores.
@@ -31,7 +31,7 @@ package final class FailureEvidence {
     ) {
         metadata = bundle.metadata
         message = FailureMessage(metadata.failures.first?.message ?? "")
-        files = ChangedFile.all(in: bundle)
+        files = FileTree.all(in: bundle)
         let deadline = Instant.now.advanced(bySeconds: seconds)
         var results = InvariantResults()
         for choice in metadata.storeChoices where !choice.isCommitted && choice.name == choice.store.name

@@ -10,12 +10,16 @@ enum ChangedFileValues {
     static func findings(of failure: FailureEvidence) -> [Finding] {
         let values = failure.message.differing.filter { $0.text != "nil" && !$0.text.isEmpty }
         guard !values.isEmpty else { return [] }
-        let findings = failure.files.compactMap { finding(about: $0, values) }
+        let findings = failure.files.flatMap { tree in
+            tree.files.compactMap { finding(about: $0, in: tree.watched.name, values) }
+        }
         return Array(findings.sorted { $0.relevance > $1.relevance }.prefix(maximumCount))
     }
 
     /// Returns the change that has the most significant values.
-    private static func finding(about file: ChangedFile, _ values: [FailureMessage.Value]) -> Finding? {
+    private static func finding(
+        about file: ChangedFile, in watched: String, _ values: [FailureMessage.Value]
+    ) -> Finding? {
         var best: Finding?
         for pair in pairs(of: file.differences?.lines ?? []) {
             func found(_ line: String?) -> FailureMessage.Value? {
@@ -35,7 +39,7 @@ enum ChangedFileValues {
                 confidence: isBoth ? .likely : .possible,
                 explanation:
                     "The message names \(Set(names).sorted().joined(separator: " and ")), and this line of a file "
-                    + "in '\(file.watched)' changed during the test.",
+                    + "in '\(watched)' changed during the test.",
                 relevance: strength)
         }
         return best

@@ -27,8 +27,8 @@ package struct Explanation: Encodable {
     package let test: Test
     package let failure: Failure?
     package private(set) var findings: [Finding] = []
-    /// The watched files that changed.
-    package let files: [ChangedFile]
+    /// The changes of watched files.
+    package let files: [FileTree]
     /// The kinds of findings whose search ran out of time.
     package private(set) var incomplete: [Finding.Code] = []
     /// The reasons why stores are left out, as full sentences.

@@ -17,8 +17,8 @@ struct BundleText {
         var coreData: [String: CoreDataStore] = [:]
         /// The last statements of each store, oldest first.
         var statements: [String: [StatementRecord]] = [:]
-        /// The watched files that changed.
-        var changedFiles: [ChangedFile] = []
+        /// The changes of watched files.
+        var changedFiles: [FileTree] = []
         /// The last lines of attached texts, by their entries.
         var attachedLines: [String: TextTail] = [:]
     }
@@ -50,7 +50,7 @@ struct BundleText {
                     hasSchema: hasSchema, in: metadata))
         }
         sections.append(snapshots(metadata))
-        sections.append(FileText(output: output).lines(metadata.files ?? [], report.changedFiles))
+        sections.append(FileText(output: output).lines(report.changedFiles))
         sections.append(attachments(report))
         sections.append(warnings(metadata))
         sections.append(environment(metadata))

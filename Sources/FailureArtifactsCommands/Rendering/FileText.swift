@@ -3,41 +3,38 @@ internal import FailureArtifactsBundle
 
 /// The changes of watched files as a tree.
 struct FileText {
-    let output: TextOutput
+    /// The maximum number of watched directories.
+    private static let maximumTrees = 20
     /// The maximum number of files of a directory.
-    var maximumFiles = 20
+    private static let maximumFiles = 20
     /// The maximum number of different lines of a file.
-    var maximumLines = 6
+    private static let maximumLines = 6
+
+    let output: TextOutput
 
     /// Returns a heading and a tree for each watched directory.
     ///
-    /// - Parameters:
-    ///   - watched: The watched directories.
-    ///   - files: Their changed files.
+    /// - Parameter trees: The changes of the directories.
     /// - Returns: Lines without line endings; empty if nothing was watched.
-    func lines(_ watched: [BundleMetadata.WatchedFiles], _ files: [ChangedFile]) -> [String] {
-        Array(watched.map { lines($0, files) }.joined(separator: [""]))
+    func lines(_ trees: [FileTree]) -> [String] {
+        let shown = trees.prefix(Self.maximumTrees).map(lines)
+        let rest = trees.count - shown.count
+        let more = rest > 0 ? [[output.styled("\(rest) more watched directories", .dim)]] : []
+        return Array((shown + more).joined(separator: [""]))
     }
 
-    private func lines(_ watched: BundleMetadata.WatchedFiles, _ files: [ChangedFile]) -> [String] {
-        let all = files.filter { $0.watched == watched.name }
-        let count = all.count + (watched.omittedChanges ?? 0)
-        let changes =
-            count == 0
-            ? "none of \(Counted.items(Int64(watched.count), "file")) changed"
-            : Counted.items(Int64(count), "change")
-        var lines = [
-            output.styled("Files in \(SafeText.line(watched.name))", .heading) + ", " + changes
-        ]
+    private func lines(_ tree: FileTree) -> [String] {
+        let name = SafeText.line(tree.watched.name)
+        var lines = [output.styled("Files in \(name)", .heading) + ", " + tree.summary]
         var folder = ""
-        for file in all.prefix(maximumFiles) {
+        for file in tree.files.prefix(Self.maximumFiles) {
             if file.folder != folder {
                 folder = file.folder
                 if !folder.isEmpty { lines.append("  \(SafeText.line(folder))/") }
             }
             lines += self.lines(file, indent: folder.isEmpty ? "  " : "    ")
         }
-        let rest = count - min(all.count, maximumFiles)
+        let rest = tree.count - min(tree.files.count, Self.maximumFiles)
         if rest > 0 {
             lines.append(output.styled("  and \(Counted.items(Int64(rest), "further change"))", .dim))
         }
@@ -51,7 +48,7 @@ struct FileText {
                 + output.styled("  \(SafeText.line(file.facts))", .dim)
         ]
         guard let differences = file.differences else { return lines }
-        let shown = differences.lines.prefix(maximumLines)
+        let shown = differences.lines.prefix(Self.maximumLines)
         for line in shown {
             let text = "\(indent)  \(line.kind.sign) " + SafeText.line(line.text)
             lines.append(

@@ -17,7 +17,7 @@ struct ExplainCommand: Command {
             .json(
                 "An object: bundle, test, failure and findings, each with code, title, confidence (certain, likely or "
                     + "possible), explanation and, where they are known, store, rows, transaction, statement and source; "
-                    + "and the watched files that changed (files), with their different lines."
+                    + "and the changes of watched files (files), with their different lines."
             ),
             Syntax.Option(
                 "--against", value: "BUNDLE",
@@ -102,8 +102,7 @@ struct ExplainCommand: Command {
                 return .done
             }
             let text = FindingText(output: console.output)
-            let files = FileText(output: console.output).lines(
-                bundle.metadata.files ?? [], explanation.files)
+            let files = FileText(output: console.output).lines(explanation.files)
             for line in text.lines(explanation, of: count) + (files.isEmpty ? [] : [""] + files) {
                 try console.output.writeLine(line)
             }

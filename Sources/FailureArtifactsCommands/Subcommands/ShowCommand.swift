@@ -18,7 +18,7 @@ struct ShowCommand: Command {
                 "An object: bundle, metadata, the first findings (findings, as in explain) and, by the name of the store, where a transaction was open, "
                     + "what it had changed (uncommitted), what the last transaction had changed "
                     + "(lastTransaction: changes, statements), the entities of a store of Core Data (coreData), "
-                    + "and the last statements (statements). Watched files that changed are in changedFiles, with their different lines. The last lines of attached texts have the keys of their "
+                    + "and the last statements (statements). The changes of watched files are in changedFiles, with their different lines. The last lines of attached texts have the keys of their "
                     + "entries (attachedLines: lines, earlierLines)."),
             .timeLimit, .noLimits,
         ])

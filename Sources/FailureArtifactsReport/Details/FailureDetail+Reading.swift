@@ -25,7 +25,7 @@ extension FailureDetail {
             SourceExcerpt($0, below: Path.currentDirectory)
         }
         readAttachments(of: bundle, limits)
-        files = ChangedFile.all(in: bundle)
+        files = FileTree.all(in: bundle)
         let evidence = evidence(of: bundle, scratch: directory, limits)
         if let evidence, metadata.outcome != .passed { addFindings(evidence, limits) }
         let rows = ReadingBudget(limits, bytes: limits.rowBytes)

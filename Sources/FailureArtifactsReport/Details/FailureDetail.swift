@@ -11,8 +11,8 @@ struct FailureDetail: Sendable {
     var excerpt: SourceExcerpt?
     /// The first findings, best first.
     var findings: [Finding] = []
-    /// The watched files that changed.
-    var files: [ChangedFile] = []
+    /// The changes of watched files.
+    var files: [FileTree] = []
     var stores: [StoreDetail] = []
     /// The content of attachments that can be shown, by their entries.
     var attachments: [String: AttachmentPreview] = [:]

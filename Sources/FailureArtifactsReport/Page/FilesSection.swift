@@ -8,35 +8,28 @@ struct FilesSection {
     /// The maximum number of directories.
     private static let maximumDirectories = 20
 
-    let watched: [BundleMetadata.WatchedFiles]
-    let files: [ChangedFile]
+    let trees: [FileTree]
 
     /// The section; empty if nothing was watched.
     var html: String {
-        guard !watched.isEmpty else { return "" }
+        guard !trees.isEmpty else { return "" }
         // A short tree is open: the files were watched for such a failure.
-        let isOpen = files.count <= 10 && !files.isEmpty
+        let count = trees.reduce(0) { $0 + $1.files.count }
         var text =
-            "<details class=\"part files\"\(isOpen ? " open" : "")><summary><h3>Files</h3></summary>\n"
-            + watched.prefix(Self.maximumDirectories).map(tree).joined()
-        if watched.count > Self.maximumDirectories {
-            text +=
-                "<p class=\"cut\">\(watched.count - Self.maximumDirectories) more are not shown.</p>\n"
+            "<details class=\"part files\"\(1...10 ~= count ? " open" : "")><summary><h3>Files</h3></summary>\n"
+            + trees.prefix(Self.maximumDirectories).map(html).joined()
+        if trees.count > Self.maximumDirectories {
+            text += "<p class=\"cut\">\(trees.count - Self.maximumDirectories) more are not shown.</p>\n"
         }
         return text + "</details>\n"
     }
 
-    private func tree(_ watched: BundleMetadata.WatchedFiles) -> String {
-        let all = files.filter { $0.watched == watched.name }
-        let count = all.count + (watched.omittedChanges ?? 0)
-        let changes =
-            count == 0
-            ? "none of \(Counted.items(Int64(watched.count), "file")) changed"
-            : Counted.items(Int64(count), "change")
+    private func html(_ tree: FileTree) -> String {
         var text =
-            "<h4>\(HTMLText.line(watched.name)) <span class=\"dim\">\(changes)</span></h4>\n<ul class=\"tree\">"
+            "<h4>\(HTMLText.line(tree.watched.name)) <span class=\"dim\">\(tree.summary)</span></h4>\n"
+            + "<ul class=\"tree\">"
         var folder = ""
-        for file in all.prefix(Self.maximumFiles) {
+        for file in tree.files.prefix(Self.maximumFiles) {
             if file.folder != folder {
                 if !folder.isEmpty { text += "</ul></li>" }
                 folder = file.folder
@@ -46,7 +39,7 @@ struct FilesSection {
         }
         if !folder.isEmpty { text += "</ul></li>" }
         text += "</ul>\n"
-        let rest = count - min(all.count, Self.maximumFiles)
+        let rest = tree.count - min(tree.files.count, Self.maximumFiles)
         if rest > 0 {
             text += "<p class=\"cut\">\(Counted.items(Int64(rest), "further change")) not shown.</p>\n"
         }

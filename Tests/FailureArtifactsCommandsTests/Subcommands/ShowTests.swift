@@ -147,7 +147,7 @@ import Testing
             """, outcome.output)
         #expect(
             read
-                == "['attachedLines', 'bundle', 'coreData', 'findings', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
+                == "['attachedLines', 'bundle', 'changedFiles', 'coreData', 'findings', 'lastTransaction', 'metadata', 'statements', 'uncommitted'] {} 1.0 "
                 + "['account', 'rich'] 42 False\n"
                 + "{'ledger': {'complete': True, 'schema': ['table account changed', 'view rich added'], "
                 + "'tables': [{'deleted': 0, 'inserted': 3, 'name': 'account', 'updated': 0}]}}\n")

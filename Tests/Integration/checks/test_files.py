@@ -64,7 +64,7 @@ class Files(SuiteCase):
         self.assertEqual(finding["code"], "changed-file")
         self.assertEqual(finding["confidence"], "likely")
         self.assertEqual(finding["title"], 'settings.json: "retries":3 became "retries":4')
-        self.assertEqual({file["path"]: file["change"] for file in explain["files"]}, CHANGED)
+        self.assertEqual({file["path"]: file["change"] for file in explain["files"][0]["changes"]}, CHANGED)
         self.assertIn("Files in app_data, 5 changes", bundle.tool("explain").stdout)
 
     def test_no_change(self):

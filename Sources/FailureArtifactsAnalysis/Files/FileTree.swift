@@ -1,38 +1,36 @@
 package import FailureArtifactsBundle
 package import FailureArtifactsReading
 
-/// A watched file that changed during the test.
-package struct ChangedFile: Equatable, Sendable {
-    /// The name of the directory or of the suite of UserDefaults.
-    package let watched: String
-    package let change: BundleMetadata.FileChange
-    /// The differences; nil if the content is no text, is not in the bundle or was not read.
-    package let differences: LineDifferences?
+/// The changes of a watched directory or of a suite of UserDefaults.
+package struct FileTree: Equatable, Sendable {
+    package let watched: BundleMetadata.WatchedFiles
+    /// The changed files, sorted by their paths.
+    package let files: [ChangedFile]
 
     /// The maximum number of files that are read, and the maximum sizes of one and of all, in bytes.
     private static let maximumCount = 50
     private static let maximumBytes: UInt64 = 4 << 20
     private static let maximumTotal: UInt64 = 16 << 20
 
-    /// Reads the changed files of a bundle.
+    /// Reads the watched files of a bundle.
     ///
     /// - Parameter bundle: The bundle.
-    /// - Returns: All changes that the bundle lists. Only the first files have differences.
-    package static func all(in bundle: BundleReader) -> [ChangedFile] {
+    /// - Returns: A tree for each watched directory, with all changes that the bundle lists. Only the first files have
+    ///   differences.
+    package static func all(in bundle: BundleReader) -> [FileTree] {
         var left = maximumTotal
         var count = 0
-        return (bundle.metadata.files ?? []).flatMap { files in
-            files.changes.map { change in
+        return (bundle.metadata.files ?? []).map { watched in
+            let files = watched.changes.map { change in
                 let size = change.entries.reduce(UInt64(0)) { $0 &+ (bundle.size(ofEntry: $1) ?? 0) }
                 guard count < maximumCount, size <= min(left, 2 * maximumBytes),
                     !change.entries.isEmpty
-                else { return ChangedFile(watched: files.name, change: change, differences: nil) }
+                else { return ChangedFile(change: change, differences: nil) }
                 count += 1
                 left -= size
-                return ChangedFile(
-                    watched: files.name, change: change, differences: differences(of: change, in: bundle)
-                )
+                return ChangedFile(change: change, differences: differences(of: change, in: bundle))
             }
+            return FileTree(watched: watched, files: files)
         }
     }
 
@@ -51,6 +49,41 @@ package struct ChangedFile: Equatable, Sendable {
         }
         return LineDifferences(from: old, to: new)
     }
+
+    /// The number of changes, including those that the bundle doesn't list.
+    package var count: Int {
+        // The number may be anything in a bundle of unknown origin.
+        files.count + min(max(0, watched.omittedChanges ?? 0), 1 << 40)
+    }
+
+    /// The number of changes as a phrase.
+    package var summary: String {
+        count == 0
+            ? "none of \(Counted.items(Int64(watched.count), "file")) changed"
+            : Counted.items(Int64(count), "change")
+    }
+}
+
+extension FileTree: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case name, originalPath, count, changes, omittedChanges
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(watched.name, forKey: .name)
+        try container.encodeIfPresent(watched.originalPath, forKey: .originalPath)
+        try container.encode(watched.count, forKey: .count)
+        try container.encode(files, forKey: .changes)
+        try container.encodeIfPresent(watched.omittedChanges, forKey: .omittedChanges)
+    }
+}
+
+/// A watched file that changed during the test.
+package struct ChangedFile: Equatable, Sendable {
+    package let change: BundleMetadata.FileChange
+    /// The differences; nil if the content is no text, is not in the bundle or was not read.
+    package let differences: LineDifferences?
 
     /// The sizes, such as `12 → 14 bytes`, and the reason if content is missing.
     package var facts: String {
@@ -74,12 +107,11 @@ package struct ChangedFile: Equatable, Sendable {
 
 extension ChangedFile: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case watched, path, change, bytes, earlierBytes, reason, lines, omittedLines
+        case path, change, bytes, earlierBytes, reason, lines, omittedLines
     }
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(watched, forKey: .watched)
         try container.encode(change.path, forKey: .path)
         try container.encode(change.change, forKey: .change)
         try container.encodeIfPresent(change.bytes, forKey: .bytes)
