@@ -33,6 +33,8 @@ package struct Explanation: Encodable {
     package private(set) var incomplete: [Finding.Code] = []
     /// The reasons why stores are left out, as full sentences.
     package private(set) var notes: [String]
+    /// A way to get findings in the next run, as full sentences; nil if there are findings.
+    package private(set) var hint: String?
 
     package struct Test: Encodable {
         package let framework, suite, name: String
@@ -114,6 +116,12 @@ package struct Explanation: Encodable {
         }
         found += ChangedFileValues.findings(of: evidence)
         findings = Self.ordered(found)
+        let hasHistory = evidence.stores.contains { $0.store.history?.entry != nil }
+        if findings.isEmpty, !evidence.stores.isEmpty, !hasHistory, evidence.passing == nil {
+            hint =
+                "No store has a history of its transactions, which needs a WAL (PRAGMA journal_mode = wal). With "
+                + "FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
+        }
     }
 
     /// Creates an explanation from findings, for tests of its outputs.

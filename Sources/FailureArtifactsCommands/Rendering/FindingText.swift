@@ -29,6 +29,9 @@ struct FindingText {
         }
         if explanation.findings.isEmpty {
             lines += ["", "No cause was found in the stores."]
+            if let hint = explanation.hint {
+                lines += TextWrap.message(hint, indent: 0, for: output).map { output.styled($0, .dim) }
+            }
         }
         for (index, finding) in explanation.findings.enumerated() {
             lines += [""] + self.lines(finding, number: index + 1)

@@ -85,7 +85,15 @@ import Testing
         let fixture = try Fixture()
         let bundle = try bundle(fixture, message, Self.log)
         let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
-        #expect(!found.findings.contains { $0.code == .messageValues })
+        // An UPDATE that changed no row is another finding.
+        #expect(!found.findings.contains { $0.code == .messageValues } && found.hint == nil)
+    }
+
+    @Test func aHintIfThereIsNoFinding() throws {
+        let fixture = try Fixture()
+        let bundle = try bundle(fixture, "It went wrong", Array(Self.log.prefix(4)))
+        let found = Explanation(FailureEvidence(bundle, scratch: fixture.directory), bundle: "b.zip")
+        #expect(found.findings.isEmpty && found.hint?.contains("WAL") == true)
     }
 
     /// sqlite-nio, for example, reports no statements.
