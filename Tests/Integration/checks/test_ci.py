@@ -122,10 +122,12 @@ class Checkout:
         real = shutil.which("swift")
         places = f"--package-path {shlex.quote(str(SUITES))} --scratch-path {shlex.quote(str(SCRATCH))}"
         mark = shlex.quote(os.path.join(Checkout.marks.name, "built"))
+        built = shlex.quote(str(self.bin / "built"))
         return f"""\
             command=$1; shift
             case $command in
             build)
+                if [ "$1" = --product ]; then touch {built}; fi
                 if [ "$1" = --product ] && [ -e {mark} ]; then exit 0; fi
                 {real} build {places} --disable-build-manifest-caching "$@" || exit
                 if [ "$1" = --product ]; then touch {mark}; fi ;;
@@ -151,6 +153,11 @@ class Checkout:
     def installed(self):
         """The arguments of each call of `apt-get`."""
         return (self.bin / "apt-get.words").read_text().splitlines()
+
+    @property
+    def built(self):
+        """True if the tool was asked for."""
+        return (self.bin / "built").exists()
 
     @property
     def artifacts(self):
@@ -625,6 +632,7 @@ class GitLab(CICase):
         self.check_bundles(place, "GitLab CI")
         self.check_page(place)
         self.check_results(place, job["artifacts"]["reports"]["junit"], base=place.directory)
+        self.assertEqual((job["cache"]["paths"], job["cache"]["when"]), ([".failure-artifacts-tool"], "always"))
         self.assertEqual(job["artifacts"]["when"], "always")
         # GitLab links a single file without variables.
         self.assertEqual(job["artifacts"]["expose_as"], "Failure artifacts")
@@ -675,10 +683,26 @@ class GitLab(CICase):
             self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(
             sorted(entry.name for entry in place.directory.iterdir()),
-            ["failure-artifacts", "failure-artifacts-junit.xml"])
+            [".failure-artifacts-tool", "failure-artifacts", "failure-artifacts-junit.xml"])
         # GitLab shows nothing in a merge request if the target branch has no report.
         self.assertEqual([entry.name for entry in place.artifacts.iterdir()], ["gl-code-quality-report.json"])
         self.assertEqual(self.code_quality(place, job), [])
+
+    def test_the_cached_tool(self):
+        """It is built only if there is none, or if it doesn't run."""
+        job = yaml.safe_load(TEMPLATE.read_text())[".failure-artifacts"]
+        for cached, builds in (None, True), ("#!/bin/sh\nexit 1\n", True), ("tool", False):
+            place = self.checkout("GitLab CI", tests="CITests/testPasses")
+            place.environment.update(job["variables"])
+            tool = place.directory / job["cache"]["paths"][0] / "failure-artifacts"
+            if cached:
+                tool.parent.mkdir()
+                tool.symlink_to(TOOL) if cached == "tool" else tool.write_text(cached)
+                tool.chmod(0o755)
+            process = place.script("\n".join(job["script"]), "bash", "-eo", "pipefail")
+            self.assertEqual(process.returncode, 0, process.stderr)
+            self.assertEqual(place.built, builds, cached)
+            self.assertEqual(tool.is_symlink(), not builds)
 
     def test_the_header_of_the_template_is_what_the_article_has(self):
         header = re.match(r"(?:#.*\n)+", TEMPLATE.read_text())[0]
