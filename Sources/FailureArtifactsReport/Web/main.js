@@ -73,11 +73,12 @@ scheme.addEventListener("click", () => {
   root.dataset.scheme = isDark ? "light" : "dark";
 });
 
-const follow = () => {
-  const [id, ...address] = location.hash.slice(1).split("/");
+const follow = (url) => {
+  const [id, ...address] = new URL(url).hash.slice(1).split("/");
   showFailure(document.getElementById(id)?.matches("article") ? id : list.described[0]?.id ?? articles[0]?.id, address.join("/"));
 };
-addEventListener("hashchange", follow);
+// The event comes later than the click. Until then, the shown failure may have replaced the page's own address.
+addEventListener("hashchange", (event) => follow(event.newURL));
 
 addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input:not([type=range]), textarea, select");
@@ -103,4 +104,4 @@ addEventListener("keydown", (event) => {
 });
 
 document.documentElement.classList.add("with-script");
-if (articles.length) follow();
+if (articles.length) follow(location.href);

@@ -460,6 +460,17 @@ class Report(unittest.TestCase):
         self.assertEqual(self.page.run("document.querySelectorAll('body script:not([type]), img').length"), 1)
         self.page.events[:] = [event for event in self.page.events if event["method"] != "Network.requestWillBeSent"]
 
+    def test_a_click_while_another_failure_is_still_opening(self):
+        """A step that is shown after the click doesn't take the reader back to its own failure."""
+        first = self.failure("testMarch")
+        self.page.wait(f"document.querySelector('{first} .panel h3')?.textContent.startsWith('Not committed')")
+        self.page.run("""(() => {
+            dispatchEvent.call(document.body, new KeyboardEvent('keydown', {key: 'ArrowLeft', bubbles: true}));
+            [...document.querySelectorAll('#list a')].find(a => a.textContent.includes('testHostile')).click(); })()""")
+        self.page.wait("!document.querySelector('#f2').hidden && !!document.querySelector('#f2 .tab')")
+        self.page.wait("location.hash.startsWith('#f2')")
+        self.assertTrue(self.page.run(f"document.querySelector('{first}').hidden"))
+
     def test_attachments(self):
         self.assertEqual(
             self.page.run("document.querySelector('#f2 li pre').textContent"), "</pre><script>window.broken = 1</script>")
