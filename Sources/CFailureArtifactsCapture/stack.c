@@ -23,6 +23,8 @@ enum {
     // The maximum number of calls in a layout, and the layouts that each thread remembers.
     maximum_calls = 10,
     known_layouts = 4,
+    // The functions without a frame pointer that each thread remembers. The walk ends at others.
+    maximum_skips = 16,
 };
 
 // Sanitizers would report the words of the stack that belong to no variable.
@@ -57,6 +59,25 @@ static bool is_in_library(uintptr_t address) { return address >= library_start &
 
 void failure_artifacts_stack_prepare(void) { pthread_once(&library_once, find_library); }
 
+// A function's frame, while a call from that function is under way.
+typedef struct position {
+    // The return address; 0 if there is no such frame.
+    uintptr_t address;
+    // The registers at that address. The frame pointer is the function's own or, if it has none, any value.
+    uintptr_t stack_pointer;
+    uintptr_t frame_pointer;
+} position;
+
+static position position_in(struct _Unwind_Context *context) {
+    // DWARF's number of the register: rbp on x86-64, x29 on arm64.
+#if defined(__x86_64__)
+    enum { frame_pointer = 6 };
+#else
+    enum { frame_pointer = 29 };
+#endif
+    return (position){_Unwind_GetIP(context), _Unwind_GetCFA(context), _Unwind_GetGR(context, frame_pointer)};
+}
+
 // A return address on the stack.
 typedef struct call {
     uintptr_t place;
@@ -66,31 +87,25 @@ typedef struct call {
 typedef struct search {
     bool was_inside;
     int frames;
-    // The calls up to the first frame outside SQLite, and that frame's frame pointer. 0 if there is no such frame.
+    // The calls up to the first frame outside SQLite, and that frame.
     call calls[maximum_inside];
-    uintptr_t address;
-    uintptr_t frame_pointer;
+    position caller;
 } search;
 
 // Debian's SQLite is built without frame pointers, so the unwinder has to find the way out of it.
 static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument) {
     search *search = argument;
     if (search->frames == maximum_inside) return _URC_END_OF_STACK;
-    uintptr_t address = _Unwind_GetIP(context);
+    position position = position_in(context);
+    uintptr_t address = position.address;
     // On x86-64, a call leaves the return address below the caller's part of the stack.
-    search->calls[search->frames++] = (call){_Unwind_GetCFA(context) - sizeof address, address};
+    search->calls[search->frames++] = (call){position.stack_pointer - sizeof address, address};
     bool is_inside = library_end
         ? is_in_library(address)
         : !search->was_inside && _Unwind_FindEnclosingFunction((void *)(address - 1)) == (void *)sqlite3_step;
     if (is_inside) search->was_inside = true;
     if (is_inside || !search->was_inside) return _URC_NO_REASON;
-    search->address = address;
-    // DWARF's number of the register: rbp on x86-64, x29 on arm64.
-#if defined(__x86_64__)
-    search->frame_pointer = _Unwind_GetGR(context, 6);
-#else
-    search->frame_pointer = _Unwind_GetGR(context, 29);
-#endif
+    search->caller = position;
     return _URC_END_OF_STACK;
 }
 
@@ -152,13 +167,14 @@ READS_STACK static uintptr_t word(uintptr_t here, uint32_t offset) {
 }
 
 // Finds SQLite's caller, if this is the layout of the stack.
-READS_STACK static bool follow(const layout *layout, uintptr_t here, search *found) {
+READS_STACK static bool follow(const layout *layout, uintptr_t here, position *found) {
     if (layout->count == 0) return false;
     unsigned last = layout->count - 1;
     for (unsigned index = 0; index < last; index++) {
         if (word(here, layout->calls[index].offset) != layout->calls[index].address) return false;
     }
     found->address = word(here, layout->calls[last].offset);
+    found->stack_pointer = here + layout->calls[last].offset + sizeof(uintptr_t);
     found->frame_pointer = word(here, layout->frame_pointer);
     // Otherwise more of SQLite's functions follow: sqlite3_exec() calls sqlite3_step() too.
     return !is_in_library(found->address);
@@ -182,29 +198,116 @@ READS_STACK static void learn(uintptr_t here, const search *found) {
     // A frame pointer of SQLite's caller is above SQLite's frames. The first function that changes the register has saved
     // it next to the return address.
     uint32_t end = new->calls[count - 1].offset, offset = end;
-    if (found->frame_pointer <= here + end) return;
+    if (found->caller.frame_pointer <= here + end) return;
     do {
         if (offset == 0) return;
         offset -= sizeof(uintptr_t);
-    } while (word(here, offset) != found->frame_pointer);
+    } while (word(here, offset) != found->caller.frame_pointer);
     new->frame_pointer = offset;
     atomic_signal_fence(memory_order_seq_cst);
     new->count = count;
 }
 
 // Finds the first frame outside SQLite.
-static search find_caller(uintptr_t here) {
-    search found;
+static position find_caller(uintptr_t here) {
+    position caller;
     for (unsigned index = 0; index < known_layouts; index++) {
-        if (follow(&layouts[index], here, &found)) return found;
+        if (follow(&layouts[index], here, &caller)) return caller;
     }
+    search found;
     found.was_inside = false;
     found.frames = 0;
-    found.address = 0;
+    found.caller.address = 0;
     _Unwind_Backtrace(visit, &found);
-    if (found.address) learn(here, &found);
-    return found;
+    if (found.caller.address) learn(here, &found);
+    return found.caller;
 }
+
+// MARK: - Functions without a frame pointer
+
+#if defined(__x86_64__)
+
+// The way from a call in a function to that function's caller, if the function uses the frame pointer's register for
+// something else. DispatchQueue.sync(execute:) and most of Debian's libraries do. Such a frame has a fixed size: a function
+// that changes the size has a frame pointer.
+typedef struct skip {
+    // The return address of the call.
+    uintptr_t address;
+    // The distance between the stack pointers, in bytes; 0 if it is unknown.
+    uint32_t size;
+    // The distance from the caller's stack pointer down to the saved register, in bytes; 0 if the register is unchanged.
+    uint32_t saved;
+} skip;
+
+static _Thread_local skip skips[maximum_skips];
+static _Thread_local unsigned skip_count;
+
+typedef struct return_search {
+    position callee;
+    bool was_found;
+    position caller;
+} return_search;
+
+static _Unwind_Reason_Code visit_caller(struct _Unwind_Context *context, void *argument) {
+    return_search *search = argument;
+    if (search->was_found) {
+        search->caller = position_in(context);
+        return _URC_END_OF_STACK;
+    }
+    int is_interrupted = 0;
+    uintptr_t address = _Unwind_GetIPInfo(context, &is_interrupted), stack_pointer = _Unwind_GetCFA(context);
+    // A function that a signal interrupted has no call there, and the signal's frame has no fixed size.
+    if (is_interrupted || stack_pointer > search->callee.stack_pointer) return _URC_END_OF_STACK;
+    search->was_found = address == search->callee.address && stack_pointer == search->callee.stack_pointer;
+    return _URC_NO_REASON;
+}
+
+// Finds the way out of the function with the unwinder. Its size is 0 if the stack doesn't confirm it.
+READS_STACK static skip find_skip(position callee) {
+    skip skip = {callee.address, 0, 0};
+    return_search search = {.callee = callee};
+    _Unwind_Backtrace(visit_caller, &search);
+    position caller = search.caller;
+    if (caller.stack_pointer <= callee.stack_pointer || caller.stack_pointer > stack.end) return skip;
+    uintptr_t size = caller.stack_pointer - callee.stack_pointer;
+    if (size > UINT32_MAX || word(callee.stack_pointer, (uint32_t)size - sizeof size) != caller.address) return skip;
+    for (uint32_t saved = 2 * sizeof size; saved <= size; saved += sizeof size) {
+        if (word(callee.stack_pointer, (uint32_t)size - saved) != caller.frame_pointer) continue;
+        return (struct skip){callee.address, (uint32_t)size, saved};
+    }
+    if (caller.frame_pointer == callee.frame_pointer) skip.size = (uint32_t)size;
+    return skip;
+}
+
+// Goes to the caller of a function without a frame pointer. Returns false if the caller is unknown.
+READS_STACK static bool skip_function(position *position) {
+    unsigned index = 0;
+    while (index < skip_count && skips[index].address != position->address) index++;
+    if (index == maximum_skips) return false;
+    if (index == skip_count) {
+        // A signal handler may use these entries while this code adds one.
+        skip new = find_skip(*position);
+        skips[index] = new;
+        atomic_signal_fence(memory_order_seq_cst);
+        skip_count = index + 1;
+    }
+    uint32_t size = skips[index].size, saved = skips[index].saved;
+    if (size == 0 || size > stack.end - position->stack_pointer) return false;
+    position->address = word(position->stack_pointer, size - sizeof(uintptr_t));
+    if (saved) position->frame_pointer = word(position->stack_pointer, size - saved);
+    position->stack_pointer += size;
+    return position->address != 0;
+}
+
+#else
+
+// On arm64, all functions that call others have a frame pointer.
+static bool skip_function(position *position) {
+    (void)position;
+    return false;
+}
+
+#endif
 
 // MARK: - The walk
 
@@ -228,21 +331,21 @@ READS_STACK int failure_artifacts_stack(uintptr_t *addresses, int maximum) {
     // A signal handler may run on another stack.
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (here < stack.start || here >= stack.end || here - stack.start < least_left) return 0;
-    search found = find_caller(here);
-    if (!found.address) return 0;
+    position position = find_caller(here);
     int count = 0;
-    addresses[count++] = found.address;
-    uintptr_t last = here, frame = found.frame_pointer;
-    // Each frame starts with the caller's frame pointer, followed by the return address. They are in the thread's stack
-    // and ascend.
-    while (count < maximum && frame > last && frame <= stack.end - 2 * sizeof(uintptr_t)
-        && frame % sizeof(uintptr_t) == 0) {
+    while (position.address && count < maximum) {
+        addresses[count++] = position.address;
+        uintptr_t frame = position.frame_pointer;
+        if (frame < position.stack_pointer || frame > stack.end - 2 * sizeof frame || frame % sizeof frame != 0) {
+            if (!skip_function(&position)) break;
+            continue;
+        }
+        // Each frame starts with the caller's frame pointer, followed by the return address.
         const uintptr_t *words = (const uintptr_t *)frame;
-        if (words[1] == 0) break;
-        addresses[count++] = without_signature(words[1]);
-        last = frame;
+        position.address = without_signature(words[1]);
+        position.stack_pointer = frame + 2 * sizeof frame;
         // Swift marks the frames of async functions with this bit.
-        frame = words[0] & ~((uintptr_t)1 << 60);
+        position.frame_pointer = words[0] & ~((uintptr_t)1 << 60);
     }
     return count;
 }

@@ -15,6 +15,7 @@ final class SourceLineTests: XCTestCase {
             try db.execute(sql: "INSERT INTO fruit VALUES ('async')")  // line: async
         }
         try writeTwice(queue)
+        try vacuum(queue)
         XCTFail("lines")
     }
 
@@ -40,6 +41,11 @@ final class SourceLineTests: XCTestCase {
             try db.execute(sql: "INSERT INTO fruit VALUES ('second')")  // line: second
             return .commit
         }
+    }
+
+    /// Runs a statement from a block that GRDB passes to its dispatch queue.
+    private func vacuum(_ queue: DatabaseQueue) throws {
+        try queue.vacuum()  // line: vacuum
     }
 
     /// In memory: plum.
