@@ -52,7 +52,9 @@ package struct StatementLines {
             // One call that differs from the others in all that it ran makes the line a wrapper.
             let all = callers.values.reduce(into: Set<Effect>()) { $0.formUnion($1) }
             guard all.count > 1 else { continue }
-            let sets = Array(Set(callers.values))
+            // Stacks are cut at their outer end, so the same call may have a shorter list of callers.
+            let cut = Set(callers.keys.flatMap { lines in lines.indices.map { Array(lines[..<$0]) } })
+            let sets = Array(Set(callers.filter { !cut.contains($0.key) }.values))
             let isWrapper = sets.indices.contains { first in
                 sets[(first + 1)...].contains { $0.isDisjoint(with: sets[first]) }
             }
