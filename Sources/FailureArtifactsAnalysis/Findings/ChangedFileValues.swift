@@ -25,18 +25,12 @@ enum ChangedFileValues {
             func found(_ line: String?) -> FailureMessage.Value? {
                 line.flatMap { line in values.first { contains(line, $0.text) } }
             }
-            let (old, new) = (found(pair.old), found(pair.new))
-            let isBoth = old != nil && new != nil && old != new
-            let isSignificant = [old, new].compactMap(\.self).contains { !$0.isCommon }
-            guard isBoth || (isSignificant && (old ?? new) != nil) else { continue }
-            let strength = isBoth ? (isSignificant ? 30 : 10) : new != nil ? 18 : 8
-            guard strength > best?.relevance ?? 0 else { continue }
-            let names = [old, new].compactMap { $0 }.map {
-                "'\(SafeText.line(String($0.text.prefix(40))))'"
-            }
+            let match = ValueMatch(old: found(pair.old), new: found(pair.new))
+            guard let strength = match.strength, strength > best?.relevance ?? 0 else { continue }
+            let names = match.texts.map { "'\(SafeText.line(String($0.prefix(40))))'" }
             best = Finding(
                 code: .changedFile, title: "\(file.change.path): " + title(pair.old, pair.new),
-                confidence: isBoth ? .likely : .possible,
+                confidence: match.isBoth ? .likely : .possible,
                 explanation:
                     "The message names \(Set(names).sorted().joined(separator: " and ")), and this line of a file "
                     + "in '\(watched)' changed during the test.",

@@ -225,13 +225,9 @@ enum MessageValues: FindingRule {
                         && (value.label == nil || folded(value.label ?? "") == folded(cell.column))
                 }
             }
-            let (old, new) = (found(cell.old), found(cell.new))
-            let both = old != nil && new != nil
-            let significant = [old, new].compactMap { $0 }.contains { !$0.isCommon }
-            guard both || (significant && (old ?? new) != nil) else { continue }
-            let strength = both ? (significant ? 30 : 10) : new != nil ? 18 : 8
-            if strength > best?.strength ?? 0 {
-                best = (cell, [old, new].compactMap { $0?.text }, strength)
+            let match = ValueMatch(old: found(cell.old), new: found(cell.new))
+            if let strength = match.strength, strength > best?.strength ?? 0 {
+                best = (cell, match.texts, strength)
             }
         }
         return best

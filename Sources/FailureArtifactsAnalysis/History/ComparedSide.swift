@@ -47,7 +47,7 @@ package enum ComparedSource {
         return false
     }
 
-    /// Returns the name of the store that corresponds to a store of another source; nil if there is none.
+    /// Returns the name of the store that corresponds to a store of another source; nil if no store does.
     package func counterpart(of store: String, in other: ComparedSource) -> String? {
         StoreCounterpart.name(of: store, among: other.storeNames, in: storeNames)
     }

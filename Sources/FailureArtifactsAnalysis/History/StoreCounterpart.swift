@@ -12,19 +12,14 @@ package enum StoreCounterpart {
     /// - Returns: The name; nil if no store corresponds.
     package static func name(of name: String, among own: [String], in others: [String]) -> String? {
         if others.contains(name) { return name }
-        let form = form(of: name)
-        guard form != name, own.count(where: { Self.form(of: $0) == form }) == 1 else { return nil }
-        let found = others.filter { Self.form(of: $0) == form }
+        let digit = "[0-9A-Fa-f]"
+        let uuid = "\(digit){8}-\(digit){4}-\(digit){4}-\(digit){4}-\(digit){12}"
+        guard let varying = try? Regex("\(uuid)|[0-9]+") else { return nil }
+        // A name has no control characters.
+        func form(of name: String) -> String { name.replacing(varying, with: "\0") }
+        let common = form(of: name)
+        guard common != name, own.count(where: { form(of: $0) == common }) == 1 else { return nil }
+        let found = others.filter { form(of: $0) == common }
         return found.count == 1 ? found[0] : nil
-    }
-
-    /// Replaces UUIDs and numbers in a name with signs that no name has.
-    private static func form(of name: String) -> String {
-        let group = "[0-9A-Fa-f]"
-        guard
-            let uuid = try? Regex("\(group){8}-\(group){4}-\(group){4}-\(group){4}-\(group){12}"),
-            let number = try? Regex("[0-9]+")
-        else { return name }
-        return name.replacing(uuid, with: "/").replacing(number, with: "/")
     }
 }

@@ -53,7 +53,7 @@ extension Capture {
         _ paths: inout UniqueNames, _ left: inout UInt64
     ) {
         let path = change.description.path
-        if rules.leavesOut(attachment: path) || rules.leavesOut(attachment: Path.name(of: path)) {
+        if rules.leavesOut(attachment: path, file: path) {
             change.description.leaveOutContent()
             return
         }

@@ -288,7 +288,7 @@ extension Capture {
                 case .bytes(let bytes): UInt64(bytes.count)
                 case .file(let path): try File(sharing: path).size()
                 }
-            if leavesOut(source, named: name) {
+            if rules.leavesOut(attachment: name, file: source.path) {
                 warnings.add(
                     .attachmentLeftOut, "The attachment '\(name)' was left out by a redaction.",
                     ["attachment": .text(name)])
@@ -315,13 +315,6 @@ extension Capture {
                 ["attachment": .text(name)])
             return BundleMetadata.Attachment(name: name, entry: nil, bytes: 0)
         }
-    }
-
-    /// Returns true if a redaction leaves out an attachment, by its given name or its file's name.
-    private func leavesOut(_ source: RunningTest.AttachmentSource, named name: String) -> Bool {
-        if rules.leavesOut(attachment: name) { return true }
-        guard case .file(let path) = source else { return false }
-        return rules.leavesOut(attachment: Path.name(of: path))
     }
 }
 

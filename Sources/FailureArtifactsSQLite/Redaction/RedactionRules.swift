@@ -1,5 +1,6 @@
 internal import CFailureArtifactsFunctions
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsSystem
 
 /// The parts of a run that must not get into a bundle.
 ///
@@ -74,8 +75,16 @@ package struct RedactionRules: Equatable, Sendable {
 
     // MARK: What they say
 
-    package func leavesOut(attachment name: String) -> Bool {
-        leavesOutContent || attachments.contains { Self.matches($0, name) }
+    /// Applies the rules to an attachment.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the attachment.
+    ///   - path: The path of its file; nil if it has none. A pattern may match the file's name too.
+    /// - Returns: True if the attachment is left out.
+    package func leavesOut(attachment name: String, file path: String? = nil) -> Bool {
+        let names = [name, path.map { Path.name(of: $0) }].compactMap(\.self)
+        return leavesOutContent
+            || attachments.contains { pattern in names.contains { Self.matches(pattern, $0) } }
     }
 
     func drop(table: String) -> Bool { tables.contains { Self.matches($0, table) } }

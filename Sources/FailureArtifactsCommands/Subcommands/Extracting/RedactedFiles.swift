@@ -44,9 +44,7 @@ struct RedactedFiles {
         }
         for index in metadata.attachments.indices {
             guard let entry = metadata.attachments[index].entry else { continue }
-            if rules.leavesOut(attachment: metadata.attachments[index].name)
-                || rules.leavesOut(attachment: Path.name(of: entry))
-            {
+            if rules.leavesOut(attachment: metadata.attachments[index].name, file: entry) {
                 metadata.attachments[index].entry = nil
                 try warn("The attachment '\(metadata.attachments[index].name)' was left out.")
             } else {
@@ -70,9 +68,7 @@ struct RedactedFiles {
 
     private func writeWatchedFiles(of metadata: inout BundleMetadata, _ work: inout Work) throws {
         try metadata.mapFileChanges { change in
-            if rules.leavesOut(attachment: change.path)
-                || rules.leavesOut(attachment: Path.name(of: change.path))
-            {
+            if rules.leavesOut(attachment: change.path, file: change.path) {
                 change.leaveOutContent()
             } else {
                 for entry in change.entries { try copy(entry) }
