@@ -43,6 +43,14 @@ import Testing
             ]) == ["A1", "A1", "B1", "B1", "B1"])
     }
 
+    @Test func aStackThatWasCutIsNoFurtherCaller() {
+        #expect(
+            lines([
+                record("UPDATE b SET c = 1", "B1", "S1", "T1"),
+                record("INSERT INTO b VALUES (1)", "B1", "S1"),
+            ]) == ["B1", "B1"])
+    }
+
     @Test func otherLinesOfTheWrappersFileArePassedOver() {
         #expect(
             lines([
