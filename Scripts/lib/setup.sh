@@ -6,6 +6,9 @@ build=$root/.build
 # The build directory of all nested packages, so that shared parts are compiled once.
 # shellcheck disable=SC2034 # Used by the scripts that source this file.
 nested=$build/nested
+# The flags of debug builds in a checkout. With others, SwiftPM would compile all modules again.
+# shellcheck disable=SC2034 # Used by the scripts that source this file.
+strict=(-Xswiftc -warnings-as-errors -Xcc -Werror)
 
 heading() {
     if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
