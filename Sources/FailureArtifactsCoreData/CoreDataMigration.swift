@@ -5,24 +5,45 @@ public import FailureArtifactsTestKit
 internal import FailureArtifactsSystem
 
 /// A version of a model, with the name of its store in a bundle.
-public struct CoreDataVersion {
+///
+/// It is `Sendable` because neither the kit nor Core Data changes its model and mapping. Don't change them either.
+public struct CoreDataVersion: @unchecked Sendable {
     /// The version's name, such as `App V1`.
     public let name: String
     /// The version's model.
     public let model: NSManagedObjectModel
+    /// The mapping from the version before it in a chain; nil for the mapping that Core Data infers.
+    public let mapping: NSMappingModel?
 
     /// Creates a version.
     ///
     /// - Parameters:
     ///   - name: The version's name, such as `App V1`; also its store's name in a bundle.
     ///   - model: The version's model.
-    public init(_ name: String, _ model: NSManagedObjectModel) {
+    ///   - mapping: The mapping from the version before it in a chain; nil for the mapping that Core Data infers.
+    public init(_ name: String, _ model: NSManagedObjectModel, mapping: NSMappingModel? = nil) {
         self.name = name
         self.model = model
+        self.mapping = mapping
+    }
+
+    /// Creates a version of a compiled model in a bundle.
+    ///
+    /// - Parameters:
+    ///   - name: The version's name, such as `App V1`; also its store's name in a bundle.
+    ///   - model: The model's name, such as `Games`; nil for the only model in the bundle.
+    ///   - bundle: The bundle with the compiled model, such as `.module`.
+    ///   - mapping: The mapping from the version before it in a chain; nil for the mapping that Core Data infers.
+    /// - Throws: A `TestStoreError` if there is no such model or version, which lists those there are, or if Core Data
+    ///   cannot load it.
+    public init(
+        _ name: String, ofModel model: String? = nil, in bundle: Bundle, mapping: NSMappingModel? = nil
+    ) throws {
+        self.init(name, try CoreDataModel.load(model, version: name, in: bundle), mapping: mapping)
     }
 }
 
-/// Migrations of closed stores to new files by `NSMigrationManager`.
+/// Migrations of stores to new files by `NSMigrationManager`; for containers, see ``withMigrations(of:_:)``.
 ///
 /// ```swift
 /// let v1 = CoreDataVersion("App V1", modelV1), v2 = CoreDataVersion("App V2", modelV2)
@@ -31,12 +52,12 @@ public struct CoreDataVersion {
 /// XCTAssertEqual(try CoreDataMigration.difference(from: old, to: new).rows["ZGAME"], nil)
 /// ```
 public enum CoreDataMigration {
-    /// Migrates a copy of a closed store, which stays unchanged.
+    /// Migrates a store, which stays unchanged, into a new file.
     ///
     /// If the test fails, its bundle contains both stores under the names of their versions.
     ///
     /// - Parameters:
-    ///   - source: A store of the old version, open in no coordinator.
+    ///   - source: A store of the old version. A coordinator may have it open, provided that all changes are saved.
     ///   - old: The store's version.
     ///   - new: The version to migrate to.
     ///   - mapping: The mapping of the models; nil for the mapping that Core Data infers.
@@ -73,7 +94,7 @@ public enum CoreDataMigration {
             withName: nil, compatibleWithStoreMetadata: metadata)
     }
 
-    /// Compares the schemas and rows of two closed stores, by tables and columns.
+    /// Compares the schemas and rows of two stores, by tables and columns.
     ///
     /// - Parameters:
     ///   - old: The old store's file.

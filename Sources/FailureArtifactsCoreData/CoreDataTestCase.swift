@@ -1,17 +1,13 @@
 #if canImport(CoreData)
 public import CoreData
 public import FailureArtifactsTestKit
-internal import FailureArtifactsCapture
-internal import FailureArtifactsSystem
 public import XCTest
 
 /// A base class for tests that each have a container with a store of their own.
 ///
 /// ```swift
 /// final class FruitTests: CoreDataTestCase<NSPersistentContainer> {
-///     static let fruits = NSManagedObjectModel(contentsOf: modelURL)!
-///
-///     override var model: NSManagedObjectModel { Self.fruits }
+///     override var modelBundle: Bundle { .module }
 ///
 ///     func test_CoreData内の果物を更新できる() throws {
 ///         let fruit = Fruit(context: context)
@@ -27,15 +23,22 @@ public import XCTest
 open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
     // Set before and after the test by the thread that runs it.
     nonisolated(unsafe) private var loaded: P?
-    nonisolated(unsafe) private var folder: URL?
+    nonisolated(unsafe) private var stores: IsolatedContainers?
 
     // MARK: Overridden by subclasses
 
-    /// The model; subclasses must override this property.
+    /// The bundle with the compiled model; by default the one that contains the test's class.
     ///
-    /// Return the same object for all tests: to Core Data, each model has a set of classes of its own.
+    /// In a package, override this property with `.module`, the bundle of the target's resources.
+    open var modelBundle: Bundle { Bundle(for: type(of: self)) }
+
+    /// The model; by default the only one in ``modelBundle``, in its current version.
+    ///
+    /// Override this property to use another model or version; see ``CoreDataModel/load(_:version:in:)``. Return the same
+    /// object for all tests: to Core Data, each model has a set of classes of its own. If it throws, the test fails with
+    /// the error.
     open var model: NSManagedObjectModel {
-        preconditionFailure("\(type(of: self)) must override 'model' of CoreDataTestCase.")
+        get throws { try CoreDataModel.load(in: modelBundle) }
     }
 
     /// The store's name in a bundle; by default `store`.
@@ -43,26 +46,35 @@ open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
 
     /// The store's placement; by default `StorePlacement.standard`.
     ///
-    /// A store in memory is at `/dev/null`, as Apple advises. It isn't captured, because Core Data cannot copy it.
+    /// A SQLite store in memory is at `/dev/null`, as in Xcode's templates, for both placements in memory. It isn't
+    /// captured, because Core Data cannot copy it.
     open var placement: StorePlacement { .standard }
 
-    /// Creates the container without loading a store.
+    /// The store's type; by default `.sqlite`.
     ///
-    /// Override this method if `P` is one of the application's classes.
+    /// With `.inMemory`, Core Data keeps the objects in memory without SQLite, whatever ``placement`` is. Such a store
+    /// isn't captured, and has no batch requests.
+    open var storeType: NSPersistentStore.StoreType { .sqlite }
+
+    /// A Boolean value that indicates whether a test ends at its first failure; by default false.
+    ///
+    /// Override this property instead of setting `continueAfterFailure` in `setUp`. The kit sets that property before
+    /// `setUp`.
+    open var stopsAtFirstFailure: Bool { false }
+
+    /// Creates the container without loading a store, by default with the initializer `init(name:managedObjectModel:)`.
+    ///
+    /// Override this method if `P` doesn't inherit that initializer. A Swift class that declares a designated initializer
+    /// of its own inherits none, unless it overrides all of its superclass. Calling one that isn't inherited ends the
+    /// process.
     ///
     /// - Parameters:
     ///   - name: The container's name.
     ///   - model: The container's model.
     /// - Returns: The container.
-    /// - Throws: A `TestStoreError` if `P` isn't `NSPersistentContainer`, or an error of the override; the test fails
-    ///   with it.
+    /// - Throws: An error of the override; the test fails with it.
     open func makeContainer(name: String, model: NSManagedObjectModel) throws -> P {
-        guard let container = NSPersistentContainer(name: name, managedObjectModel: model) as? P else {
-            throw TestStoreError(
-                .cannotStart,
-                "\(type(of: self)) must override 'makeContainer(name:model:)' to create a \(P.self).")
-        }
-        return container
+        P(name: name, managedObjectModel: model)
     }
 
     /// Changes the description that the store is loaded with, such as its options; by default has no effect.
@@ -93,10 +105,10 @@ open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
 
     /// A directory for other files of the test; it exists from `setUp` to the end of the teardown.
     public var directory: URL {
-        guard let folder else {
+        guard let stores else {
             preconditionFailure("'directory' of CoreDataTestCase is available only while a test runs.")
         }
-        return folder
+        return stores.directory
     }
 
     // MARK: Around each test
@@ -107,50 +119,26 @@ open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
     open override func invokeTest() {
         do {
             let name = SafeFileName.ofCurrentTest
-            let path = try FileSystem.createUniqueDirectory(
-                in: FileManager.default.temporaryDirectory.path(percentEncoded: false),
-                prefix: name + "-")
-            folder = URL(filePath: path, directoryHint: .isDirectory)
+            let stores = try IsolatedContainers(named: name)
+            self.stores = stores
             let container = try makeContainer(name: name, model: model)
             loaded = container
-            try load(container)
+            try stores.load(
+                container, named: storeName, placement: placement, type: storeType, configure: configure)
             try prepare(container.viewContext)
-            super.invokeTest()
+            invoke(stoppingAtFirstFailure: stopsAtFirstFailure) { super.invokeTest() }
         } catch {
-            XCTFail("The store '\(storeName)' could not be opened for the test: \(error)")
+            XCTFail(
+                "The store '\(storeName)' could not be opened for the test: \(TestStoreError.text(error))")
         }
-        end()
-    }
-
-    private func load(_ container: P) throws {
-        let file = directory.appending(path: SafeFileName.make(from: storeName) + ".sqlite")
-        let url = placement == .onDisk ? file : URL(filePath: "/dev/null")
-        let description = NSPersistentStoreDescription(url: url)
-        description.shouldAddStoreAsynchronously = false
-        configure(description)
-        container.persistentStoreDescriptions = [description]
-        if placement == .onDisk { CurrentTest.register(storeAt: file, named: storeName) }
-        // The store isn't added asynchronously, so this calls the closure before it returns.
-        nonisolated(unsafe) var failure: (any Error)?
-        container.loadPersistentStores { _, error in failure = error }
-        if let failure { throw failure }
-    }
-
-    /// Removes the stores from their coordinator, and then deletes their files.
-    private func end() {
-        if let coordinator = loaded?.persistentStoreCoordinator {
-            loaded?.viewContext.reset()
-            for store in coordinator.persistentStores {
-                do {
-                    try coordinator.remove(store)
-                } catch {
-                    XCTFail("The store '\(storeName)' could not be closed: \(error)")
-                }
-            }
-        }
+        loaded?.viewContext.reset()
         loaded = nil
-        if let folder { try? FileManager.default.removeItem(at: folder) }
-        folder = nil
+        do {
+            try stores?.end()
+        } catch {
+            XCTFail(TestStoreError.text(error))
+        }
+        stores = nil
     }
 }
 #endif

@@ -62,6 +62,33 @@ import Testing
         )
     }
 
+    /// Runs the tests of a class that prints what happens, and returns these lines.
+    private func lines(of name: String, status: Int32) throws -> [String] {
+        let child = try run(xctest(name))
+        #expect(child.status == status, "\(child.output)")
+        return child.output.split(separator: "\n").filter { $0.hasPrefix("\(name): ") }
+            .map { String($0.dropFirst(name.count + 2)) }
+    }
+
+    @Test func testThatStopsAtItsFirstFailureSaysSoToXCTest() throws {
+        #expect(
+            try lines(of: "StoppingTests", status: 1) == [
+                "continueAfterFailure = false", "setUp", "tearDown integer(0)",
+                "continueAfterFailure = true",
+            ])
+        let bundle = try failing(xctest("StoppingTests"))
+        #expect(bundle.messages == ["failed - first", "failed - second"])
+        #expect(try bundle.texts(fruitNames) == ["apple"])
+    }
+
+    @Test func choiceToStopAtTheFirstFailureIsEachTestsOwn() throws {
+        #expect(
+            try lines(of: "StoppingSharedTests", status: 0) == [
+                "setUp", "continueAfterFailure = true", "continueAfterFailure = false", "setUp",
+                "continueAfterFailure = true",
+            ])
+    }
+
     @Test func testsThatChangeASharedStoreFailByTheirNames() throws {
         let child = try run(xctest("LeakingTests"))
         #expect(child.testCount == 4, "\(child.output)")

@@ -64,6 +64,58 @@ final class FailingStoreTests: StoreTestCase<SQLiteTestStore> {
     func testThrows() throws { throw Rotten() }
 }
 
+/// Fails twice, although it is to stop at its first failure: XCTest on Linux goes on.
+final class StoppingTests: StoreTestCase<SQLiteTestStore> {
+    override var content: StoreContent<SQLiteTestStore> { fruits }
+    override var stopsAtFirstFailure: Bool { true }
+
+    /// Reads as true, so that XCTest on Linux doesn't end the process.
+    override var continueAfterFailure: Bool {
+        get { true }
+        set { print("StoppingTests: continueAfterFailure = \(newValue)") }
+    }
+
+    override func invokeTest() {
+        if ChildTestRun.isChild { super.invokeTest() }
+    }
+
+    override func setUp() { print("StoppingTests: setUp") }
+
+    override func tearDownWithError() throws {
+        print("StoppingTests: tearDown", try store.value("SELECT count(*) FROM fruit"))
+    }
+
+    func testFailsTwice() throws {
+        XCTFail("first")
+        try store.execute("DELETE FROM fruit")
+        XCTFail("second")
+    }
+}
+
+/// As above, with a shared store.
+final class StoppingSharedTests: SharedStoreTestCase<SQLiteTestStore> {
+    static let lines = SharedStore(
+        StoreContent<SQLiteTestStore>.script("CREATE TABLE line (name TEXT)"), named: "lines")
+
+    override class var sharedStore: SharedStore<SQLiteTestStore> { lines }
+    override var stopsAtFirstFailure: Bool { name.contains("testStops") }
+
+    override var continueAfterFailure: Bool {
+        get { true }
+        set { print("StoppingSharedTests: continueAfterFailure = \(newValue)") }
+    }
+
+    override func invokeTest() {
+        if ChildTestRun.isChild { super.invokeTest() }
+    }
+
+    override func setUp() { print("StoppingSharedTests: setUp") }
+
+    func testContinues() {}
+
+    func testStops() {}
+}
+
 final class FailingOpenTests: StoreTestCase<SQLiteTestStore> {
     override var content: StoreContent<SQLiteTestStore> { .script("CREATE TABEL fruit (name)") }
 

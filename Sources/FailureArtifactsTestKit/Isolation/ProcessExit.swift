@@ -2,7 +2,7 @@ internal import FailureArtifactsSystem
 internal import Foundation
 
 /// Actions for the orderly exit of the process.
-enum ProcessExit {
+package enum ProcessExit {
     private static let actions = Lock<[@Sendable () -> Void]>([])
     private static let isInstalled: Bool = {
         atexit {
@@ -13,7 +13,7 @@ enum ProcessExit {
     /// Adds an action; later ones run first.
     ///
     /// - Parameter action: A closure to call when this process exits, but not when a child made by `fork` exits.
-    static func run(_ action: @escaping @Sendable () -> Void) {
+    package static func run(_ action: @escaping @Sendable () -> Void) {
         let process = getpid()
         actions.withLock { $0.append({ if getpid() == process { action() } }) }
         _ = isInstalled

@@ -49,6 +49,12 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
     /// Override this property to use another directory, such as one of the test's resources.
     open var invariants: URL? { CaptureConfiguration.current.invariants }
 
+    /// A Boolean value that indicates whether a test ends at its first failure; by default false.
+    ///
+    /// Override this property instead of setting `continueAfterFailure` in `setUp`. The kit sets that property before
+    /// `setUp`. On Linux it has no effect: XCTest goes on after a failure.
+    open var stopsAtFirstFailure: Bool { false }
+
     /// The test's store.
     ///
     /// Available from `setUp` to the end of the teardown, on any thread; reading it at another time is a programming
@@ -80,7 +86,7 @@ open class StoreTestCase<Store: TestStore>: XCTestCase {
                 named: SafeFileName.ofCurrentTest, placement: placement)
             self.stores = stores
             opened = try stores.open(storeName, content)
-            super.invokeTest()
+            invoke(stoppingAtFirstFailure: stopsAtFirstFailure) { super.invokeTest() }
             if checksInvariants, let opened, (testRun?.totalFailureCount ?? 0) == 0 {
                 assertInvariants(of: opened, in: invariants)
             }

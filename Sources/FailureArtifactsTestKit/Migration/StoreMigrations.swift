@@ -35,19 +35,12 @@ public struct StoreVersion<Store: TestStore>: Sendable {
 public final class StoreMigrations<Store: TestStore> {
     private let versions: [StoreVersion<Store>]
     private let stores: IsolatedStores<Store>
-    /// The stores with their versions' positions in the chain, in the order in which they were reached.
-    private var reached: [(number: Int, store: Store)] = []
+    private var chain: VersionChain<Store>
 
     init(_ versions: [StoreVersion<Store>], _ stores: IsolatedStores<Store>) throws(TestStoreError) {
         self.versions = versions
         self.stores = stores
-        var names: Set<String> = []
-        for version in versions where !names.insert(version.name).inserted {
-            throw TestStoreError(
-                .version,
-                "Two versions are called '\(version.name)'. Give each version of the chain its own name."
-            )
-        }
+        chain = try VersionChain(versions.map(\.name))
     }
 
     /// Creates the store at a version.
@@ -60,16 +53,10 @@ public final class StoreMigrations<Store: TestStore> {
     ///   cannot be created.
     @discardableResult
     public func start(at name: String) throws(TestStoreError) -> Store {
-        let number = try number(of: name)
-        if let first = reached.first {
-            throw TestStoreError(
-                .version,
-                "There is a store at '\(versions[first.number].name)' already: call 'start(at:)' only once."
-            )
-        }
+        let number = try chain.start(at: name)
         let content = versions[...number].reduce(StoreContent<Store>.empty) { $0.then($1.content) }
         let store = try stores.open(name, content)
-        reached.append((number, store))
+        chain.reach(number, store)
         return store
     }
 
@@ -82,19 +69,8 @@ public final class StoreMigrations<Store: TestStore> {
     /// - Throws: A ``TestStoreError`` if there is no such version after the last one, or if a migration fails.
     @discardableResult
     public func migrate(to name: String) throws(TestStoreError) -> Store {
-        let target = try number(of: name)
-        guard var (number, store) = reached.last else {
-            throw TestStoreError(
-                .version, "There is no store to migrate to '\(name)': call 'start(at:)' first.")
-        }
-        guard target > number else {
-            throw TestStoreError(
-                .version, "'\(name)' does not come after '\(versions[number].name)', the last version.")
-        }
-        while number < target {
-            store = try step(from: number, store)
-            number += 1
-        }
+        var (store, steps) = try chain.migration(to: name)
+        for number in steps { store = try step(to: number, store) }
         return store
     }
 
@@ -104,13 +80,7 @@ public final class StoreMigrations<Store: TestStore> {
     /// - Returns: The open store.
     /// - Throws: A ``TestStoreError`` if the version was not reached.
     public func store(at name: String) throws(TestStoreError) -> Store {
-        let number = try number(of: name)
-        guard let found = reached.first(where: { $0.number == number }) else {
-            throw TestStoreError(
-                .version,
-                "There is no store at '\(name)': call 'start(at:)' or 'migrate(to:)' with it first.")
-        }
-        return found.store
+        try chain.store(at: name)
     }
 
     /// Compares the schemas and rows of two versions' stores as they are now.
@@ -123,10 +93,8 @@ public final class StoreMigrations<Store: TestStore> {
     public func difference(
         from old: String? = nil, to new: String? = nil
     ) throws(TestStoreError) -> StoreDifference {
-        guard let first = reached.first, let last = reached.last else {
-            throw TestStoreError(.version, "There is no store to compare: call 'start(at:)' first.")
-        }
-        let (old, new) = (old ?? versions[first.number].name, new ?? versions[last.number].name)
+        let ends = try chain.ends
+        let (old, new) = (old ?? ends.first, new ?? ends.last)
         let (a, b) = (try store(at: old), try store(at: new))
         do {
             return try stores.withFiles((old, a), (new, b)) { try StoreDifference(from: $0, to: $1) }
@@ -136,15 +104,9 @@ public final class StoreMigrations<Store: TestStore> {
         }
     }
 
-    private func number(of name: String) throws(TestStoreError) -> Int {
-        if let number = versions.firstIndex(where: { $0.name == name }) { return number }
-        let names = versions.map { "'\($0.name)'" }.joined(separator: ", ")
-        throw TestStoreError(.version, "There is no version '\(name)' among \(names).")
-    }
-
-    /// Migrates a copy of a store to the next version.
-    private func step(from number: Int, _ old: Store) throws(TestStoreError) -> Store {
-        let (version, oldName) = (versions[number + 1], versions[number].name)
+    /// Migrates a copy of the store of the version before.
+    private func step(to number: Int, _ old: Store) throws(TestStoreError) -> Store {
+        let (version, oldName) = (versions[number], versions[number - 1].name)
         let stores = stores
         let copy = StoreContent<Store> { target in try stores.copy(old, named: oldName, to: target) }
         let store: Store
@@ -155,7 +117,7 @@ public final class StoreMigrations<Store: TestStore> {
                 .cannotStart, "The migration from '\(oldName)' to '\(version.name)' failed",
                 because: error)
         }
-        reached.append((number + 1, store))
+        chain.reach(number, store)
         attachDifference((oldName, old), (version.name, store))
         return store
     }

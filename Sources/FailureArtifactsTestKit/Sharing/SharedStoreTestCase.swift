@@ -25,6 +25,12 @@ open class SharedStoreTestCase<Store: TestStore>: XCTestCase {
         preconditionFailure("\(self) must override 'sharedStore' of SharedStoreTestCase.")
     }
 
+    /// A Boolean value that indicates whether a test ends at its first failure; by default false.
+    ///
+    /// Override this property instead of setting `continueAfterFailure` in `setUp`. The kit sets that property before
+    /// `setUp`. On Linux it has no effect: XCTest goes on after a failure.
+    open var stopsAtFirstFailure: Bool { false }
+
     /// The shared store.
     ///
     /// Available from `setUp` to the end of the teardown, on any thread; reading it at another time is a programming
@@ -47,7 +53,7 @@ open class SharedStoreTestCase<Store: TestStore>: XCTestCase {
             XCTFail(TestStoreError.text(error), file: shared.file, line: shared.line)
             return
         }
-        super.invokeTest()
+        invoke(stoppingAtFirstFailure: stopsAtFirstFailure) { super.invokeTest() }
         opened = nil
         do {
             try shared.endAlone(of: name, hasFailed: (testRun?.totalFailureCount ?? 0) > 0)

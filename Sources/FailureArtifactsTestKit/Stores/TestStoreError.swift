@@ -1,7 +1,7 @@
 internal import FailureArtifactsSQLite
 public import Foundation
 
-/// An error of the test kit, or a report of changes that a test left in a shared store.
+/// An error of the test kit, or a report of changes that a test left in a shared store or container.
 public struct TestStoreError: Error, Equatable, Sendable, CustomStringConvertible, LocalizedError {
     /// The kind of an error.
     public enum Reason: Equatable, Sendable {
@@ -15,11 +15,11 @@ public struct TestStoreError: Error, Equatable, Sendable, CustomStringConvertibl
         case file
         /// A bundle that cannot be read, or that has no such store or state.
         case bundle
-        /// A version that isn't in the chain, that isn't reached yet, or that is out of order.
+        /// A version that isn't in the chain or the model, that isn't reached yet, or that is out of order.
         case version
         /// A table that triggers fill again each time its rows are deleted.
         case notEmptied
-        /// A shared store that a test left changed.
+        /// A shared store or container that a test left changed.
         case leak
     }
 
@@ -46,12 +46,12 @@ public struct TestStoreError: Error, Equatable, Sendable, CustomStringConvertibl
     }
 
     /// Creates an error from another one, with the failed attempt before its text.
-    init(_ reason: Reason, _ attempt: String, because error: any Error) {
+    package init(_ reason: Reason, _ attempt: String, because error: any Error) {
         self.init(reason, "\(attempt): \(Self.text(error))")
     }
 
     /// Returns an error's message, ending in a period.
-    static func text(_ error: any Error) -> String {
+    package static func text(_ error: any Error) -> String {
         if let error = error as? TestStoreError { return error.description }
         let text = String(describing: error)
         return text.hasSuffix(".") ? text : text + "."

@@ -10,6 +10,14 @@
 public let NSSQLiteStoreType = "SQLite"
 
 open class NSManagedObjectModel: NSObject {
+    // https://developer.apple.com/documentation/coredata/nsmanagedobjectmodel/init(contentsof:)
+    public init?(contentsOf url: URL) {}
+    override init() {}
+    // https://developer.apple.com/documentation/coredata/nsmanagedobjectmodel/entities
+    open var entities: [NSEntityDescription] {
+        get { [] }
+        set {}
+    }
     open func isConfiguration(
         withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
     ) -> Bool { false }
@@ -52,17 +60,75 @@ extension NSNotification.Name {
     public static let NSPersistentStoreCoordinatorWillRemoveStore = NSNotification.Name("remove")
 }
 
-open class NSManagedObjectContext: NSObject {
-    open func reset() {}
+// https://developer.apple.com/documentation/coredata/nsentitydescription
+open class NSEntityDescription: NSObject {
+    open var name: String? {
+        get { nil }
+        set {}
+    }
+    open var propertiesByName: [String: NSPropertyDescription] { [:] }
+    open class func entity(
+        forEntityName entityName: String, in context: NSManagedObjectContext
+    ) -> NSEntityDescription? { nil }
+    open class func insertNewObject(
+        forEntityName entityName: String, into context: NSManagedObjectContext
+    ) -> NSManagedObject { NSManagedObject(context: context) }
 }
 
+// https://developer.apple.com/documentation/coredata/nspropertydescription
+open class NSPropertyDescription: NSObject {}
+
+// https://developer.apple.com/documentation/coredata/nsfetchrequestresult
+public protocol NSFetchRequestResult: NSObjectProtocol {}
+
+// https://developer.apple.com/documentation/coredata/nsmanagedobject
+open class NSManagedObject: NSObject, NSFetchRequestResult {
+    // https://developer.apple.com/documentation/coredata/nsmanagedobject/init(context:)
+    // Not required in Apple's class either: as an imported initializer, it can be called on any metatype.
+    public required init(context moc: NSManagedObjectContext) {}
+    open func value(forKey key: String) -> Any? { nil }
+    open func setValue(_ value: Any?, forKey key: String) {}
+}
+
+// https://developer.apple.com/documentation/coredata/nsfetchrequest
+open class NSFetchRequest<ResultType: NSFetchRequestResult>: NSObject {
+    public convenience init(entityName: String) { self.init() }
+    open var includesSubentities = true
+    open var includesPropertyValues = true
+    open var sortDescriptors: [NSSortDescriptor]?
+}
+
+// https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext
+open class NSManagedObjectContext: NSObject {
+    open var hasChanges: Bool { false }
+    open func reset() {}
+    open func save() throws {}
+    open func delete(_ object: NSManagedObject) {}
+    // https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/fetch(_:)
+    public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] where T: NSFetchRequestResult { [] }
+    // https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/count(for:)
+    public func count<T>(for request: NSFetchRequest<T>) throws -> Int where T: NSFetchRequestResult { 0 }
+    // https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/performandwait(_:)
+    public func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try block() }
+}
+
+// https://developer.apple.com/documentation/coredata/nspersistentstoredescription
 open class NSPersistentStoreDescription: NSObject {
     public init(url: URL) {}
+    open var type = NSSQLiteStoreType
+    open var shouldMigrateStoreAutomatically = true
     open var shouldAddStoreAsynchronously = false
 }
 
 open class NSPersistentContainer: NSObject {
-    public init(name: String, managedObjectModel model: NSManagedObjectModel) {}
+    // https://developer.apple.com/documentation/coredata/nspersistentcontainer/init(name:managedobjectmodel:)
+    // Not required in Apple's class. Swift allows calling an initializer on the metatype of a generic parameter if it is
+    // required, or if it is imported from Objective-C.
+    public required init(name: String, managedObjectModel model: NSManagedObjectModel) {}
+    // https://developer.apple.com/documentation/coredata/nspersistentcontainer/managedobjectmodel
+    open var managedObjectModel: NSManagedObjectModel { NSManagedObjectModel() }
+    // https://developer.apple.com/documentation/coredata/nspersistentcontainer/newbackgroundcontext()
+    open func newBackgroundContext() -> NSManagedObjectContext { NSManagedObjectContext() }
     open var viewContext: NSManagedObjectContext { NSManagedObjectContext() }
     open var persistentStoreCoordinator: NSPersistentStoreCoordinator {
         NSPersistentStoreCoordinator(managedObjectModel: NSManagedObjectModel())

@@ -1,0 +1,82 @@
+internal import FailureArtifactsTestKit
+package import Foundation
+
+// This file needs no Core Data, and is tested on every platform.
+
+/// The compiled models in a directory: `Name.momd` with a file `Version.mom` for each version, or a single `Name.mom`.
+package struct CompiledModels {
+    private let directory: URL
+    private let entries: [String]
+
+    /// Lists the models among the resources of a bundle.
+    ///
+    /// - Parameter bundle: The bundle.
+    /// - Throws: A `TestStoreError` if the directory of the resources cannot be read.
+    package init(in bundle: Bundle) throws {
+        directory = bundle.resourceURL ?? bundle.bundleURL
+        entries = try Self.contents(of: directory)
+    }
+
+    /// Returns the file or directory to load a model from.
+    ///
+    /// - Parameters:
+    ///   - name: The model's name, without an extension; nil for the only model.
+    ///   - version: The version's name, such as `App V1`; nil for the current version.
+    /// - Returns: A `.momd` or `.mom`.
+    /// - Throws: A `TestStoreError` that lists the models or versions there are.
+    package func file(of name: String?, version: String?) throws -> URL {
+        let name = try name ?? onlyName()
+        guard names.contains(name) else {
+            throw TestStoreError(.file, "There is no model '\(name)' in '\(place)'; \(list(names)).")
+        }
+        guard entries.contains("\(name).momd") else {
+            guard version == nil else {
+                throw TestStoreError(
+                    .version, "The model '\(name)' in '\(place)' is a single '.mom' and has no versions.")
+            }
+            return directory.appending(path: "\(name).mom")
+        }
+        let package = directory.appending(path: "\(name).momd", directoryHint: .isDirectory)
+        guard let version else { return package }
+        let versions = Self.names(in: try Self.contents(of: package), withExtension: "mom")
+        guard versions.contains(version) else {
+            throw TestStoreError(
+                .version,
+                "The model '\(name)' in '\(place)' has no version '\(version)'; \(list(versions)).")
+        }
+        return package.appending(path: "\(version).mom")
+    }
+
+    /// The names of the models, sorted.
+    private var names: [String] {
+        let all = ["momd", "mom"].flatMap { Self.names(in: entries, withExtension: $0) }
+        return Set(all).sorted()
+    }
+
+    private var place: String { directory.path(percentEncoded: false) }
+
+    private func onlyName() throws -> String {
+        let names = names
+        if names.count == 1 { return names[0] }
+        let hint = names.isEmpty ? "Use the bundle that contains it, such as '.module'" : "Name one of them"
+        throw TestStoreError(
+            .file, "There is not exactly one compiled model in '\(place)'; \(list(names)). \(hint).")
+    }
+
+    private func list(_ names: [String]) -> String {
+        names.isEmpty ? "there is none" : "there are " + names.map { "'\($0)'" }.joined(separator: ", ")
+    }
+
+    private static func names(in entries: [String], withExtension suffix: String) -> [String] {
+        entries.filter { $0.hasSuffix(".\(suffix)") }.map { String($0.dropLast(suffix.count + 1)) }.sorted()
+    }
+
+    private static func contents(of directory: URL) throws -> [String] {
+        let path = directory.path(percentEncoded: false)
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: path)
+        } catch {
+            throw TestStoreError(.file, "The directory '\(path)' cannot be read", because: error)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import FailureArtifactsCoreData
+import FailureArtifactsTestKit
+import Foundation
+import Testing
+
+@Suite struct CompiledModelsTests {
+    /// Calls a closure with the models in a bundle that contains some files.
+    private func withModels(_ files: [String], _ body: (CompiledModels, URL) throws -> Void) throws {
+        let manager = FileManager.default
+        let directory = manager.temporaryDirectory.appending(
+            path: "models \(UUID().uuidString)", directoryHint: .isDirectory)
+        try manager.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? manager.removeItem(at: directory) }
+        for file in files {
+            let url = directory.appending(path: file)
+            try manager.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data().write(to: url)
+        }
+        let bundle = try #require(Bundle(url: directory))
+        try body(try CompiledModels(in: bundle), directory)
+    }
+
+    /// Checks that a model's file is found, by its path in the bundle.
+    private func expect(
+        _ path: String, of name: String?, version: String? = nil, among files: [String],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        try withModels(files) { models, directory in
+            let found = try models.file(of: name, version: version).standardizedFileURL.path
+            let expected = directory.appending(path: path).standardizedFileURL.path
+            #expect(found == expected, sourceLocation: sourceLocation)
+        }
+    }
+
+    private func expectError(
+        _ reason: TestStoreError.Reason, _ text: String, of name: String?, version: String? = nil,
+        among files: [String], sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        try withModels(files) { models, directory in
+            let error = #expect(throws: TestStoreError.self, sourceLocation: sourceLocation) {
+                try models.file(of: name, version: version)
+            }
+            #expect(error?.reason == reason, sourceLocation: sourceLocation)
+            let place = directory.lastPathComponent
+            let description = error?.description.replacing(/'[^']*models [^'\/]*\/?'/, with: "PLACE")
+            #expect(description == text, "in \(place)", sourceLocation: sourceLocation)
+        }
+    }
+
+    private let games = [
+        "Games.momd/App V1.mom", "Games.momd/App V2.mom", "Games.momd/App V2.omo",
+        "Games.momd/VersionInfo.plist", "games.sql",
+    ]
+
+    @Test func modelWithVersionsIsADirectory() throws {
+        try expect("Games.momd", of: "Games", among: games)
+        try expect("Games.momd", of: nil, among: games)
+    }
+
+    @Test func versionIsAFileInTheModel() throws {
+        try expect("Games.momd/App V1.mom", of: "Games", version: "App V1", among: games)
+        try expect("Games.momd/App V2.mom", of: nil, version: "App V2", among: games)
+        try expect("果物.momd/第1版.mom", of: "果物", version: "第1版", among: ["果物.momd/第1版.mom"])
+    }
+
+    @Test func modelWithoutVersionsIsAFile() throws {
+        try expect("Fruits.mom", of: "Fruits", among: games + ["Fruits.mom"])
+        try expect("Fruits.mom", of: nil, among: ["Fruits.mom"])
+    }
+
+    @Test func directoryIsPreferredToAFileOfTheSameName() throws {
+        try expect("Games.momd", of: nil, among: games + ["Games.mom"])
+    }
+
+    @Test func unknownVersionIsAnErrorThatListsTheVersions() throws {
+        try expectError(
+            .version, "The model 'Games' in PLACE has no version 'App V3'; there are 'App V1', 'App V2'.",
+            of: "Games", version: "App V3", among: games)
+        try expectError(
+            .version, "The model 'Games' in PLACE has no version 'App V1'; there is none.",
+            of: "Games", version: "App V1", among: ["Games.momd/VersionInfo.plist"])
+        try expectError(
+            .version, "The model 'Fruits' in PLACE is a single '.mom' and has no versions.",
+            of: "Fruits", version: "App V1", among: ["Fruits.mom"])
+    }
+
+    @Test func unknownModelIsAnErrorThatListsTheModels() throws {
+        try expectError(
+            .file, "There is no model 'Game' in PLACE; there are 'Fruits', 'Games'.",
+            of: "Game", among: games + ["Fruits.mom"])
+    }
+
+    @Test func modelWithoutANameMustBeTheOnlyOne() throws {
+        try expectError(
+            .file,
+            "There is not exactly one compiled model in PLACE; there are 'Fruits', 'Games'. "
+                + "Name one of them.", of: nil, among: games + ["Fruits.mom"])
+        try expectError(
+            .file,
+            "There is not exactly one compiled model in PLACE; there is none. "
+                + "Use the bundle that contains it, such as '.module'.", of: nil, among: ["games.sql"])
+    }
+
+    @Test func unreadableDirectoryIsAnError() throws {
+        try withModels(["Games.momd"]) { models, _ in
+            let error = #expect(throws: TestStoreError.self) {
+                try models.file(of: "Games", version: "App V1")
+            }
+            #expect(error?.reason == .file)
+            #expect(error?.description.contains("Games.momd' cannot be read: ") == true)
+        }
+    }
+}
