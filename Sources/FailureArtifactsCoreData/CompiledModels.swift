@@ -53,7 +53,7 @@ package struct CompiledModels {
         return Set(all).sorted()
     }
 
-    private var place: String { directory.path(percentEncoded: false) }
+    private var place: String { Self.path(of: directory) }
 
     private func onlyName() throws -> String {
         let names = names
@@ -72,11 +72,17 @@ package struct CompiledModels {
     }
 
     private static func contents(of directory: URL) throws -> [String] {
-        let path = directory.path(percentEncoded: false)
         do {
-            return try FileManager.default.contentsOfDirectory(atPath: path)
+            return try FileManager.default.contentsOfDirectory(atPath: path(of: directory))
         } catch {
-            throw TestStoreError(.file, "The directory '\(path)' cannot be read", because: error)
+            throw TestStoreError(
+                .file, "The directory '\(path(of: directory))' cannot be read", because: error)
         }
+    }
+
+    /// Returns a directory as a path, without a slash at its end.
+    private static func path(of directory: URL) -> String {
+        let path = directory.path(percentEncoded: false)
+        return path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 }

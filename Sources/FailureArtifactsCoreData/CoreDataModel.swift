@@ -11,12 +11,8 @@ internal import FailureArtifactsTestKit
 /// }
 /// ```
 public enum CoreDataModel {
-    /// A model that is never changed after it has been loaded.
-    private struct Loaded: @unchecked Sendable {
-        let model: NSManagedObjectModel
-    }
-
-    private static let loaded = Lock<[URL: Loaded]>([:])
+    /// The models that were loaded, which nothing changes afterwards.
+    private static let loaded = Lock<[URL: NSManagedObjectModel]>([:])
 
     /// Loads a model, or a version of it.
     ///
@@ -34,17 +30,15 @@ public enum CoreDataModel {
         _ name: String? = nil, version: String? = nil, in bundle: Bundle
     ) throws -> NSManagedObjectModel {
         let file = try CompiledModels(in: bundle).file(of: name, version: version)
-        let found = try loaded.withLock { loaded in
+        return try loaded.withLock { loaded in
             if let known = loaded[file] { return known }
             guard let model = NSManagedObjectModel(contentsOf: file) else {
                 throw TestStoreError(
                     .file, "Core Data cannot load the model '\(file.path(percentEncoded: false))'.")
             }
-            let new = Loaded(model: model)
-            loaded[file] = new
-            return new
+            loaded[file] = model
+            return model
         }
-        return found.model
     }
 }
 #endif

@@ -42,9 +42,10 @@ import Testing
                 try models.file(of: name, version: version)
             }
             #expect(error?.reason == reason, sourceLocation: sourceLocation)
-            let place = directory.lastPathComponent
-            let description = error?.description.replacing(/'[^']*models [^'\/]*\/?'/, with: "PLACE")
-            #expect(description == text, "in \(place)", sourceLocation: sourceLocation)
+            let place = try #require(error?.description.firstMatch(of: /'([^']*models [^']*)'/)).output.1
+            #expect(URL(filePath: String(place)).standardizedFileURL.path == directory.path)
+            let description = error?.description.replacing("'\(place)'", with: "PLACE")
+            #expect(description == text, sourceLocation: sourceLocation)
         }
     }
 

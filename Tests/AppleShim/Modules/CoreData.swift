@@ -86,7 +86,6 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     // https://developer.apple.com/documentation/coredata/nsmanagedobject/init(context:)
     // Not required in Apple's class either: as an imported initializer, it can be called on any metatype.
     public required init(context moc: NSManagedObjectContext) {}
-    open func value(forKey key: String) -> Any? { nil }
     open func setValue(_ value: Any?, forKey key: String) {}
 }
 

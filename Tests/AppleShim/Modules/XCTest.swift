@@ -13,6 +13,10 @@ open class XCTest: NSObject {
     open var testRun: XCTestRun? { nil }
     open func setUp() {}
     open func tearDown() {}
+    // https://developer.apple.com/documentation/xctest/xctest/setupwitherror()
+    open func setUpWithError() throws {}
+    // https://developer.apple.com/documentation/xctest/xctest/teardownwitherror()
+    open func tearDownWithError() throws {}
 }
 
 open class XCTestRun: NSObject {
@@ -88,4 +92,33 @@ open class XCTestObservationCenter: NSObject {
 
 public func XCTFail(
     _ message: String = "", file: StaticString = #filePath, line: UInt = #line
+) {}
+
+// https://developer.apple.com/documentation/xctest/boolean-assertions
+public func XCTAssertTrue(
+    _ expression: @autoclosure () throws -> Bool, _ message: @autoclosure () -> String = "",
+    file: StaticString = #filePath, line: UInt = #line
+) {}
+
+public func XCTAssertFalse(
+    _ expression: @autoclosure () throws -> Bool, _ message: @autoclosure () -> String = "",
+    file: StaticString = #filePath, line: UInt = #line
+) {}
+
+// https://developer.apple.com/documentation/xctest/nil-and-non-nil-assertions
+public func XCTAssertNil(
+    _ expression: @autoclosure () throws -> Any?, _ message: @autoclosure () -> String = "",
+    file: StaticString = #filePath, line: UInt = #line
+) {}
+
+// https://developer.apple.com/documentation/xctest/equality-and-inequality-assertions
+public func XCTAssertEqual<T>(
+    _ expression1: @autoclosure () throws -> T, _ expression2: @autoclosure () throws -> T,
+    _ message: @autoclosure () -> String = "", file: StaticString = #filePath, line: UInt = #line
+) where T: Equatable {}
+
+// https://developer.apple.com/documentation/xctest/error-assertions
+public func XCTAssertNoThrow<T>(
+    _ expression: @autoclosure () throws -> T, _ message: @autoclosure () -> String = "",
+    file: StaticString = #filePath, line: UInt = #line
 ) {}

@@ -4,7 +4,7 @@ import re
 import subprocess
 import unittest
 
-from harness import BUILD, ROOT, clean_environment
+from harness import BUILD, ROOT, SUITES, clean_environment
 
 TOOL = BUILD / "debug" / "failure-artifacts"
 README = ROOT / "README.md"
@@ -57,6 +57,17 @@ class Documents(unittest.TestCase):
         described = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
         words = {word for row in described for word in re.findall(r"`([a-z]+)", row)}
         self.assertEqual(words, set(commands))
+
+    def test_code_of_the_article_about_core_data_is_tested(self):
+        # `test_kit` runs the code for SQLite, and `Tests/AppleShim/check` checks the types of the code for Core Data.
+        text = (ARTICLES / "CoreDataTests.md").read_text()
+        blocks = re.findall(r"^([^\n]*)\n\n```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        self.assertEqual([label for label, _ in blocks], ["Core Data:", "SQLite:"] * 6)
+        self.assertEqual(text.count("```swift"), len(blocks))
+        source = (SUITES / "Tests/KitSuite/CoreDataArticleTests.swift").read_text()
+        header, _, code = source.partition("\n\n")
+        self.assertTrue(header.startswith("//"))
+        self.assertEqual(code, "\n".join(code for label, code in blocks if label == "SQLite:"))
 
 
 if __name__ == "__main__":

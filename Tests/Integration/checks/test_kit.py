@@ -144,6 +144,37 @@ class Failures(KitCase):
         self.assertIn("There is no resource 'no-such-thing.sql' in", message)
 
 
+class Article(KitCase):
+    """The code for SQLite in CoreDataTests.md; `test_documents` compares it with the article."""
+
+    TEXT = (ROOT / "Sources/FailureArtifacts/Documentation.docc/CoreDataTests.md").read_text()
+
+    def test_tests_that_pass(self):
+        for placement in PLACEMENTS:
+            for suite, count in (
+                    ("StationImportTests", 2), ("GameMigrationTests", 2), ("OrderTests", 1), ("FruitManagerTests", 3)):
+                with self.subTest(placement=placement, suite=suite):
+                    found = self.runs(f"KitSuite.{suite}", placement)
+                    self.assertEqual(found.status, 0, found.output + found.errors)
+                    self.assertIn(f"Executed {count} tests"[:10], found.output)
+                    self.assertTidy(found, 0)
+
+    def test_test_that_leaves_rows_is_named(self):
+        (message,) = self.bundle("KitSuite.ForgetfulTests").messages
+        self.assertIn(message.removeprefix("failed - "), self.TEXT)
+        self.assertIn("ForgetfulTests.test_果物を追加できる left the shared store 'fruits' changed", message)
+
+    def test_failing_test_leaves_its_store(self):
+        bundle = self.bundle("KitSuite.DepartureTests")
+        self.assertIn("stores/departures.sqlite", bundle.contents)
+        result = subprocess.run(
+            [self.tool(), "query", bundle.path.name, "SELECT train, delay FROM departure"],
+            capture_output=True, text=True, env=clean_environment(bundle.path.parent), cwd=bundle.path.parent)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        print(result.stdout)
+        self.assertIn(result.stdout, self.TEXT)
+
+
 class FailuresOfSwiftTesting(KitCase):
     framework = "Swift Testing"
 
