@@ -32,7 +32,8 @@ package struct CompiledModels {
         guard entries.contains("\(name).momd") else {
             guard version == nil else {
                 throw TestStoreError(
-                    .version, "The model '\(name)' in '\(place)' is a single '.mom' and has no versions.")
+                    .version, "The model '\(name)' in '\(place)' is a single '.mom' and has no versions."
+                )
             }
             return directory.appending(path: "\(name).mom")
         }
@@ -58,17 +59,19 @@ package struct CompiledModels {
     private func onlyName() throws -> String {
         let names = names
         if names.count == 1 { return names[0] }
-        let hint = names.isEmpty ? "Use the bundle that contains it, such as '.module'" : "Name one of them"
+        let hint =
+            names.isEmpty ? "Use the bundle that contains it, such as '.module'" : "Name one of them"
         throw TestStoreError(
             .file, "There is not exactly one compiled model in '\(place)'; \(list(names)). \(hint).")
     }
 
     private func list(_ names: [String]) -> String {
-        names.isEmpty ? "there is none" : "there are " + names.map { "'\($0)'" }.joined(separator: ", ")
+        names.isEmpty ? "found nothing" : "found " + names.map { "'\($0)'" }.joined(separator: ", ")
     }
 
     private static func names(in entries: [String], withExtension suffix: String) -> [String] {
-        entries.filter { $0.hasSuffix(".\(suffix)") }.map { String($0.dropLast(suffix.count + 1)) }.sorted()
+        entries.filter { $0.hasSuffix(".\(suffix)") }.map { String($0.dropLast(suffix.count + 1)) }
+            .sorted()
     }
 
     private static func contents(of directory: URL) throws -> [String] {

@@ -129,7 +129,8 @@ open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
             invoke(stoppingAtFirstFailure: stopsAtFirstFailure) { super.invokeTest() }
         } catch {
             XCTFail(
-                "The store '\(storeName)' could not be opened for the test: \(TestStoreError.text(error))")
+                "The store '\(storeName)' could not be opened for the test: \(TestStoreError.text(error))"
+            )
         }
         loaded?.viewContext.reset()
         loaded = nil

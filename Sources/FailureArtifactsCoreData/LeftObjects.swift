@@ -28,6 +28,7 @@ package struct LeftObjects {
         guard !parts.isEmpty else { return }
         throw TestStoreError(
             .leak,
-            "\(test) left the shared container '\(container)' changed: \(parts.joined(separator: ", ")).")
+            "\(test) left the shared container '\(container)' changed: \(parts.joined(separator: ", "))."
+        )
     }
 }

@@ -38,7 +38,8 @@ open class SharedCoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
     /// Available from `setUp` to the end of the teardown; reading it at another time is a programming error.
     public var container: P {
         guard let loaded else {
-            preconditionFailure("'container' of SharedCoreDataTestCase is available only while a test runs.")
+            preconditionFailure(
+                "'container' of SharedCoreDataTestCase is available only while a test runs.")
         }
         return loaded
     }

@@ -76,10 +76,11 @@ import Testing
 
     @Test func unknownVersionIsAnErrorThatListsTheVersions() throws {
         try expectError(
-            .version, "The model 'Games' in PLACE has no version 'App V3'; there are 'App V1', 'App V2'.",
+            .version,
+            "The model 'Games' in PLACE has no version 'App V3'; found 'App V1', 'App V2'.",
             of: "Games", version: "App V3", among: games)
         try expectError(
-            .version, "The model 'Games' in PLACE has no version 'App V1'; there is none.",
+            .version, "The model 'Games' in PLACE has no version 'App V1'; found nothing.",
             of: "Games", version: "App V1", among: ["Games.momd/VersionInfo.plist"])
         try expectError(
             .version, "The model 'Fruits' in PLACE is a single '.mom' and has no versions.",
@@ -88,18 +89,18 @@ import Testing
 
     @Test func unknownModelIsAnErrorThatListsTheModels() throws {
         try expectError(
-            .file, "There is no model 'Game' in PLACE; there are 'Fruits', 'Games'.",
+            .file, "There is no model 'Game' in PLACE; found 'Fruits', 'Games'.",
             of: "Game", among: games + ["Fruits.mom"])
     }
 
     @Test func modelWithoutANameMustBeTheOnlyOne() throws {
         try expectError(
             .file,
-            "There is not exactly one compiled model in PLACE; there are 'Fruits', 'Games'. "
+            "There is not exactly one compiled model in PLACE; found 'Fruits', 'Games'. "
                 + "Name one of them.", of: nil, among: games + ["Fruits.mom"])
         try expectError(
             .file,
-            "There is not exactly one compiled model in PLACE; there is none. "
+            "There is not exactly one compiled model in PLACE; found nothing. "
                 + "Use the bundle that contains it, such as '.module'.", of: nil, among: ["games.sql"])
     }
 

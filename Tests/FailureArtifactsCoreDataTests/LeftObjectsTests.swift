@@ -10,7 +10,10 @@ import Testing
 
     @Test(arguments: [
         (["Fruit": 1], false, "Fruit: 1 object inserted"),
-        (["Shop": 2, "Fruit": 1, "Tree": 0], false, "Fruit: 1 object inserted, Shop: 2 objects inserted"),
+        (
+            ["Shop": 2, "Fruit": 1, "Tree": 0], false,
+            "Fruit: 1 object inserted, Shop: 2 objects inserted"
+        ),
         ([:], true, "the context has unsaved changes"),
         (["Fruit": 1], true, "Fruit: 1 object inserted, the context has unsaved changes"),
     ]) func whatIsLeftIsAnErrorThatNamesTheTest(

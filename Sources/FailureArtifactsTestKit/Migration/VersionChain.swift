@@ -13,7 +13,8 @@ package struct VersionChain<Store> {
         var known: Set<String> = []
         for name in names where !known.insert(name).inserted {
             throw TestStoreError(
-                .version, "Two versions are called '\(name)'. Give each version of the chain its own name."
+                .version,
+                "Two versions are called '\(name)'. Give each version of the chain its own name."
             )
         }
     }

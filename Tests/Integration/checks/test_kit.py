@@ -156,7 +156,7 @@ class Article(KitCase):
                 with self.subTest(placement=placement, suite=suite):
                     found = self.runs(f"KitSuite.{suite}", placement)
                     self.assertEqual(found.status, 0, found.output + found.errors)
-                    self.assertIn(f"Executed {count} tests"[:10], found.output)
+                    self.assertIn(f"Executed {count} test", found.output)
                     self.assertTidy(found, 0)
 
     def test_test_that_leaves_rows_is_named(self):
@@ -167,12 +167,10 @@ class Article(KitCase):
     def test_failing_test_leaves_its_store(self):
         bundle = self.bundle("KitSuite.DepartureTests")
         self.assertIn("stores/departures.sqlite", bundle.contents)
-        result = subprocess.run(
-            [self.tool(), "query", bundle.path.name, "SELECT train, delay FROM departure"],
-            capture_output=True, text=True, env=clean_environment(bundle.path.parent), cwd=bundle.path.parent)
+        result = bundle.tool("query", "--csv", "SELECT train, delay FROM departure")
         self.assertEqual(result.returncode, 0, result.stderr)
-        print(result.stdout)
-        self.assertIn(result.stdout, self.TEXT)
+        command = "$ failure-artifacts query DepartureTests --csv 'SELECT train, delay FROM departure'"
+        self.assertIn(f"{command}\n{result.stdout}```", self.TEXT)
 
 
 class FailuresOfSwiftTesting(KitCase):
