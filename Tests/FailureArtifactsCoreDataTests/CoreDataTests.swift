@@ -3,7 +3,7 @@ import Testing
 
 @testable import FailureArtifactsCoreData
 
-/// The product is empty outside Apple platforms, where only linking it can be tested.
+/// The product has no public interface outside Apple platforms, where only linking it can be tested.
 @Suite struct CoreDataTests {
     @Test func productLinksWithTheTestKit() {
         #expect(TestStoreError(.cannotStart, "A text.").description == "A text.")

@@ -64,22 +64,14 @@ final class FailingStoreTests: StoreTestCase<SQLiteTestStore> {
     func testThrows() throws { throw Rotten() }
 }
 
-/// Fails twice, although it is to stop at its first failure: XCTest on Linux goes on.
+/// Fails twice, although it is to stop at its first failure.
 final class StoppingTests: StoreTestCase<SQLiteTestStore> {
     override var content: StoreContent<SQLiteTestStore> { fruits }
     override var stopsAtFirstFailure: Bool { true }
 
-    /// Reads as true, so that XCTest on Linux doesn't end the process.
-    override var continueAfterFailure: Bool {
-        get { true }
-        set { print("StoppingTests: continueAfterFailure = \(newValue)") }
-    }
-
     override func invokeTest() {
         if ChildTestRun.isChild { super.invokeTest() }
     }
-
-    override func setUp() { print("StoppingTests: setUp") }
 
     override func tearDownWithError() throws {
         print("StoppingTests: tearDown", try store.value("SELECT count(*) FROM fruit"))
@@ -92,8 +84,29 @@ final class StoppingTests: StoreTestCase<SQLiteTestStore> {
     }
 }
 
+/// Prints what the kit tells XCTest.
+final class RecordingTests: StoreTestCase<SQLiteTestStore> {
+    override var stopsAtFirstFailure: Bool { name.contains("testStops") }
+
+    /// Reads as true, so that XCTest on Linux doesn't end the process.
+    override var continueAfterFailure: Bool {
+        get { true }
+        set { print("RecordingTests: continueAfterFailure = \(newValue)") }
+    }
+
+    override func invokeTest() {
+        if ChildTestRun.isChild { super.invokeTest() }
+    }
+
+    override func setUp() { print("RecordingTests: setUp") }
+
+    func testContinues() {}
+
+    func testStops() {}
+}
+
 /// As above, with a shared store.
-final class StoppingSharedTests: SharedStoreTestCase<SQLiteTestStore> {
+final class RecordingSharedTests: SharedStoreTestCase<SQLiteTestStore> {
     static let lines = SharedStore(
         StoreContent<SQLiteTestStore>.script("CREATE TABLE line (name TEXT)"), named: "lines")
 
@@ -102,14 +115,14 @@ final class StoppingSharedTests: SharedStoreTestCase<SQLiteTestStore> {
 
     override var continueAfterFailure: Bool {
         get { true }
-        set { print("StoppingSharedTests: continueAfterFailure = \(newValue)") }
+        set { print("RecordingSharedTests: continueAfterFailure = \(newValue)") }
     }
 
     override func invokeTest() {
         if ChildTestRun.isChild { super.invokeTest() }
     }
 
-    override func setUp() { print("StoppingSharedTests: setUp") }
+    override func setUp() { print("RecordingSharedTests: setUp") }
 
     func testContinues() {}
 
