@@ -233,7 +233,7 @@ let package = Package(
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
                 "FailureArtifactsTestPrograms",
             ],
-            path: "Tests/FailureArtifactsTestFixtures", exclude: ["store.py"],
+            path: "Tests/FailureArtifactsTestFixtures", exclude: ["model_store.py", "store.py"],
             swiftSettings: settings),
         .testTarget(
             name: "FailureArtifactsAnalysisTests",

@@ -84,14 +84,32 @@ package struct CoreDataChanges {
             default: return self.cell(cell, of: root, isAlone: change.cells.count == 1)
             }
         }
-        return RowChange(kind: change.kind, key: change.key, cells: cells)
+        return RowChange(kind: change.kind, key: change.key, cells: Self.merged(cells))
+    }
+
+    /// Merges the cells of subentities' properties with the same name, of which each object has only one.
+    private static func merged(_ cells: [RowChange.Cell]) -> [RowChange.Cell] {
+        var positions: [String: Int] = [:]
+        var result: [RowChange.Cell] = []
+        for cell in cells {
+            if let position = positions[cell.column] {
+                let isEmpty = [result[position].old, result[position].new].allSatisfy {
+                    $0.map { $0.content == .null } ?? true
+                }
+                if isEmpty { result[position] = cell }
+            } else {
+                positions[cell.column] = result.count
+                result.append(cell)
+            }
+        }
+        return result
     }
 
     private func cell(
         _ cell: RowChange.Cell, of root: CoreDataStore.Entity, isAlone: Bool
     ) -> RowChange.Cell? {
         if let attribute = root.attributes.first(where: { $0.column == cell.column }) {
-            return mapped(cell, attribute.name) { Self.value($0, of: attribute) }
+            return mapped(cell, attribute.name) { value($0, of: attribute) }
         }
         if let relationship = root.toOne.first(where: { $0.column == cell.column }) {
             return mapped(cell, relationship.name) { reference($0, to: relationship.entity) }
@@ -137,14 +155,34 @@ package struct CoreDataChanges {
         return Self.text("\(entity)/p\(key)")
     }
 
-    private static func value(_ value: StoredValue, of attribute: CoreDataStore.Attribute) -> StoredValue
-    {
-        switch value.content {
-        case .integer(let seconds) where attribute.isDate: date(Double(seconds)).map(text) ?? value
-        case .real(let seconds) where attribute.isDate: date(seconds).map(text) ?? value
-        case .blob(let bytes): externalFile(bytes, of: value.byteCount).map(text) ?? value
-        default: value
-        }
+    private func value(_ value: StoredValue, of attribute: CoreDataStore.Attribute) -> StoredValue {
+        let text: String? =
+            switch value.content {
+            case .integer(let seconds) where attribute.isDate: Self.date(Double(seconds))
+            case .real(let seconds) where attribute.isDate: Self.date(seconds)
+            case .integer(let number) where attribute.kind == .historyChange:
+                Int(exactly: number).flatMap { index in
+                    let names = CoreDataStore.historyChanges
+                    return names.indices.contains(index) ? names[index] : nil
+                }
+            case .integer(let number) where attribute.kind == .historyEntity: store.entity(number)?.name
+            case .blob(let bytes) where attribute.kind == .uuid && !value.isCut: ValueText.uuid(bytes)
+            case .blob(let bytes):
+                Self.externalFile(bytes, of: value.byteCount) ?? archive(value, bytes, attribute)
+            default: nil
+            }
+        return text.map(Self.text) ?? value
+    }
+
+    /// Returns the content of an archived value; nil if the value is anything else.
+    ///
+    /// The entities' views can't show it.
+    private func archive(
+        _ value: StoredValue, _ bytes: [UInt8], _ attribute: CoreDataStore.Attribute
+    ) -> String? {
+        guard namesReferences, !value.isCut, attribute.kind == nil || attribute.kind == .transformable
+        else { return nil }
+        return PropertyList(bytes).flatMap { KeyedArchive($0) }?.line
     }
 
     /// Returns ISO 8601 to the millisecond; nil for dates outside the years 0 to 9999.

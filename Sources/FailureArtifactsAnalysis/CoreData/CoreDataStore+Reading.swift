@@ -47,11 +47,13 @@ extension CoreDataStore {
                 "SELECT name FROM main.sqlite_master WHERE type = 'index' LIMIT \(4 * Limit.tables)",
                 connection
             ).compactMap { $0[0].text })
+        let model = tables.contains("Z_MODELCACHE") ? try readModel(connection) : nil
         for index in store.entities.indices where store.entities[index].superentity == nil {
-            try store.readColumns(ofEntityAt: index, connection, indices)
+            try store.readColumns(ofEntityAt: index, connection, indices, model)
         }
-        for table in tables.sorted() { try store.readLink(table, connection) }
-        store.addInverses()
+        try store.readDerivation(connection)
+        for table in tables.sorted() { try store.readLink(table, connection, model) }
+        store.addInverses(model)
         if counts { try store.countObjects(connection) }
         return store
     }
@@ -88,6 +90,18 @@ extension CoreDataStore {
                 return nil
             }
         }
+    }
+
+    private static func readModel(
+        _ connection: borrowing Connection
+    ) throws(SQLiteError) -> CoreDataModel? {
+        guard try columns(of: "Z_MODELCACHE", connection).contains(where: { $0.name == "Z_CONTENT" })
+        else { return nil }
+        let rows = try rows(
+            "SELECT Z_CONTENT FROM main.Z_MODELCACHE WHERE length(Z_CONTENT) <= \(CoreDataModel.maximumBytes) "
+                + "AND typeof(Z_CONTENT) = 'blob' LIMIT 1", connection)
+        guard case .blob(let bytes)? = rows.first?.first else { return nil }
+        return CoreDataModel(bytes)
     }
 
     private mutating func readEntities(
@@ -127,11 +141,17 @@ extension CoreDataStore {
         }
     }
 
-    /// Distinguishes attributes from relationships by the names of columns and indices.
+    /// Distinguishes attributes from relationships by the model, or else by the names of columns and indices.
     private mutating func readColumns(
-        ofEntityAt index: Int, _ connection: borrowing Connection, _ indices: Set<String>
+        ofEntityAt index: Int, _ connection: borrowing Connection, _ indices: Set<String>,
+        _ model: CoreDataModel?
     ) throws(SQLiteError) {
         guard let table = entities[index].table else { return }
+        let isHistory = entities[index].number > Limit.modelEntity
+        let root = entities[index].name
+        let known =
+            isHistory
+            ? [:] : model?.columns(of: entities.filter { $0.table == table }.map(\.name)) ?? [:]
         let columns = try Self.columns(of: table, connection)
         let names = Set(columns.map(\.name))
         // If a relationship's target entity has subentities, a second column contains the target's entity.
@@ -141,10 +161,20 @@ extension CoreDataStore {
                 companions[rest] = number
             }
         }
-        let known = Dictionary(
+        let namesakes = Dictionary(
             entities.map { ($0.name.uppercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
-        for column in columns where column.name.hasPrefix("Z") && !column.name.hasPrefix("Z_") {
+        for column in columns
+        where column.name.hasPrefix("Z") && !column.name.hasPrefix("Z_FOK_")
+            && !["Z_PK", "Z_ENT", "Z_OPT"].contains(column.name)
+        {
             let capitals = String(column.name.dropFirst())
+            if let (property, owner) = known[column.name] {
+                add(
+                    property, of: owner == root ? nil : owner, in: column, toEntityAt: index,
+                    order: names.contains("Z_FOK_" + capitals) ? "Z_FOK_" + capitals : nil)
+                continue
+            }
+            if isHistory, addHistory(column, toEntityAt: index) { continue }
             if let (_, rest) = Self.numbered(column.name, prefix: "Z"), companions[rest] != nil {
                 continue
             }
@@ -152,7 +182,7 @@ extension CoreDataStore {
             let name = capitals.lowercased()
             let isIndexed = indices.contains("\(table)_\(column.name)_INDEX")
             let target =
-                companions[capitals].flatMap { entity($0)?.name } ?? known[capitals.uppercased()]
+                companions[capitals].flatMap { entity($0)?.name } ?? namesakes[capitals.uppercased()]
             // Core Data creates an index for each relationship. Earlier versions could also create one for an
             // attribute.
             let isReference =
@@ -170,9 +200,73 @@ extension CoreDataStore {
         }
     }
 
+    /// Adds a column that the model describes.
+    private mutating func add(
+        _ property: CoreDataModel.Property, of owner: String?, in column: (name: String, type: String),
+        toEntityAt index: Int, order: String?
+    ) {
+        switch property.content {
+        case .attribute(let kind, let isDerived):
+            entities[index].attributes.append(
+                Attribute(
+                    name: property.name, column: column.name, type: column.type, kind: kind,
+                    derived: isDerived ? true : nil, entity: owner))
+        case .relationship(let target, let inverse, _):
+            entities[index].toOne.append(
+                ToOne(
+                    name: property.name, column: column.name, entity: target, orderColumn: order,
+                    owner: owner, inverse: inverse))
+        }
+    }
+
+    /// Adds a column of persistent history, which no model describes.
+    ///
+    /// - Returns: False if nothing more is known of the column than its name and its type.
+    private mutating func addHistory(
+        _ column: (name: String, type: String), toEntityAt index: Int
+    ) -> Bool {
+        let name = column.name.dropFirst().lowercased()
+        let kind: Attribute.Kind
+        switch (entities[index].name, column.name) {
+        case ("CHANGE", "ZCHANGETYPE"): kind = .historyChange
+        case ("CHANGE", "ZENTITY"): kind = .historyEntity
+        case ("TRANSACTION", "ZTIMESTAMP"): kind = .date
+        case ("CHANGE", "ZTRANSACTIONID"), ("TRANSACTION", "ZAUTHORTS"), ("TRANSACTION", "ZBUNDLEIDTS"),
+            ("TRANSACTION", "ZCONTEXTNAMETS"), ("TRANSACTION", "ZPROCESSIDTS"):
+            let target = entities[index].name == "CHANGE" ? "TRANSACTION" : "TRANSACTIONSTRING"
+            entities[index].toOne.append(ToOne(name: name, column: column.name, entity: target))
+            return true
+        default: return false
+        }
+        entities[index].attributes.append(
+            Attribute(name: name, column: column.name, type: column.type, kind: kind))
+        return true
+    }
+
+    /// Marks the attributes that triggers compute, such as `Z_DA_ZALBUM_Album_photoCount_INSERT`.
+    private mutating func readDerivation(_ connection: borrowing Connection) throws(SQLiteError) {
+        let triggers = try Self.rows(
+            "SELECT name FROM main.sqlite_master WHERE type = 'trigger' AND name GLOB 'Z_DA_*' "
+                + "LIMIT \(Limit.tables)",
+            connection
+        ).compactMap { $0[0].text?.uppercased() }
+        if triggers.isEmpty { return }
+        for index in entities.indices {
+            let family = entities.filter { $0.table == entities[index].table }.map(\.name)
+            for position in entities[index].attributes.indices {
+                let attribute = entities[index].attributes[position]
+                let owners = attribute.entity.map { [$0] } ?? family
+                let marks = owners.map { "_\($0)_\(attribute.name)_".uppercased() }
+                if triggers.contains(where: { name in marks.contains { name.contains($0) } }) {
+                    entities[index].attributes[position].derived = true
+                }
+            }
+        }
+    }
+
     /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 belong to entity 34.
     private mutating func readLink(
-        _ table: String, _ connection: borrowing Connection
+        _ table: String, _ connection: borrowing Connection, _ model: CoreDataModel?
     ) throws(SQLiteError) {
         guard let (number, relationship) = Self.numbered(table, prefix: "Z_"),
             let owner = entity(number)
@@ -195,13 +289,19 @@ extension CoreDataStore {
             ?? 1
         let (source, target) = (ends[1 - targetIndex], ends[targetIndex])
         guard source.number == number, let other = entity(target.number) else { return }
-        func end(_ end: (column: String, number: Int64, name: String), _ entity: Entity) -> Link.End {
-            Link.End(entity: entity.name, name: end.name.lowercased(), column: end.column)
+        // The relationship that leads to an end is one of the entity at the other end.
+        func end(
+            _ end: (column: String, number: Int64, name: String), _ entity: Entity, from start: Entity
+        ) -> Link.End {
+            let name = model?.property(end.name, of: start.name)?.name ?? end.name.lowercased()
+            return Link.End(entity: entity.name, name: name, column: end.column)
         }
         let order = orders.first { $0 == "Z_FOK_" + target.column.dropFirst(2) }
+        let targetEnd = end(target, other, from: owner)
         let link = Link(
-            name: "\(owner.name).\(relationship.lowercased())", table: table, source: end(source, owner),
-            target: end(target, other), orderColumn: order)
+            name: "\(owner.name).\(targetEnd.name)", table: table,
+            source: end(source, owner, from: other),
+            target: targetEnd, orderColumn: order)
         links.append(link)
         add(
             ToMany(
@@ -222,16 +322,22 @@ extension CoreDataStore {
     }
 
     /// Adds the inverse of each to-one relationship as a to-many relationship.
-    private mutating func addInverses() {
+    ///
+    /// An inverse that leads to one object has a column of its own.
+    private mutating func addInverses(_ model: CoreDataModel?) {
         for entity in entities {
             guard let table = entity.table else { continue }
             for relationship in entity.toOne {
                 guard let name = relationship.entity,
                     let index = entities.firstIndex(where: { $0.name == name })
                 else { continue }
+                let inverse = relationship.inverse.flatMap { model?.property(named: $0, of: name) }
+                if inverse?.hasColumn == true { continue }
+                let owner = relationship.owner ?? entity.name
                 entities[index].toMany.append(
                     ToMany(
-                        name: "\(entity.name).\(relationship.name)", entity: entity.name, table: table,
+                        name: inverse?.name ?? "\(owner).\(relationship.name)", entity: owner,
+                        table: table,
                         sourceColumn: relationship.column, targetColumn: "Z_PK",
                         orderColumn: relationship.orderColumn))
             }

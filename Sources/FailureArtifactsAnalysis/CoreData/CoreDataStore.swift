@@ -2,8 +2,8 @@ internal import FailureArtifactsSQLite
 
 /// The description of a Core Data model, derived from a store.
 ///
-/// The names of entities are exact. The names of attributes and relationships are known only from column names in
-/// capitals, so they are in lower case here.
+/// The names of entities are exact. If the store has no model that can be read, the names of attributes and relationships
+/// are known only from column names in capitals, so they are in lower case here.
 package struct CoreDataStore: Encodable, Equatable {
     /// A value that is stored in a column.
     package struct Attribute: Encodable, Equatable {
@@ -11,8 +11,49 @@ package struct CoreDataStore: Encodable, Equatable {
         package var column: String
         /// The declared type, such as `VARCHAR`, `INTEGER` or `TIMESTAMP`.
         package var type: String
+        /// The type in the model; nil if unknown.
+        package var kind: Kind?
+        /// True if a trigger of the store computes the value; nil if not.
+        package var derived: Bool?
+        /// The entity that has the attribute, if that is a subentity; nil for the root entity and if unknown.
+        package var entity: String?
 
-        package var isDate: Bool { type.uppercased() == "TIMESTAMP" }
+        package var isDate: Bool { kind.map { $0 == .date } ?? (type.uppercased() == "TIMESTAMP") }
+
+        /// The type as text, such as `UUID, derived`.
+        package var typeText: String { (kind?.rawValue ?? type) + (derived == true ? ", derived" : "") }
+
+        /// The type of an attribute, with the names that Xcode's model editor shows.
+        package enum Kind: String, Encodable, CaseIterable {
+            case integer16 = "Integer 16"
+            case integer32 = "Integer 32"
+            case integer64 = "Integer 64"
+            case decimal = "Decimal"
+            case double = "Double"
+            case float = "Float"
+            case string = "String"
+            case boolean = "Boolean"
+            case date = "Date"
+            case binary = "Binary Data"
+            case uuid = "UUID"
+            case uri = "URI"
+            case transformable = "Transformable"
+            /// The kind of a change in persistent history.
+            case historyChange = "Change Type"
+            /// The number of a changed object's entity in persistent history.
+            case historyEntity = "Entity"
+
+            /// Creates a kind from a value of `NSAttributeType`; nil for others.
+            init?(attributeType: Int64) {
+                let types: [Int64: Kind] = [
+                    100: .integer16, 200: .integer32, 300: .integer64, 400: .decimal, 500: .double,
+                    600: .float, 700: .string, 800: .boolean, 900: .date, 1000: .binary, 1100: .uuid,
+                    1200: .uri, 1800: .transformable,
+                ]
+                guard let kind = types[attributeType] else { return nil }
+                self = kind
+            }
+        }
     }
 
     /// A relationship to one object.
@@ -23,6 +64,10 @@ package struct CoreDataStore: Encodable, Equatable {
         package var entity: String?
         /// The column that sorts the inverse relationship; nil if that isn't ordered.
         package var orderColumn: String?
+        /// The entity that has the relationship, if that is a subentity; nil for the root entity and if unknown.
+        package var owner: String?
+        /// The name of the inverse relationship; nil if unknown.
+        package var inverse: String?
     }
 
     /// A relationship to several objects.
@@ -53,6 +98,7 @@ package struct CoreDataStore: Encodable, Equatable {
         /// The attributes of the table.
         ///
         /// Entities that inherit from one another share a table. The attributes are listed only for the root entity.
+        /// ``Attribute/entity`` names the subentity that has one.
         package var attributes: [Attribute] = []
         package var toOne: [ToOne] = []
         package var toMany: [ToMany] = []
@@ -108,6 +154,9 @@ package struct CoreDataStore: Encodable, Equatable {
     package static func isBookkeeping(_ table: String) -> Bool {
         ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"].contains(table)
     }
+
+    /// The names of persistent history's kinds of changes, by their values of `NSPersistentHistoryChangeType`.
+    static let historyChanges = ["insert", "update", "delete"]
 
     /// The reference date of Core Data, 2001-01-01T00:00:00Z, in seconds since 1970.
     package static let referenceDate = 978_307_200

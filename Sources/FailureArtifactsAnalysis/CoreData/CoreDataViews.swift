@@ -33,14 +33,14 @@ package struct CoreDataViews {
                 columns.add(
                     "(SELECT k.Z_NAME FROM main.Z_PRIMARYKEY AS k WHERE k.Z_ENT = e.Z_ENT)", "_entity")
             }
-            for attribute in root.attributes {
-                let column = "e." + quotedIdentifier(attribute.column)
-                columns.add(attribute.isDate ? Self.date(column) : column, attribute.name)
-            }
-            for relationship in root.toOne {
-                columns.add("e." + quotedIdentifier(relationship.column), relationship.name)
-            }
-            for relationship in ([entity] + hierarchy.ancestors(of: entity)).flatMap(\.toMany) {
+            let ancestors = hierarchy.ancestors(of: entity)
+            let relatives = Set((family + ancestors).map(\.name))
+            func isShown(_ owner: String?) -> Bool { owner.map(relatives.contains) ?? true }
+            let attributes = root.attributes.filter { isShown($0.entity) }
+            columns.add(attributes.map { (Self.value(of: $0, store), $0.name, $0.entity) })
+            let references = root.toOne.filter { isShown($0.owner) }
+            columns.add(references.map { ("e." + quotedIdentifier($0.column), $0.name, $0.owner) })
+            for relationship in ([entity] + ancestors).flatMap(\.toMany) {
                 columns.add(Self.list(relationship), relationship.name)
             }
             let numbers = family.map { String($0.number) }.joined(separator: ", ")
@@ -80,6 +80,51 @@ package struct CoreDataViews {
         return name
     }
 
+    /// Returns an expression for an attribute's value.
+    private static func value(
+        of attribute: CoreDataStore.Attribute, _ store: CoreDataStore
+    ) -> String {
+        let column = "e." + quotedIdentifier(attribute.column)
+        if attribute.isDate { return date(column) }
+        return switch attribute.kind {
+        case .uuid: uuid(column)
+        case .historyChange:
+            choice(column, CoreDataStore.historyChanges.enumerated().map { (Int64($0), $1) })
+        case .historyEntity: choice(column, store.entities.map { ($0.number, $0.name) })
+        case .binary, .transformable: externalFile(column)
+        case nil where attribute.type.uppercased() == "BLOB": externalFile(column)
+        default: column
+        }
+    }
+
+    /// Returns an expression for the text that stands for a number; other values stay unchanged.
+    private static func choice(_ column: String, _ texts: [(Int64, String)]) -> String {
+        let cases = texts.map { number, text in
+            "WHEN \(number) THEN '\(text.replacing("'", with: "''"))'"
+        }
+        if cases.isEmpty { return column }
+        return "CASE \(column) \(cases.joined(separator: " ")) ELSE \(column) END"
+    }
+
+    /// Returns an expression for a UUID as text; values other than 16 bytes stay unchanged.
+    private static func uuid(_ column: String) -> String {
+        let parts = [(1, 8), (9, 4), (13, 4), (17, 4), (21, 12)].map { start, count in
+            "substr(hex(\(column)), \(start), \(count))"
+        }
+        return "CASE WHEN typeof(\(column)) = 'blob' AND length(\(column)) = 16 THEN "
+            + parts.joined(separator: " || '-' || ") + " ELSE \(column) END"
+    }
+
+    /// Returns an expression for the name of an external file; other values stay unchanged.
+    private static func externalFile(_ column: String) -> String {
+        let digit = "[0-9A-Fa-f]"
+        let name = [8, 4, 4, 4, 12].map { String(repeating: digit, count: $0) }.joined(separator: "-")
+        let text = "CAST(substr(\(column), 2, 36) AS TEXT)"
+        return "CASE WHEN typeof(\(column)) = 'blob' AND length(\(column)) = 38 "
+            + "AND substr(\(column), 1, 1) = x'02' AND substr(\(column), 38) = x'00' "
+            + "AND \(text) GLOB '\(name)' THEN 'external file ' || \(text) ELSE \(column) END"
+    }
+
     /// Returns an expression for a date in ISO 8601.
     ///
     /// Values that aren't dates stay unchanged.
@@ -103,6 +148,22 @@ package struct CoreDataViews {
         private var items: [String] = []
 
         var text: String { items.joined(separator: ", ") }
+
+        /// Adds expressions.
+        ///
+        /// If several subentities have properties of the same name, each object has only one of them. So they are one
+        /// column.
+        mutating func add(_ all: [(expression: String, name: String, owner: String?)]) {
+            for (index, item) in all.enumerated() {
+                let namesakes = all.indices.filter { all[$0].name == item.name && all[$0].owner != nil }
+                if item.owner == nil || namesakes.count == 1 {
+                    add(item.expression, item.name)
+                } else if namesakes.first == index {
+                    let expressions = namesakes.map { all[$0].expression }.joined(separator: ", ")
+                    add("coalesce(\(expressions))", item.name)
+                }
+            }
+        }
 
         mutating func add(_ expression: String, _ name: String) {
             var unique = name

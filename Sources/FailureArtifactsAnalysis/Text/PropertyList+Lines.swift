@@ -41,7 +41,8 @@ extension PropertyList {
         }
     }
 
-    private var literal: String {
+    /// The value on one line; of an array or a dictionary, only the brackets.
+    var literal: String {
         switch self {
         case .boolean(let value): "\(value)"
         case .integer(let value): "\(value)"
@@ -56,6 +57,7 @@ extension PropertyList {
         case .string(let text): "\"" + SafeText.cell(text) + "\""
         case .array: "[]"
         case .dictionary: "{}"
+        case .uid(let index): "#\(index)"
         }
     }
 

@@ -13,15 +13,26 @@ enum PropertyList: Equatable {
     case string(String)
     case array([PropertyList])
     case dictionary([String: PropertyList])
+    /// A reference of an archive; see ``KeyedArchive``.
+    case uid(Int)
 
     /// The maximum size, in bytes.
     static let maximumBytes = 1 << 20
 
     /// Parses a property list; nil if it is damaged, too large, or exceeds the limits on nesting and content.
     ///
-    /// - Parameter bytes: All bytes of the property list.
-    init?(_ bytes: [UInt8]) {
-        guard bytes.count <= Self.maximumBytes, var reader = Reader(bytes),
+    /// - Parameters:
+    ///   - bytes: All bytes of the property list.
+    ///   - maximumBytes: The maximum number of bytes.
+    ///   - maximumObjects: The maximum number of objects. An object counts each time it is referenced.
+    ///   - maximumContent: The maximum number of bytes of strings and data. They count each time they are referenced.
+    init?(
+        _ bytes: [UInt8], maximumBytes: Int = Self.maximumBytes, maximumObjects: Int = 20_000,
+        maximumContent: Int = 2 << 20
+    ) {
+        guard bytes.count <= maximumBytes,
+            var reader = Reader(
+                bytes, maximumObjects: maximumObjects, maximumContent: maximumContent),
             let value = reader.value(reader.top, depth: 0)
         else { return nil }
         self = value
@@ -36,14 +47,6 @@ enum PropertyList: Equatable {
     private struct Reader {
         /// The maximum nesting depth.
         static let maximumDepth = 16
-        /// The maximum number of objects.
-        ///
-        /// An object counts each time it is referenced.
-        static let maximumObjects = 20_000
-        /// The maximum number of bytes of strings and data.
-        ///
-        /// They count each time they are referenced.
-        static let maximumContent = 2 << 20
 
         let bytes: [UInt8]
         let offsetSize: Int
@@ -51,10 +54,11 @@ enum PropertyList: Equatable {
         let count: Int
         let top: Int
         let offsets: Int
-        var objectsLeft = Self.maximumObjects
-        var contentLeft = Self.maximumContent
+        var objectsLeft: Int
+        var contentLeft: Int
 
-        init?(_ bytes: [UInt8]) {
+        init?(_ bytes: [UInt8], maximumObjects: Int, maximumContent: Int) {
+            (objectsLeft, contentLeft) = (maximumObjects, maximumContent)
             guard bytes.count >= 40, bytes.starts(with: "bplist00".utf8) else { return nil }
             self.bytes = bytes
             let trailer = bytes.count - 32
@@ -107,6 +111,8 @@ enum PropertyList: Equatable {
                         .map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
                     return .string(String(decoding: units, as: UTF16.self))
                 }
+            case 0x8:
+                return bits(at: start + 1, size: low + 1).flatMap { Int(exactly: $0) }.map { .uid($0) }
             case 0xA:
                 guard let (length, first) = length(start, low) else { return nil }
                 var values: [PropertyList] = []

@@ -97,6 +97,14 @@ package enum ValueText {
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
+    /// Returns a UUID as text; nil if it doesn't have 16 bytes.
+    package static func uuid(_ bytes: some Collection<UInt8>) -> String? {
+        guard bytes.count == 16 else { return nil }
+        let digits = Array(hexadecimal(bytes))
+        let ends = [8, 12, 16, 20, 32]
+        return zip([0] + ends, ends).map { String(digits[$0..<$1]) }.joined(separator: "-")
+    }
+
     /// Returns two upper-case digits for each byte.
     package static func hexadecimal(_ bytes: some Collection<UInt8>) -> String {
         let digits = Array("0123456789ABCDEF".utf8)

@@ -59,6 +59,9 @@ extension BundleMetadata {
             snapshot.stores = snapshot.stores.map { $0.shorteningHomePaths(paths) }
             return snapshot
         }
+        otherStores = otherStores?.map { store in
+            BundleMetadata.OtherStore(path: paths.shortened(store.path), reason: store.reason)
+        }
         files = files?.map { watched in
             var watched = watched
             watched.originalPath = watched.originalPath.map(paths.shortened)

@@ -19,6 +19,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
     package var stores: [Store]
     /// Further copies, one snapshot for each point in time; absent if there are none.
     package var snapshots: [Snapshot]?
+    /// The stores that were open and not captured, because they belong to a framework; absent if there are none.
+    package var otherStores: [OtherStore]?
     /// The changes of the files that the test watched; absent if it watched none.
     package var files: [WatchedFiles]?
     package var attachments: [Attachment]
@@ -33,8 +35,8 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     package init(
         test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
-        snapshots: [Snapshot]? = nil, files: [WatchedFiles]? = nil, attachments: [Attachment],
-        environment: Environment,
+        snapshots: [Snapshot]? = nil, otherStores: [OtherStore]? = nil, files: [WatchedFiles]? = nil,
+        attachments: [Attachment], environment: Environment,
         capture: Capture, warnings: [CaptureWarning]
     ) {
         self.test = test
@@ -43,6 +45,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         self.failures = failures
         self.stores = stores
         self.snapshots = snapshots
+        self.otherStores = otherStores
         self.files = files
         self.attachments = attachments
         self.environment = environment
@@ -138,6 +141,25 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.at = at.description
             self.stores = stores
         }
+    }
+
+    /// A store that was open in the test's process and is only named; see ``FrameworkStores``.
+    package struct OtherStore: Codable, Hashable, Sendable {
+        /// The store's file, absolute.
+        package var path: String
+        /// The reason why it isn't captured, as a full sentence.
+        package var reason: String
+
+        package init(path: String, reason: String) {
+            self.path = path
+            self.reason = reason
+        }
+    }
+
+    /// Adds stores that are only named, without duplicates.
+    package mutating func add(_ others: [OtherStore]) {
+        let all = Set((otherStores ?? []) + others).sorted { $0.path < $1.path }
+        otherStores = all.isEmpty ? nil : all
     }
 
     /// A file or a piece of data that the test attached.

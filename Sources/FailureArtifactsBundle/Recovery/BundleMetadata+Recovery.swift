@@ -50,6 +50,7 @@ extension BundleMetadata {
             stores: copies.stores, attachments: [], environment: environment,
             capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
             warnings: copies.warnings)
+        add(copies.others)
         end(cause)
     }
 
@@ -72,6 +73,7 @@ extension BundleMetadata {
             (snapshots ?? [])
             + [Snapshot(label: label, at: .now, stores: copies.stores)]
         warnings += copies.warnings
+        add(copies.others)
     }
 }
 

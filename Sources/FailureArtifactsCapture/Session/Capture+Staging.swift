@@ -16,12 +16,14 @@ extension Capture {
         static let time = "CaptureConfiguration.timeLimitPerFailure"
     }
 
-    /// Returns the stores that belong to the test.
-    func findStores() -> [FoundStores.Store] {
-        FoundStores.find(
+    /// Returns the stores that belong to the test, and notes those that are only named.
+    mutating func findStores() -> [FoundStores.Store] {
+        let found = FoundStores.find(
             of: test, registry: registry, discovers: configuration.discoversStores,
-            libraryStores: storesOfLibraries(),
+            libraryStores: storesOfLibraries(), frameworks: frameworks,
             artifactsDirectory: directory.path, isRunning: isRunning, opener: opener)
+        otherStores += found.others
+        return found.stores
     }
 
     /// Copies stores in their current state.

@@ -29,6 +29,8 @@ struct Capture: Sendable {
     let opener: @Sendable (TestID) -> BundleMetadata.Store.Opener?
     /// Returns the stores known to adapters.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
+    /// The rules for databases of frameworks, with the files that were open before the first test.
+    let frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>)
     let directory: ArtifactsDirectory
     /// The bytes that the capture may still stage.
     var room: StagingReservation
@@ -39,6 +41,8 @@ struct Capture: Sendable {
     var outcome = BundleMetadata.Outcome.failed
     var stores: [BundleMetadata.Store] = []
     var snapshots: [BundleMetadata.Snapshot] = []
+    /// The stores that belong to a framework; may contain duplicates.
+    var otherStores: [BundleMetadata.OtherStore] = []
     var files: [BundleMetadata.WatchedFiles] = []
     var attachments: [BundleMetadata.Attachment] = []
     var attachmentNames = UniqueNames()
@@ -74,13 +78,15 @@ struct Capture: Sendable {
     ///   - isRunning: Returns true if a test has not ended yet.
     ///   - opener: Returns the identity of a test that has not ended, or has left stores open.
     ///   - libraryStores: Returns the stores known to adapters.
+    ///   - frameworks: The rules for databases of frameworks, with the files that were open before the first test.
     /// - Throws: An error if the directory can't be written to, or already holds the maximum number of bundles.
     init(
         of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
         registry: ConnectionRegistry,
         isRunning: @escaping @Sendable (TestID) -> Bool,
         opener: @escaping @Sendable (TestID) -> BundleMetadata.Store.Opener? = { _ in nil },
-        libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] }
+        libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] },
+        frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>) = (.current, [])
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
@@ -89,6 +95,7 @@ struct Capture: Sendable {
         self.isRunning = isRunning
         self.opener = opener
         self.storesOfLibraries = libraryStores
+        self.frameworks = frameworks
         do {
             (directory, room) = try output.use { path in
                 let directory = configuration.artifactsDirectory(at: path)
@@ -160,7 +167,8 @@ struct Capture: Sendable {
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
         }
         add { capture in
-            var stores = capture.stage(capture.findStores(), below: "snapshots/\(label)", after: failure)
+            let found = capture.findStores()
+            var stores = capture.stage(found, below: "snapshots/\(label)", after: failure)
             // The final copies of a passing test are removed if it fails later, so nothing may refer to them.
             if !capture.isOfPassingTest {
                 for index in stores.indices { capture.shareContent(of: &stores[index]) }
@@ -233,6 +241,7 @@ struct Capture: Sendable {
             capture: BundleMetadata.Capture(
                 at: date, duration: duration, limitsHit: limitsHit.sorted()),
             warnings: warnings)
+        metadata.add(otherStores)
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
     }

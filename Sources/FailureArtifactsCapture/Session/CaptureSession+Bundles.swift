@@ -28,7 +28,8 @@ extension CaptureSession {
                             opener: { id in self.state.withLock { $0.opener(id) } },
                             libraryStores: {
                                 self.state.withLock(\.sources).flatMap { $0() }
-                            })
+                            },
+                            frameworks: (self.frameworkStores, self.state.withLock(\.openAtStart)))
                     }
                     stage = .open(capture)
                     if let warning = output.warning { self.sayOnce(warning) }

@@ -22,6 +22,7 @@ extension CaptureSession {
         location: String = "", isAlone: Bool
     ) -> RunningTest {
         let configuration = configuration
+        if frameworkStores.needsFilesOpenAtStart { noteOpenFiles(configuration) }
         let start = beginWatching(configuration, isAlone: isAlone)
         // String interpolation takes ten times as long in a debug build.
         var key = suite
@@ -63,6 +64,15 @@ extension CaptureSession {
         let start = registry.beginKeeping(maximumBytes: configuration.maximumKeptBytes)
         if configuration.baseline { registry.keepBaselines() }
         return start
+    }
+
+    /// Remembers the database files that are open before the first test.
+    private func noteOpenFiles(_ configuration: CaptureConfiguration) {
+        guard configuration.mode != .off, configuration.discoversStores,
+            state.withLock({ $0.tests == 0 })
+        else { return }
+        let files = OpenFiles.beginning(with: DatabaseHeader.magic).map(\.status.identity)
+        state.withLock { $0.openAtStart = Set(files) }
     }
 
     private func add(

@@ -40,6 +40,8 @@ package final class CaptureSession: Sendable {
         var recordIssue: (@Sendable (_ message: String, _ file: String, _ line: Int) -> Bool)?
         /// Closures that return the stores known to adapters.
         var sources: [@Sendable () -> [LibraryStore]] = []
+        /// The database files that were open before the first test; empty if the rules for frameworks don't need them.
+        var openAtStart: Set<FileStatus.Identity> = []
         /// The messages already written to standard error.
         ///
         /// Some apply to every failure of a run.
@@ -80,6 +82,8 @@ package final class CaptureSession: Sendable {
     /// Held while the configuration changes.
     private let configuring = Lock(())
     let registry = ConnectionRegistry.shared
+    /// The rules for databases of frameworks.
+    let frameworkStores: FrameworkStores
     /// The outcomes of tests when they last ran.
     let earlierAttempts = EarlierAttempts()
     /// The queue that packs what tests have staged.
@@ -88,8 +92,13 @@ package final class CaptureSession: Sendable {
     /// bundles.
     let packing = BackgroundQueue(maximumWaiting: 8)
 
-    package init(configuration: CaptureConfiguration) {
+    package convenience init(configuration: CaptureConfiguration) {
+        self.init(configuration: configuration, frameworkStores: .current)
+    }
+
+    init(configuration: CaptureConfiguration, frameworkStores: FrameworkStores) {
         state = Lock(State(configuration))
+        self.frameworkStores = frameworkStores
         configure(configuration)
     }
 

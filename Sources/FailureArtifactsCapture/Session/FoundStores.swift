@@ -19,6 +19,14 @@ enum FoundStores {
         let storeOfLibrary: LibraryStore?
     }
 
+    /// The stores in a test's process.
+    struct Selection {
+        /// The stores to capture, those of the test first.
+        var stores: [Store] = []
+        /// The stores that belong to a framework, and are only named.
+        var others: [BundleMetadata.OtherStore] = []
+    }
+
     /// Finds the stores.
     ///
     /// Call it on the thread of the failure.
@@ -28,16 +36,18 @@ enum FoundStores {
     ///   - registry: The registry of the process's connections.
     ///   - discovers: True to include stores that were not registered.
     ///   - libraryStores: The stores known to adapters.
+    ///   - frameworks: The rules for databases of frameworks, with the files that were open before the first test.
     ///   - artifactsDirectory: The artifacts directory. Databases in it are not included.
     ///   - isRunning: Returns true if a test has not ended yet.
     ///   - opener: Returns the identity of a test.
-    /// - Returns: The stores, those of the test first.
+    /// - Returns: The stores to capture, and those that are only named.
     static func find(
         of test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
         libraryStores: [LibraryStore] = [],
+        frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>),
         artifactsDirectory: String,
         isRunning: (TestID) -> Bool, opener: (TestID) -> BundleMetadata.Store.Opener?
-    ) -> [Store] {
+    ) -> Selection {
         var candidates: [DiscoveredStore] = []
         if discovers {
             var open = DiscoveredStore.grouping(registry.openConnections)
@@ -78,20 +88,31 @@ enum FoundStores {
             libraries[index] = store
         }
         var unique = StoreNames()
-        var stores: [Store] = []
+        var result = Selection()
         for (index, store) in candidates.enumerated() {
             if let path = store.path, path.hasPrefix(artifactsDirectory + "/") { continue }
+            let isRegistered = registered.contains { Self.isSame(store, $0.path) }
+            let isOfTest =
+                isRegistered || libraries[index] != nil || !store.owners.isEmpty || !store.users.isEmpty
+            if let path = store.path,
+                let reason = frameworks.rules.reasonToLeaveOut(
+                    path, isOfTest: isOfTest,
+                    wasOpenAtStart: store.identity.map(frameworks.openAtStart.contains) ?? false)
+            {
+                result.others.append(BundleMetadata.OtherStore(path: path, reason: reason))
+                continue
+            }
             let fileName = store.path.map { Path.stem(of: Path.name(of: $0)) }
             let name = names[index] ?? store.suggestedName ?? fileName ?? "memory"
-            stores.append(
+            result.stores.append(
                 Store(
                     store: store, name: unique.claim(name),
-                    isShared: !registered.contains { Self.isSame(store, $0.path) }
+                    isShared: !isRegistered
                         && !(store.owners.contains(test.id) && store.users.isSubset(of: [test.id])),
                     openedBy: store.owners.contains(test.id) ? nil : store.opener.flatMap(opener),
                     storeOfLibrary: libraries[index]))
         }
-        return stores
+        return result
     }
 
     /// The relation of a store to a test.

@@ -37,8 +37,11 @@ struct BundleText {
     ///   - report: The content to show.
     ///   - limit: The maximum number of statements for each store; nil for all.
     ///   - hasSchema: True to list the objects of the schema.
+    ///   - hasOtherStores: True to list the databases of frameworks.
     /// - Returns: Lines without line endings.
-    func lines(_ report: Content, statements limit: Int?, hasSchema: Bool) -> [String] {
+    func lines(
+        _ report: Content, statements limit: Int?, hasSchema: Bool, hasOtherStores: Bool = false
+    ) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
         var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
         sections.append(findings(report.findings ?? []))
@@ -49,6 +52,7 @@ struct BundleText {
                     store, uncommitted: uncommitted[store.name], coreData: report.coreData[store.name],
                     hasSchema: hasSchema, in: metadata))
         }
+        sections.append(otherStores(metadata, areListed: hasOtherStores))
         sections.append(snapshots(metadata))
         sections.append(FileText(output: output).lines(report.changedFiles))
         sections.append(attachments(report))
@@ -134,6 +138,21 @@ struct BundleText {
             }
         }
         return lines
+    }
+
+    private func otherStores(_ metadata: BundleMetadata, areListed: Bool) -> [String] {
+        guard let others = metadata.otherStores, !others.isEmpty else { return [] }
+        guard areListed else {
+            let count = Counted.items(Int64(others.count), "database")
+            return [
+                "Not captured: \(count) of frameworks that the process had open (all with --all)"
+            ]
+        }
+        return [output.styled("Not captured", .heading)]
+            + others.flatMap { store in
+                TextWrap.message(store.path, indent: 2, for: output)
+                    + TextWrap.message(store.reason, indent: 4, for: output)
+            }
     }
 
     private func attachments(_ report: Content) -> [String] {

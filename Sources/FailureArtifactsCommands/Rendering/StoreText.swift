@@ -163,8 +163,13 @@ enum CoreDataText {
         if entity.table == nil { heading += "  (no table)" }
         let margin = String(repeating: " ", count: indent)
         var lines = [margin + SafeText.line(heading)]
-        var parts = entity.attributes.map { "\($0.name) \($0.type)" }
-        parts += entity.toOne.map { "\($0.name) → \($0.entity ?? "an object, or an indexed number")" }
+        // A table's root entity lists the attributes and relationships of its subentities, too.
+        let root = entity.table.flatMap { store.root(ofTable: $0) } ?? entity
+        func isOwn(_ owner: String?) -> Bool { (owner ?? root.name) == entity.name }
+        var parts = root.attributes.filter { isOwn($0.entity) }.map { "\($0.name) \($0.typeText)" }
+        parts += root.toOne.filter { isOwn($0.owner) }.map {
+            "\($0.name) → \($0.entity ?? "an object, or an indexed number")"
+        }
         parts += entity.toMany.map { "\($0.name) →→ \($0.entity)" }
         if parts.count > limit { parts = parts.prefix(limit) + ["\(parts.count - limit) more"] }
         if !parts.isEmpty { lines += parts.map { margin + "  " + SafeText.line($0) } }

@@ -11,6 +11,8 @@ struct ShowCommand: Command {
         positionals: [.bundle],
         options: [
             Syntax.Option(
+                "--all", help: "The databases of frameworks, too, which were open and aren't captured."),
+            Syntax.Option(
                 "--statements", help: "All statements that were kept; otherwise the last 5 of a store."),
             Syntax.Option(
                 "--schema", help: "The statements that created tables, indexes, triggers and views."),
@@ -32,11 +34,13 @@ struct ShowCommand: Command {
     private let path: String
     private let isJSON: Bool
     private let showsAllStatements: Bool
+    private let showsOtherStores: Bool
     private let showsSchema: Bool
 
     init(_ arguments: ParsedArguments) {
         path = arguments.positionals[0]
         isJSON = arguments.has("--json")
+        showsOtherStores = arguments.has("--all")
         showsAllStatements = arguments.has("--statements")
         showsSchema = arguments.has("--schema")
     }
@@ -96,7 +100,7 @@ struct ShowCommand: Command {
                 let lines = rendering.lines(
                     report,
                     statements: showsAllStatements ? nil : Self.standardStatements,
-                    hasSchema: showsSchema)
+                    hasSchema: showsSchema, hasOtherStores: showsOtherStores)
                 for line in lines { try console.output.writeLine(line) }
             }
             return .done

@@ -30,11 +30,12 @@ import Testing
         }
 
         /// Writes a journal of a process that died in the middle of a test.
-        func leaveJournal(taker: ProcessIdentity? = nil) throws {
+        func leaveJournal(taker: ProcessIdentity? = nil, stores: [JournalRecord] = []) throws {
             let file = try File(creating: path(HiddenName("recorder", of: dead, taker: taker)))
             let recorder = try #require(failure_artifacts_recorder_open(file.descriptor, false))
             defer { failure_artifacts_recorder_close(recorder) }
-            let lines = Array(JournalRecord.began(1, test, at: .now).line.utf8)
+            let records = [JournalRecord.began(1, test, at: .now)] + stores
+            let lines = records.flatMap { Array($0.line.utf8) }
             #expect(failure_artifacts_journal_write(recorder, 0, lines, lines.count))
         }
 
@@ -101,6 +102,21 @@ import Testing
         let world = try World()
         try world.leaveJournal()
         #expect(try kinds(world.sweep()) == [[.termination]])
+    }
+
+    /// Only those that no test opened.
+    @Test func databasesOfFrameworksAreNamedInTheBundle() throws {
+        let world = try World()
+        let cache = world.root + "/Library/Caches/com.example.app/Cache.db"
+        let own = world.root + "/Library/Caches/com.example.tests/Cache.db"
+        let shared = world.root + "/shared.sqlite"
+        try world.leaveJournal(stores: [
+            .opened(path: cache, by: 0), .opened(path: shared, by: 0), .opened(path: own, by: 1),
+        ])
+        let metadata = try #require(try world.sweep().first)
+        #expect(Set(metadata.stores.map(\.originalPath)) == [own, shared])
+        #expect(
+            metadata.otherStores == [.init(path: cache, reason: "It is the cache of URLSession.")])
     }
 
     @Test func aTestThatHadFailedHasOneBundleOfBoth() throws {

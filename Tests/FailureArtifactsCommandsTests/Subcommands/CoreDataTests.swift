@@ -214,3 +214,144 @@ import Testing
         #expect(run("query", path, "SELECT 1", "--entities").status == 0)
     }
 }
+
+/// Commands with a store that has its model.
+@Suite struct CoreDataModelCommandTests {
+    private static let uuid = "5E1B4F0C-8A3E-4B5E-9C57-2B7A1C0D9E11"
+
+    private func bundle(_ fixture: borrowing Fixture, sql: String = "") throws -> String {
+        let tables = ["ZITEM", "Z_METADATA", "Z_PRIMARYKEY"]
+            .map { "{\"name\": \"\($0)\", \"rows\": 3, \"exact\": true}" }.joined(separator: ", ")
+        let metadata = Metadata.store("albums").replacing(
+            "\"bytes\": {}",
+            with: "\"bytes\": {}, \"committedEntry\": \"stores/c.sqlite\", \"tables\": [\(tables)]")
+        return try fixture.zip(
+            "model.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                (
+                    "stores/albums.sqlite",
+                    try FileSystem.contents(ofFile: fixture.modelStore(after: true, sql: sql))
+                ),
+                ("stores/c.sqlite", try FileSystem.contents(ofFile: fixture.modelStore())),
+            ])
+    }
+
+    @Test func showTellsTheModel() throws {
+        let fixture = try Fixture()
+        let text = run("show", try bundle(fixture)).output
+        for line in [
+            "      photoCount Integer 64, derived", "      lastChange Date, derived",
+            "      cover → Cover", "      photos →→ Photo", "      webPage URI", "      identifier UUID",
+            "        Photo  2 objects", "          size Integer 32", "          camera Transformable",
+            "          album → Album", "          tags →→ Tag", "        Video  1 object",
+            "          size Double", "      _color String", "      changetype Change Type",
+        ] {
+            #expect(text.split(separator: "\n").contains(Substring(line)), "\(line)")
+        }
+        let json = run("show", try bundle(try Fixture()), "--json").output
+        #expect(json.contains("\"kind\" : \"Transformable\""))
+        #expect(json.contains("\"derived\" : true"))
+    }
+
+    @Test(arguments: [
+        (
+            "SELECT _entity, name, size, takenAt FROM Item ORDER BY _id",
+            """
+            Photo,富士山,640,1999-02-26T02:13:20.500Z
+            Video,clip,13.5,1999-02-26T02:13:20.500Z
+            Photo,湖,480,
+            """
+        ),
+        ("SELECT name, size FROM Video", "clip,13.5"),
+        ("SELECT identifier, webPage FROM Item WHERE _id = 1", "\(uuid),https://example.com/fuji"),
+        ("SELECT name FROM Item WHERE identifier = '\(uuid)'", "富士山"),
+        ("SELECT name, tags, album FROM Photo", "富士山,1,1\n湖,,1"),
+        ("SELECT title, photoCount, photos, createdAt FROM Album", "旅行,2,1 3,1999-02-26T02:13:20.500Z"),
+        ("SELECT _color FROM Cover", "red"), ("SELECT * FROM \"Photo.tags\"", "1,1"),
+        ("SELECT label, photos FROM Tag", "mountain,1\nsnow,"),
+        (
+            "SELECT c.changetype, c.entity, t.timestamp FROM \"CHANGE\" c JOIN \"TRANSACTION\" t ON t._id = transactionid",
+            """
+            insert,Photo,2026-11-21T07:08:09.250Z
+            update,Album,2026-11-21T07:08:09.250Z
+            delete,Tag,2026-11-21T07:08:09.250Z
+            """
+        ),
+        ("SELECT hex(content) FROM Photo WHERE _id = 3", "01FF"),
+    ])
+    func queriesByTheModel(_ sql: String, _ rows: String) throws {
+        let fixture = try Fixture()
+        let outcome = run("query", try bundle(fixture), sql, "--entities")
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.output.split(separator: "\r\n").dropFirst().joined(separator: "\n") == rows)
+    }
+
+    @Test func queriesNameExternalFiles() throws {
+        let fixture = try Fixture()
+        let path = try fixture.zip(
+            "b.zip",
+            [
+                ("metadata.json", Array(Metadata.store("albums").utf8)),
+                ("stores/albums.sqlite", try FileSystem.contents(ofFile: fixture.modelStore())),
+            ])
+        let outcome = run("query", path, "SELECT content FROM Photo", "--entities")
+        #expect(outcome.output == "content\r\nexternal file \(Self.uuid)\r\n", "\(outcome.error)")
+    }
+
+    @Test func diffsTellValuesByTheirTypes() throws {
+        let fixture = try Fixture()
+        let (a, b) = (try fixture.modelStore(), try fixture.modelStore(after: true))
+        let text = run("diff", a, b, width: 1000).output
+        for part in [
+            "Photo.tags (Z_4TAGS): 1 deleted", "- 'Photo/p1', 'Tag/p2'",
+            "Item (ZITEM): 1 inserted, 2 updated",
+            "camera 'Demo.Camera(boughtAt: 1999-02-26T02:13:20.500000Z, lenses: [\"50 mm\"], "
+                + "manual: <https://example.com/manual>, model: \"A1\", owner: nil, settings: {flash: false, iso: 400})'",
+            "content 'external file \(Self.uuid)' → NULL",
+            "identifier '0A0B0C0D-1122-3344-5566-778899AABBCC' → 'AAAAAAAA-AAAA-AAAA-AAAA-AAAAAAAAAAAA'",
+            "takenAt '2026-11-21T07:08:09.250Z' → '1999-02-26T02:13:20.500Z'", "size 12.5 → 13.5",
+            "webPage NULL → 'file:///clip'", "photoCount 1 → 2",
+            "lastChange '2026-11-21T07:08:09.250Z' → '2026-11-21T07:09:09.250Z'", "changetype 'delete'",
+            "entity 'Tag'", "album 'Album/p1'",
+        ] {
+            #expect(text.contains(part), "\(part)")
+        }
+        // The new photo has the columns of videos, too, without values.
+        let json = run("diff", a, b, "--json").output
+        #expect(json.components(separatedBy: "\"size\":480").count == 2)
+        #expect(!json.contains("\"size\":null") && !json.contains("takenAt1"))
+    }
+
+    @Test func reportsShowTheSameValuesInRowsAndInChanges() throws {
+        let fixture = try Fixture()
+        let file = fixture.path("r.html")
+        #expect(run("report", try bundle(fixture), "-o", file).status == 0)
+        let page = String(decoding: try FileSystem.contents(ofFile: file), as: UTF8.self)
+        let blocks = try Program.blocks(ofPage: page)
+        #expect(blocks.contains("\"AAAAAAAA-AAAA-AAAA-AAAA-AAAAAAAAAAAA\""))
+        #expect(blocks.contains("\"0A0B0C0D-1122-3344-5566-778899AABBCC\""))
+    }
+
+    /// Stores may be untrusted, their models too.
+    @Test(arguments: [
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = X'62706C697374303001'",
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = randomblob(5000)",
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = zeroblob(900000)",
+        "ALTER TABLE ZITEM DROP COLUMN ZSIZE1; ALTER TABLE ZITEM RENAME COLUMN ZNAME TO ZLABEL",
+        "UPDATE Z_PRIMARYKEY SET Z_SUPER = 1 WHERE Z_ENT = 6",
+        "UPDATE Z_PRIMARYKEY SET Z_NAME = 'It''s \"an\" ' || Z_ENT WHERE Z_ENT > 5",
+        "DROP TABLE ATRANSACTION; DROP TABLE ATRANSACTIONSTRING",
+        "UPDATE ACHANGE SET ZCHANGETYPE = -1, ZENTITY = 9e18",
+        "UPDATE ZITEM SET ZIDENTIFIER = zeroblob(15), ZCAMERA = zeroblob(40000), ZCONTENT = 'x'",
+    ])
+    func hostileModels(_ sql: String) throws {
+        let fixture = try Fixture()
+        let path = try bundle(fixture, sql: sql)
+        #expect(run("show", path).status == 0)
+        #expect(run("diff", path).status == 1)
+        let file = fixture.path("r.html")
+        #expect(run("report", path, "-o", file).status == 0)
+        #expect(run("query", path, "SELECT 1", "--entities").status == 0)
+    }
+}

@@ -1,5 +1,8 @@
 """Stores are discovered without registration, and other code's use of SQLite is not disturbed."""
 
+import pathlib
+import tempfile
+
 from harness import SuiteCase, label, openers, run
 
 
@@ -86,6 +89,64 @@ class Discovery(SuiteCase):
         bundle = self.leaves("GRDBSuite.LogTests/testErrorsAreLogged")
         self.assertTest(bundle, "LogTests", "testErrorsAreLogged", "logged by GRDB")
         self.assertStores(bundle, logged=["apple"])
+
+
+class Frameworks(SuiteCase):
+    """Databases that were open before the first test, and that no test uses."""
+
+    CACHE = "Library/Caches/com.example.app/Cache.db"
+    CERTIFICATES = ".pki/nssdb/cert9.db"
+    APP = "Library/Application Support/app.sqlite"
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="home ")
+        self.addCleanup(directory.cleanup)
+        self.home = pathlib.Path(directory.name)
+
+    def fails(self, *stores):
+        paths = [self.home / store for store in stores]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        bundle = self.leaves(
+            "RawSuite.FrameworkTests/testFailsBesideThem",
+            variables={"SUITE_FRAMEWORK_STORES": ":".join(map(str, paths))})
+        for path in paths:
+            self.assertTrue(path.is_file(), f"{path} was not opened")
+        return bundle
+
+    def check_names(self, bundle):
+        self.assertEqual(
+            {store["path"]: store["reason"] for store in bundle.metadata["otherStores"]},
+            {str(self.home / self.CACHE): "It is the cache of URLSession.",
+             str(self.home / self.CERTIFICATES): "It has the certificates and keys of the library NSS."})
+
+    def test_they_are_named_and_not_captured(self):
+        for stores in ((self.CACHE, self.CERTIFICATES, self.APP), (self.APP, self.CERTIFICATES, self.CACHE)):
+            with self.subTest(stores[0]):
+                bundle = self.fails(*stores)
+                self.assertStores(bundle, own=["apple"], app=["of a framework"])
+                self.assertIs(bundle.described("app")["shared"], True)
+                self.check_names(bundle)
+                self.assertFalse(
+                    [name for name in bundle.names if "Cache" in name or "cert9" in name], "captured under some name")
+
+    def test_show_lists_them_on_request(self):
+        bundle = self.fails(self.CACHE, self.CERTIFICATES)
+        short, long = bundle.tool("show").stdout, bundle.tool("show", "--all").stdout
+        self.assertIn("Not captured: 2 databases of frameworks that the process had open (all with --all)\n", short)
+        self.assertNotIn("cert9.db", short)
+        self.assertIn(f"Not captured\n  {self.home / self.CERTIFICATES}\n    It has the certificates", long)
+        self.assertIn(f"  {self.home / self.CACHE}\n    It is the cache of URLSession.\n", long)
+
+    def test_a_process_without_them_has_no_list(self):
+        bundle = self.fails(self.APP)
+        self.assertNotIn("otherStores", bundle.metadata)
+        self.assertNotIn("Not captured", bundle.tool("show", "--all").stdout)
+
+    def test_the_tests_own_store_is_captured_under_such_a_name(self):
+        bundle = self.leaves("RawSuite.FrameworkTests/testOpensSuchAStore")
+        self.assertStores(bundle, Cache=["pear"])
+        self.assertNotIn("otherStores", bundle.metadata)
 
 
 class Names(SuiteCase):

@@ -1,6 +1,8 @@
 #include "callbacks.h"
 
 #include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
 
 void suite_call(void (*function)(void *context), void *context) { function(context); }
 
@@ -23,4 +25,25 @@ static int run_for_row(void *context, int count, char **values, char **names) {
 int suite_run_for_each_row(void *connection, const char *query, const char *sql) {
     run run = {connection, sql};
     return sqlite3_exec(connection, query, run_for_row, &run, 0);
+}
+
+// Opens the nth of the stores that SUITE_FRAMEWORK_STORES names, separated by colons. It stays open.
+static void open_framework_store(int number) {
+    const char *paths = getenv("SUITE_FRAMEWORK_STORES");
+    while (paths && number-- > 0) paths = (paths = strchr(paths, ':')) ? paths + 1 : 0;
+    char path[4096] = "";
+    if (!paths || strcspn(paths, ":") >= sizeof path) return;
+    memcpy(path, paths, strcspn(paths, ":"));
+    sqlite3 *store = 0;
+    if (sqlite3_open(path, &store) != SQLITE_OK) return;
+    sqlite3_exec(
+        store, "PRAGMA journal_mode = wal; CREATE TABLE fruit(name); INSERT INTO fruit VALUES ('of a framework')", 0, 0,
+        0);
+}
+
+// Two moments before the first test: before any other constructor, and among the last of them.
+__attribute__((constructor(101))) static void open_first_framework_store(void) { open_framework_store(0); }
+
+__attribute__((constructor(65535))) static void open_other_framework_stores(void) {
+    for (int number = 1; number < 8; number++) open_framework_store(number);
 }

@@ -1,0 +1,123 @@
+internal import FailureArtifactsReading
+
+/// The model that Core Data keeps in a store, as far as it explains the store's tables.
+///
+/// `Z_MODELCACHE` has it as an archive of an `NSManagedObjectModel`, compressed with raw deflate. Apple doesn't document
+/// that. The keys were found in stores that Apple's code made; CoreDataStores.md names them.
+struct CoreDataModel {
+    /// An attribute or a relationship.
+    struct Property {
+        let name: String
+        let content: Content
+
+        enum Content {
+            case attribute(CoreDataStore.Attribute.Kind?, isDerived: Bool)
+            case relationship(target: String?, inverse: String?, isToMany: Bool)
+        }
+
+        /// True if each object has one value for it, in a column.
+        var hasColumn: Bool {
+            if case .relationship(_, _, isToMany: true) = content { return false }
+            return true
+        }
+    }
+
+    /// The limits on a model, which may be untrusted.
+    private enum Limit {
+        static let compressedBytes = 1 << 20
+        static let bytes = 4 << 20
+        static let values = 200_000
+    }
+
+    /// The maximum size of the compressed model, in bytes.
+    static let maximumBytes = Limit.compressedBytes
+
+    /// The properties of each entity, with those that it inherits.
+    private var properties: [String: [String: Property]] = [:]
+    private var superentities: [String: String] = [:]
+
+    /// Reads a model; nil if it is damaged or too large, or in a format that isn't known.
+    ///
+    /// - Parameter content: The content of `Z_MODELCACHE`.
+    init?(_ content: [UInt8]) {
+        let isPlain = content.starts(with: "bplist".utf8)
+        guard content.count <= Limit.compressedBytes,
+            let bytes = isPlain
+                ? content : RawDeflate.content(of: content, maximumBytes: Limit.bytes),
+            let list = PropertyList(
+                bytes, maximumBytes: Limit.bytes, maximumObjects: Limit.values,
+                maximumContent: 2 * Limit.bytes),
+            let archive = KeyedArchive(list)
+        else { return nil }
+        for object in archive.objects where archive.className(of: object) == "NSEntityDescription" {
+            guard let name = archive.text(object["NSEntityName"]), properties[name] == nil else {
+                continue
+            }
+            superentities[name] = archive.text(archive.object(object["NSSuperentity"])?["NSEntityName"])
+            properties[name] = [:]
+            for (key, value) in archive.pairs(object["NSProperties"]) {
+                guard let propertyName = archive.text(key),
+                    let property = Property(propertyName, archive.object(value), in: archive)
+                else { continue }
+                properties[name]?[propertyName] = property
+            }
+        }
+        if properties.isEmpty { return nil }
+    }
+
+    /// Returns the properties that an entity declares and does not inherit, in no order.
+    func declared(by entity: String) -> [Property] {
+        let inherited = superentities[entity].flatMap { properties[$0] } ?? [:]
+        return (properties[entity] ?? [:]).filter { inherited[$0.key] == nil }.map(\.value)
+    }
+
+    /// Returns the property of an entity with a name in capitals; nil if it has none.
+    func property(_ capitals: String, of entity: String) -> Property? {
+        properties[entity]?.values.first { $0.name.uppercased() == capitals }
+    }
+
+    /// Returns the property of an entity; nil if it has none with that name.
+    func property(named name: String, of entity: String) -> Property? { properties[entity]?[name] }
+
+    /// Returns the properties of the columns of a table.
+    ///
+    /// A column has the name of its property in capitals. If several entities of a table have properties of the same
+    /// name, those after the first are numbered, in the order of the entities' numbers: `ZSIZE`, `ZSIZE1`.
+    ///
+    /// - Parameter entities: The names of the table's entities, in the order of their numbers.
+    /// - Returns: The properties with the entities that declare them, by columns.
+    func columns(of entities: [String]) -> [String: (property: Property, entity: String)] {
+        var counts: [String: Int] = [:]
+        var result: [String: (property: Property, entity: String)] = [:]
+        for entity in entities {
+            for property in declared(by: entity) where property.hasColumn {
+                let capitals = property.name.uppercased()
+                let count = counts[capitals, default: 0]
+                counts[capitals] = count + 1
+                result["Z" + capitals + (count > 0 ? String(count) : "")] = (property, entity)
+            }
+        }
+        return result
+    }
+}
+
+extension CoreDataModel.Property {
+    /// Reads a property; nil for a transient or a fetched one, which no table has.
+    fileprivate init?(_ name: String, _ object: PropertyList?, in archive: KeyedArchive) {
+        guard let object, archive.object(object["NSIsTransient"]) != .boolean(true) else { return nil }
+        self.name = name
+        switch archive.className(of: object) {
+        case "NSAttributeDescription", "NSDerivedAttributeDescription":
+            let isDerived = archive.className(of: object) == "NSDerivedAttributeDescription"
+            let type = archive.integer(object["NSAttributeType"])
+            content = .attribute(
+                type.flatMap { CoreDataStore.Attribute.Kind(attributeType: $0) }, isDerived: isDerived)
+        case "NSRelationshipDescription":
+            content = .relationship(
+                target: archive.text(object["_NSDestinationEntityName"]),
+                inverse: archive.text(object["_NSInverseRelationshipName"]),
+                isToMany: archive.integer(object["NSMaxCount"]) != 1)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,131 @@
+internal import FailureArtifactsSystem
+
+/// The databases that frameworks keep for themselves in a test's process, such as the cache of `URLSession`.
+///
+/// They are listed in a bundle without their content. A store that belongs to a test is never one of them: one that a
+/// test opened, used or registered, and one that an adapter knows.
+package struct FrameworkStores: Sendable {
+    /// The directories in which tests and their app keep stores; nil if stores elsewhere count as theirs, too.
+    private let areas: [[Substring]]?
+
+    /// Creates the rules of a process.
+    ///
+    /// - Parameter areas: The directories in which tests and their app keep stores, as absolute paths. With nil, only
+    ///   databases with known paths are left out, wherever they are. The root directory is ignored.
+    package init(areas: [String]?) {
+        self.areas = areas?.map { Self.components(of: $0) }.filter { !$0.isEmpty }
+    }
+
+    /// The rules of this process.
+    ///
+    /// Where SQLite reports each connection, it is known whether a test opened a store, and stores elsewhere are
+    /// captured. The system's SQLite on Apple platforms doesn't report connections.
+    package static var current: FrameworkStores {
+        #if canImport(Darwin)
+        let variables = ProcessEnvironment.variables
+        return FrameworkStores(
+            areas: [variables["HOME"], variables["CFFIXED_USER_HOME"], variables["TMPDIR"]].compactMap(
+                \.self)
+                + ["/tmp", "/var/tmp", Path.currentDirectory])
+        #else
+        return FrameworkStores(areas: nil)
+        #endif
+    }
+
+    /// True if the decision depends on the files that were open before the first test.
+    package var needsFilesOpenAtStart: Bool { areas != nil }
+
+    /// Returns the reason why a store is left out.
+    ///
+    /// - Parameters:
+    ///   - path: The store's file, absolute; nil for a store without a file.
+    ///   - isOfTest: True if a test opened, used or registered the store, or an adapter knows it.
+    ///   - wasOpenAtStart: True if the file was open before the first test of the process started.
+    /// - Returns: The reason, as a full sentence; nil if the store is captured.
+    package func reasonToLeaveOut(
+        _ path: String?, isOfTest: Bool, wasOpenAtStart: Bool
+    ) -> String? {
+        guard let path, !isOfTest else { return nil }
+        let names = path.split(separator: "/")
+        if let known = Self.known.first(where: { $0.matches(names) }) { return known.reason }
+        let components = Self.components(of: path)
+        guard let areas, wasOpenAtStart, !Self.isOfApp(components),
+            !areas.contains(where: { components.starts(with: $0) })
+        else { return nil }
+        return
+            "It was open before the first test, outside of the directories of the tests and their app."
+    }
+
+    /// Returns the parts of an absolute path, without the `/private` that macOS adds to `/tmp` and `/var`.
+    private static func components(of path: String) -> [Substring] {
+        let components = path.split(separator: "/")
+        guard components.count > 1, components[0] == "private", ["tmp", "var"].contains(components[1])
+        else { return components }
+        return Array(components.dropFirst())
+    }
+
+    /// Returns true if a file is in a bundle of code, or in a container that apps share.
+    private static func isOfApp(_ components: [Substring]) -> Bool {
+        components.dropLast().contains { name in
+            ["AppGroup", "Group Containers"].contains(name)
+                || [".app", ".xctest", ".bundle"].contains(where: name.hasSuffix)
+        }
+    }
+
+    // MARK: - Known paths
+
+    /// Databases of a framework.
+    private struct Known {
+        /// The directory, or the end of its path.
+        ///
+        /// A `*` at the end of a name stands for any characters.
+        let directory: [Substring]
+        /// True if the directory's path starts at the root.
+        let isAbsolute: Bool
+        /// The files in the directory; nil for all files below it.
+        let names: [Substring]?
+        let reason: String
+
+        init(_ directory: String, _ names: [Substring]?, _ reason: String) {
+            self.directory = directory.split(separator: "/")
+            isAbsolute = directory.hasPrefix("/")
+            self.names = names
+            self.reason = reason
+        }
+
+        func matches(_ path: [Substring]) -> Bool {
+            let last = path.count - directory.count - 1
+            guard last >= 0 else { return false }
+            if let names {
+                guard let name = path.last, names.contains(name) else { return false }
+                return (!isAbsolute || last == 0) && isDirectory(path, at: last)
+            }
+            return (isAbsolute ? 0...0 : 0...last).contains { isDirectory(path, at: $0) }
+        }
+
+        private func isDirectory(_ path: [Substring], at start: Int) -> Bool {
+            zip(directory, path[start...]).allSatisfy { pattern, name in
+                pattern.hasSuffix("*") ? name.hasPrefix(pattern.dropLast()) : pattern == name
+            }
+        }
+    }
+
+    private static let known = [
+        Known("Library/Caches/*", ["Cache.db"], "It is the cache of URLSession."),
+        Known(
+            "Library/HTTPStorages/*", ["httpstorages.sqlite"],
+            "It has what URLSession knows of servers."),
+        Known("Library/Caches/com.apple.*", nil, "It is a cache of the system."),
+        Known("Library/WebKit", nil, "It belongs to WebKit."),
+        Known("Library/Application Support/Google/Measurement", nil, "It belongs to Google Analytics."),
+        Known("/System/Library", nil, "It belongs to the system."),
+        Known("/private/var/db", nil, "It belongs to the system."),
+        Known("pki/nssdb", ["cert9.db", "key4.db"], nss),
+        Known(".pki/nssdb", ["cert9.db", "key4.db"], nss),
+        Known("/var/lib/rpm", ["rpmdb.sqlite"], rpm),
+        Known("/usr/lib/sysimage/rpm", ["rpmdb.sqlite"], rpm),
+    ]
+
+    private static let nss = "It has the certificates and keys of the library NSS."
+    private static let rpm = "It is the list of the packages that RPM has installed."
+}

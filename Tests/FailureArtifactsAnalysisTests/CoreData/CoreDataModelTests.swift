@@ -1,0 +1,193 @@
+import FailureArtifactsReading
+import FailureArtifactsSQLite
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsAnalysis
+
+/// Stores with the model that Core Data keeps in them.
+@Suite struct CoreDataModelTests {
+    private func read(_ fixture: borrowing Fixture, _ sql: String = "") throws -> CoreDataStore {
+        let connection = try Connection(path: fixture.modelStore(sql: sql), mode: .immutable)
+        return try #require(try CoreDataStore.read(connection, counts: true))
+    }
+
+    private func attributes(_ store: CoreDataStore, _ table: String) throws -> [String: CoreDataStore
+        .Attribute]
+    {
+        let root = try #require(store.root(ofTable: table))
+        return Dictionary(
+            root.attributes.map { ($0.column, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    @Test func namesAndTypesAreThoseOfTheModel() throws {
+        let fixture = try Fixture()
+        let store = try read(fixture)
+        let items = try attributes(store, "ZITEM")
+        #expect(items["ZISHIDDEN"]?.name == "isHidden" && items["ZISHIDDEN"]?.kind == .boolean)
+        #expect(items["ZIDENTIFIER"]?.kind == .uuid)
+        #expect(items["ZWEBPAGE"]?.name == "webPage" && items["ZWEBPAGE"]?.kind == .uri)
+        #expect(items["ZCAMERA"]?.kind == .transformable)
+        #expect(items["ZCONTENT"]?.kind == .binary)
+        #expect(items["ZTAKENAT"]?.kind == .date)
+        #expect(items["ZNAME"]?.typeText == "String")
+        let cover = try attributes(store, "ZCOVER")
+        #expect(cover["Z_COLOR"]?.name == "_color")
+    }
+
+    @Test func derivedAttributesAreMarked() throws {
+        let fixture = try Fixture()
+        let albums = try attributes(try read(fixture), "ZALBUM")
+        #expect(albums["ZPHOTOCOUNT"]?.typeText == "Integer 64, derived")
+        #expect(albums["ZLASTCHANGE"]?.typeText == "Date, derived")
+        #expect(albums["ZTITLE"]?.derived == nil && albums["ZCREATEDAT"]?.derived == nil)
+    }
+
+    /// The triggers name them.
+    @Test func derivedAttributesAreMarkedWithoutTheModel() throws {
+        let fixture = try Fixture()
+        let albums = try attributes(try read(fixture, "DELETE FROM Z_MODELCACHE"), "ZALBUM")
+        #expect(albums["ZPHOTOCOUNT"]?.typeText == "INTEGER, derived")
+        #expect(albums["ZLASTCHANGE"]?.typeText == "TIMESTAMP, derived")
+        #expect(albums["ZTITLE"]?.derived == nil && albums["ZCREATEDAT"]?.derived == nil)
+    }
+
+    @Test func attributesBelongToTheSubentityThatDeclaresThem() throws {
+        let fixture = try Fixture()
+        let store = try read(fixture)
+        let items = try attributes(store, "ZITEM")
+        #expect(items["ZNAME"]?.entity == nil)
+        #expect(items["ZSIZE"]?.name == "size" && items["ZSIZE"]?.entity == "Photo")
+        #expect(items["ZSIZE1"]?.name == "size" && items["ZSIZE1"]?.entity == "Video")
+        #expect(items["ZSIZE"]?.kind == .integer32 && items["ZSIZE1"]?.kind == .double)
+        #expect(items["ZTAKENAT1"]?.name == "takenAt" && items["ZTAKENAT1"]?.entity == "Video")
+        #expect(store.entities.map(\.superentity).prefix(6) == [nil, nil, nil, "Item", "Item", nil])
+        #expect(store.entities.prefix(6).map(\.rows) == [1, 1, 0, 1, 1, 2])
+    }
+
+    @Test func relationshipsHaveTheirTargetsAndInverses() throws {
+        let fixture = try Fixture()
+        let store = try read(fixture)
+        let item = try #require(store.root(ofTable: "ZITEM"))
+        #expect(
+            item.toOne == [
+                .init(
+                    name: "album", column: "ZALBUM", entity: "Album", orderColumn: "Z_FOK_ALBUM",
+                    owner: "Photo", inverse: "photos"),
+                .init(name: "poster", column: "ZPOSTER", entity: "Photo", owner: "Video"),
+            ])
+        // An album has one cover, so the inverse of the cover's album is no list.
+        #expect(store.root(ofTable: "ZALBUM")?.toMany.map(\.name) == ["photos"])
+        #expect(store.root(ofTable: "ZCOVER")?.toMany.isEmpty == true)
+        let photo = try #require(store.entities.first { $0.name == "Photo" })
+        #expect(photo.toMany.map(\.name) == ["tags", "Video.poster"])
+        #expect(store.links.map(\.name) == ["Photo.tags"])
+        #expect(store.root(ofTable: "ZTAG")?.toMany.map(\.name) == ["photos"])
+    }
+
+    @Test func persistentHistoryIsReadable() throws {
+        let fixture = try Fixture()
+        let store = try read(fixture)
+        let changes = try attributes(store, "ACHANGE")
+        #expect(
+            changes["ZCHANGETYPE"]?.kind == .historyChange && changes["ZENTITY"]?.kind == .historyEntity)
+        let transactions = try #require(store.root(ofTable: "ATRANSACTION"))
+        #expect(transactions.attributes.first { $0.name == "timestamp" }?.isDate == true)
+        #expect(transactions.toOne.map(\.entity) == Array(repeating: "TRANSACTIONSTRING", count: 4))
+        #expect(transactions.toMany.map(\.name) == ["CHANGE.transactionid"])
+    }
+
+    /// The columns tell less, but they tell the same.
+    @Test(arguments: [
+        "DELETE FROM Z_MODELCACHE", "DROP TABLE Z_MODELCACHE",
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = X'00'",
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = substr(Z_CONTENT, 1, 900)",
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = 7",
+        "UPDATE Z_MODELCACHE SET Z_CONTENT = zeroblob(2000000)",
+    ])
+    func withoutAModelThatCanBeReadTheColumnsTell(sql: String) throws {
+        let fixture = try Fixture()
+        let store = try read(fixture, sql)
+        let item = try #require(store.root(ofTable: "ZITEM"))
+        #expect(item.toOne.map(\.name) == ["album", "poster"])
+        #expect(item.attributes.map(\.name).contains("size1"))
+        #expect(item.attributes.allSatisfy { $0.kind == nil && $0.entity == nil })
+        #expect(store.root(ofTable: "ZCOVER")?.attributes.map(\.name) == ["_color"])
+    }
+
+    /// A model of another version, whose names fit no column, does no harm.
+    @Test func aModelThatFitsNoColumnIsNotUsed() throws {
+        let fixture = try Fixture()
+        let store = try read(fixture, "UPDATE Z_PRIMARYKEY SET Z_NAME = 'TAG' WHERE Z_NAME = 'Tag'")
+        #expect(store.root(ofTable: "ZTAG")?.attributes.map(\.name) == ["label"])
+        #expect(store.root(ofTable: "ZTAG")?.attributes.first?.kind == nil)
+    }
+
+    @Test func compressedModelsHaveALimit() throws {
+        let fixture = try Fixture()
+        let program =
+            "import sys, zlib; c = zlib.compressobj(wbits=-15); "
+            + "sys.stdout.write((c.compress(b'bplist00' + bytes(6 << 20)) + c.flush()).hex())"
+        let digits = Array(try Program.python(program, "").utf8)
+        let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+        }
+        #expect(bytes.count > 1000 && bytes.count < CoreDataModel.maximumBytes)
+        #expect(RawDeflate.content(of: bytes, maximumBytes: 7 << 20)?.count == (6 << 20) + 8)
+        #expect(RawDeflate.content(of: bytes, maximumBytes: 6 << 20) == nil)
+        #expect(RawDeflate.content(of: Array(bytes.dropLast(9)), maximumBytes: 7 << 20) == nil)
+        #expect(CoreDataModel(bytes) == nil)
+        withExtendedLifetime(fixture.directory) {}
+    }
+}
+
+/// Archives of single values.
+@Suite struct KeyedArchiveTests {
+    private func archive(_ objects: [PropertyList]) -> KeyedArchive? {
+        KeyedArchive(
+            .dictionary([
+                "$archiver": .string("NSKeyedArchiver"), "$top": .dictionary(["root": .uid(1)]),
+                "$objects": .array([.string("$null")] + objects),
+            ]))
+    }
+
+    private func of(_ name: String, _ fields: [String: PropertyList], _ more: [PropertyList] = [])
+        -> String?
+    {
+        var fields = fields
+        fields["$class"] = .uid(2)
+        return archive([.dictionary(fields), .dictionary(["$classname": .string(name)])] + more)?.line
+    }
+
+    @Test func valuesOfFoundationAreOneValue() {
+        #expect(archive([.string("a\nb")])?.line == #""a\nb""#)
+        #expect(archive([.integer(-3)])?.line == "-3")
+        #expect(of("NSMutableString", ["NS.string": .string("x")]) == "\"x\"")
+        #expect(of("NSDate", ["NS.time": .real(-978_307_200)]) == "1970-01-01T00:00:00.000000Z")
+        #expect(of("NSData", ["NS.data": .data([1, 255])]) == "0x01FF")
+        #expect(
+            of("NSUUID", ["NS.uuidbytes": .data(Array(0..<16))])
+                == "00010203-0405-0607-0809-0A0B0C0D0E0F")
+        #expect(of("NSURL", ["NS.base": .uid(0), "NS.relative": .uid(3)], [.string("a:b")]) == "<a:b>")
+    }
+
+    @Test func listsAndObjectsHaveTheirContent() {
+        #expect(of("NSArray", ["NS.objects": .array([.uid(3), .uid(0)])], [.integer(1)]) == "[1, nil]")
+        #expect(
+            of(
+                "NSDictionary",
+                ["NS.keys": .array([.uid(4), .uid(3)]), "NS.objects": .array([.uid(5), .uid(4)])],
+                [.string("b"), .string("a"), .boolean(true)]) == "{a: true, b: \"a\"}")
+        #expect(of("Demo.Point", ["x": .real(0.5), "y": .uid(0)]) == "Demo.Point(x: 0.5, y: nil)")
+    }
+
+    /// They may be untrusted.
+    @Test func whatHasNoEndHasNoText() {
+        #expect(of("Demo.Loop", ["self": .uid(1)]) == nil)
+        #expect(of("Demo.Long", ["text": .string(String(repeating: "x", count: 2000))]) == nil)
+        #expect(of("NSArray", ["NS.objects": .array([.uid(99), .uid(-1)])]) == "[nil, nil]")
+        #expect(of("NSUUID", ["NS.uuidbytes": .data([1])]) == "NSUUID(NS.uuidbytes: 0x01)")
+        #expect(KeyedArchive(.string("x")) == nil)
+        #expect(KeyedArchive(.dictionary(["$archiver": .string("NSKeyedArchiver")])) == nil)
+    }
+}

@@ -1,0 +1,116 @@
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsBundle
+
+/// The decision which stores are only named in a bundle.
+@Suite struct FrameworkStoresTests {
+    /// The rules where SQLite reports each connection.
+    private let everywhere = FrameworkStores(areas: nil)
+    /// The rules of a process in a container.
+    private let contained = FrameworkStores(areas: [
+        "/var/mobile/Containers/Data/Application/6F", "/private/var/folders/x/T/", "/tmp", "/",
+    ])
+
+    private func reason(
+        _ path: String?, of rules: FrameworkStores, isOfTest: Bool = false, wasOpenAtStart: Bool = true
+    ) -> String? {
+        rules.reasonToLeaveOut(path, isOfTest: isOfTest, wasOpenAtStart: wasOpenAtStart)
+    }
+
+    @Test(arguments: [
+        ("/Users/me/Library/Caches/com.example.app/Cache.db", "It is the cache of URLSession."),
+        (
+            "/private/var/mobile/Containers/Data/Application/6F/Library/Caches/com.example.app/Cache.db",
+            "It is the cache of URLSession."
+        ),
+        (
+            "/Users/me/Library/HTTPStorages/xctest/httpstorages.sqlite",
+            "It has what URLSession knows of servers."
+        ),
+        ("/Users/me/Library/Caches/com.apple.parsecd/a/b.db", "It is a cache of the system."),
+        ("/x/Library/WebKit/WebsiteData/LocalStorage/a.localstorage", "It belongs to WebKit."),
+        (
+            "/x/Library/Application Support/Google/Measurement/google-app-measurement.sql",
+            "It belongs to Google Analytics."
+        ),
+        ("/System/Library/Frameworks/A.framework/a.db", "It belongs to the system."),
+        ("/private/var/db/analyticsd/events.sqlite", "It belongs to the system."),
+        ("/home/me/.pki/nssdb/cert9.db", "It has the certificates and keys of the library NSS."),
+        ("/etc/pki/nssdb/key4.db", "It has the certificates and keys of the library NSS."),
+        ("/var/lib/rpm/rpmdb.sqlite", "It is the list of the packages that RPM has installed."),
+    ])
+    func databasesOfFrameworksAreOnlyNamed(path: String, expected: String) {
+        #expect(reason(path, of: everywhere, wasOpenAtStart: false) == expected)
+        #expect(reason(path, of: contained, wasOpenAtStart: false) == expected)
+    }
+
+    @Test(arguments: [
+        "/Users/me/Library/Caches/com.example.app/Cache.db", "/System/Library/a.db",
+        "/Volumes/elsewhere/a.sqlite",
+    ])
+    func aStoreOfTheTestIsCapturedUnderAnyPath(path: String) {
+        #expect(reason(path, of: everywhere, isOfTest: true) == nil)
+        #expect(reason(path, of: contained, isOfTest: true) == nil)
+    }
+
+    /// Names that resemble those of a framework.
+    @Test(arguments: [
+        "/work/Cache.db", "/Users/me/Library/Caches/Cache.db", "/x/Library/Caches/app/sub/Cache.db",
+        "/x/Library/Caches/app/cache.sqlite", "/x/Library/HTTPStorages/httpstorages.sqlite",
+        "/x/Library/Application Support/com.apple.x/a.db", "/home/me/nssdb/cert9.db",
+        "/home/me/System/Library/a.db", "/home/me/var/lib/rpm/rpmdb.sqlite", "/usr/src/app/test.sqlite",
+        "/var/db/app.sqlite", "/home/me/.cache/app/a.db", "cert9.db", "/", "",
+    ])
+    func otherPathsAreCapturedWhereConnectionsAreReported(path: String) {
+        #expect(reason(path, of: everywhere) == nil)
+    }
+
+    @Test func aStoreWithoutAFileIsCaptured() {
+        #expect(reason(nil, of: everywhere) == nil && reason(nil, of: contained) == nil)
+    }
+
+    @Test func storesElsewhereAreNamedIfTheyWereOpenBeforeTheFirstTest() {
+        let expected =
+            "It was open before the first test, outside of the directories of the tests and their app."
+        for path in [
+            "/Volumes/elsewhere/a.sqlite", "/private/var/mobile/Library/b.db", "/tmporary/c.db",
+        ] {
+            #expect(reason(path, of: contained) == expected)
+            #expect(reason(path, of: contained, wasOpenAtStart: false) == nil)
+            #expect(reason(path, of: everywhere) == nil)
+        }
+    }
+
+    /// The system may add `/private` to a path, or leave it out.
+    @Test(arguments: [
+        "/private/var/mobile/Containers/Data/Application/6F/Documents/a.sqlite",
+        "/var/mobile/Containers/Data/Application/6F/Documents/a.sqlite", "/private/tmp/a.sqlite",
+        "/tmp/a.sqlite", "/var/folders/x/T/a.sqlite",
+        "/private/var/mobile/Containers/Shared/AppGroup/1B/a.sqlite",
+        "/Users/me/Library/Group Containers/group.example/a.sqlite",
+        "/Applications/Demo.app/Contents/Resources/seed.sqlite", "/build/DemoTests.xctest/seed.sqlite",
+        "/build/Demo_Demo.bundle/seed.sqlite",
+    ])
+    func storesInTheDirectoriesOfTheAppAreCaptured(path: String) {
+        #expect(reason(path, of: contained) == nil)
+    }
+
+    @Test func theFilesThatWereOpenAreNeededOnlyWithDirectories() {
+        #expect(contained.needsFilesOpenAtStart && !everywhere.needsFilesOpenAtStart)
+    }
+
+    @Test func theNamesAreListedOnceAndSorted() {
+        var metadata = BundleMetadata(
+            test: .init(framework: "XCTest", suite: "S", name: "t"), outcome: .failed, fingerprint: "",
+            failures: [], stores: [], attachments: [],
+            environment: RunEnvironment.describe(variables: [:]),
+            capture: .init(at: .now, duration: 0, limitsHit: []), warnings: [])
+        metadata.add([])
+        #expect(metadata.otherStores == nil)
+        metadata.add([.init(path: "/home/me/b", reason: "R."), .init(path: "/a", reason: "R.")])
+        metadata.add([.init(path: "/home/me/b", reason: "R.")])
+        metadata.shortenHomePaths(HomePaths(home: "/home/me"))
+        #expect(metadata.otherStores?.map(\.path) == ["/a", "~/b"])
+    }
+}

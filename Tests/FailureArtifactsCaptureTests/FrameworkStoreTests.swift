@@ -1,0 +1,69 @@
+import FailureArtifactsBundle
+import FailureArtifactsReading
+import FailureArtifactsSystem
+import FailureArtifactsTestStores
+import Foundation
+import Testing
+
+@testable import FailureArtifactsCapture
+
+extension ProcessWideTests {
+    /// Open databases that belong to no test.
+    @Suite struct FrameworkStoreTests {
+        /// Creates a closed store, and opens its file without SQLite, as another copy of SQLite would.
+        private func open(_ path: String) throws -> FileHandle {
+            try FileSystem.createDirectory(Path.directory(of: path))
+            let store = try ApplicationHandle(path)
+            try store.run("CREATE TABLE t(a)")
+            store.close()
+            return try #require(FileHandle(forReadingAtPath: path))
+        }
+
+        @Test func onlyTheTestsStoresAreCaptured() throws {
+            try withTemporaryDirectory { directory in
+                let directory = FileSystem.realPath(of: directory) ?? directory
+                var configuration = CaptureConfiguration()
+                configuration.mode = .firstFailure
+                configuration.directory = URL(filePath: directory + "/artifacts")
+                let session = CaptureSession(
+                    configuration: configuration,
+                    frameworkStores: FrameworkStores(areas: [directory + "/app"]))
+                let early = try open(directory + "/elsewhere/early.sqlite")
+                let registered = try open(directory + "/elsewhere/registered.sqlite")
+                let known = try open(directory + "/elsewhere/adapter.sqlite")
+                let ofApp = try open(directory + "/app/app.sqlite")
+                session.addSource {
+                    [LibraryStore(path: directory + "/elsewhere/adapter.sqlite") { _ in [] }]
+                }
+                let test = session.testWillStart(
+                    framework: "XCTest", suite: "S", name: "t", isAlone: false)
+                test.state.withLock {
+                    $0.registered.append((directory + "/elsewhere/registered.sqlite", nil))
+                }
+                let late = try open(directory + "/elsewhere/late.sqlite")
+                let cache = try open(directory + "/app/Library/Caches/app/Cache.db")
+                session.testDidFail(
+                    test, FailureEvent(message: "m", file: "T.swift", line: 1, kind: .assertion))
+                withExtendedLifetime((early, registered, known, ofApp, late, cache)) {}
+                session.testDidFinish(test)
+                session.testsDidFinish()
+                let metadata = try BundleReader(
+                    BundleLocator.single(at: directory + "/artifacts"), scratchDirectory: directory
+                ).metadata
+                let own = metadata.stores.filter { $0.originalPath?.hasPrefix(directory) == true }
+                #expect(Set(own.map(\.name)) == ["registered", "adapter", "app", "late"])
+                #expect(
+                    metadata.otherStores == [
+                        .init(
+                            path: directory + "/app/Library/Caches/app/Cache.db",
+                            reason: "It is the cache of URLSession."),
+                        .init(
+                            path: directory + "/elsewhere/early.sqlite",
+                            reason:
+                                "It was open before the first test, outside of the directories of the tests and their app."
+                        ),
+                    ])
+            }
+        }
+    }
+}
