@@ -82,7 +82,7 @@ import Testing
         let photo = try #require(store.entities.first { $0.name == "Photo" })
         #expect(photo.toMany.map(\.name) == ["tags", "Video.poster"])
         #expect(store.links.map(\.name) == ["Photo.tags"])
-        #expect(store.root(ofTable: "ZTAG")?.toMany.map(\.name) == ["photos"])
+        #expect(store.root(ofTable: "ZTAG")?.toMany.map(\.name) == ["taggedPhotos"])
     }
 
     @Test func persistentHistoryIsReadable() throws {
