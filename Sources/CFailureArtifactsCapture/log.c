@@ -16,7 +16,7 @@ enum {
     // The maximum length of a path, in bytes.
     maximum_path = 4 << 10,
     // The maximum number of return addresses of a statement.
-    maximum_addresses = 32,
+    maximum_addresses = 64,
     // The number of statements after the start of a test whose stacks and ends are recorded in any case.
     allowance_of_test = 1000,
 };

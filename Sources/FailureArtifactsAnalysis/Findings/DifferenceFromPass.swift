@@ -19,7 +19,10 @@ enum DifferenceFromPass: FindingRule {
         let differences = try StoreDifferences(
             from: passing, to: store, at: [run, failure].map(\.metadata.capture.at))
         guard hasAllSteps(store), hasAllSteps(passing) else {
-            return finding(differences, in: store)
+            // The passing run's store is copied at the test's end, when a test may have dropped its tables.
+            let tables = Set(passing.tables.map { folded($0.name) })
+            return finding(
+                differences.changes.filter { tables.contains(folded($0.finding.table)) }, in: store)
         }
         let ours = store.steps.indices.filter { !store.steps[$0].isEarlier }
         let theirs = passing.steps.indices.filter { !passing.steps[$0].isEarlier }
@@ -93,9 +96,9 @@ enum DifferenceFromPass: FindingRule {
     }
 
     private static func finding(
-        _ differences: StoreDifferences, in store: StoreEvidence
+        _ changes: [StoreDifferences.Row], in store: StoreEvidence
     ) -> [Finding] {
-        let rows = differences.changes.sorted()
+        let rows = changes.sorted()
         guard !rows.isEmpty else { return [] }
         let count = Counted.items(Int64(rows.count), "row")
         // A passing run that closes its store leaves no history, but the failed run's own one shows who changed the rows.

@@ -35,7 +35,9 @@ enum MessageValues: FindingRule {
                             transaction: step.number, statement: origin.statement?.record,
                             explanation:
                                 "The message names \(match.values.map { "'\(SafeText.line(String($0.prefix(40))))'" }.joined(separator: " and ")), "
-                                + "which \(match.values.count == 1 ? "is" : "are") the value in this row.",
+                                + (match.values.count == 1
+                                    ? "which is the value in this row."
+                                    : "the values in this row before and after."),
                             relevance: match.strength,
                             likelyFrom: match.strength >= 30 && counts[group] == 1 ? 30 : nil))
                 }

@@ -11,15 +11,21 @@ package struct StatementLines {
         /// The table that is written to, or the first one that is read.
         let table: String?
 
-        init(_ sql: String) {
+        /// Returns nil for a statement that says nothing about its caller, such as `BEGIN` or a `PRAGMA`.
+        init?(_ sql: String) {
             let outline = StatementOutline(sql)
             kind = outline.kind
+            switch kind {
+            case .begin, .commit, .rollback, .rollbackTo, .savepoint, .release: return nil
+            default: break
+            }
             if let table = outline.table {
                 self.table = table
             } else {
                 let words = StatementOutline.words(of: sql, limit: 200)
                 let from = words.firstIndex(of: "from").map { $0 + 1 }
                 table = from.flatMap { words.indices.contains($0) ? words[$0] : nil }
+                if kind == .other, table == nil { return nil }
             }
         }
     }
@@ -42,8 +48,7 @@ package struct StatementLines {
     package init(_ records: [StatementRecord]) {
         for record in records {
             let frames = record.frames.map(Line.init)
-            guard frames.count > 1 else { continue }
-            let effect = Effect(record.sql)
+            guard frames.count > 1, let effect = Effect(record.sql) else { continue }
             for (index, frame) in frames.enumerated().dropLast() {
                 effects[frame, default: [:]][Array(frames[(index + 1)...]), default: []].insert(effect)
             }

@@ -120,7 +120,9 @@ struct BundleText {
             lines.append(
                 title + (isPart ? ", \(shown.count) of \(log.count) (all with --statements)" : "")
             )
-            lines += shown.flatMap { statements.lines($0, after: "  \(StatementText.time($0))  ") }
+            lines += shown.flatMap {
+                statements.lines($0, after: "  \(StatementText.time($0))  ", isWhole: limit == nil)
+            }
         }
         if let reason = store.statements?.reason {
             lines.append(output.styled(SafeText.line("Statements\(name): \(reason)"), .yellow))

@@ -71,7 +71,7 @@ struct FindingText {
         }
         let transaction = finding.transaction.map { "transaction \($0)  " } ?? ""
         if let statement = finding.statement {
-            lines += statements.lines(statement, after: "   " + transaction)
+            lines += statements.lines(statement, after: "   " + transaction, isWhole: true)
         } else if let number = finding.transaction {
             lines.append("   transaction \(number)")
         }

@@ -6,6 +6,8 @@ internal import FailureArtifactsSystem
 struct StatementText {
     /// The minimum number of columns for a statement beside other text.
     private static let minimumColumns = 40
+    /// The maximum number of columns of a statement that is wrapped.
+    private static let maximumColumns = 1000
 
     private let output: TextOutput
     private let sources: LocalSources
@@ -17,16 +19,17 @@ struct StatementText {
 
     /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
     ///
-    /// A long statement is truncated. Notes and the place get lines of their own if they don't fit beside it. The query
-    /// plan follows.
+    /// Notes and the place get lines of their own if they don't fit beside the statement. The query plan follows.
     ///
     /// - Parameters:
     ///   - record: The statement.
     ///   - start: The text before the statement: spaces, or the time.
     ///   - style: The style of the statement; nil for plain text.
+    ///   - isWhole: True to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
     /// - Returns: At least one line.
     func lines(
-        _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil
+        _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil,
+        isWhole: Bool = false
     ) -> [String] {
         let width = max(output.terminal?.width ?? 120, 40)
         let room = width - TextWidth.columns(of: start)
@@ -45,13 +48,23 @@ struct StatementText {
         let hasNote = needed + noteColumns <= room
         let hasPlace = hasNote && needed + noteColumns + placeColumns <= room
         let used = (hasNote ? noteColumns : 0) + (hasPlace ? placeColumns : 0)
-        var line = start + TextWidth.shortened(sql, to: room - used)
-        if hasNote, !note.isEmpty { line += "  " + note }
-        line = styled(line)
-        if hasPlace, let place { line += "  " + place.text(for: output) }
-        var lines = [line]
-        if !hasNote { lines += TextWrap.lines(of: note, width: width, indent: indent).map(styled) }
-        if !hasPlace, let place {
+        let isWrapped = isWhole && TextWidth.columns(of: sql) > room - used
+        var lines: [String]
+        if isWrapped {
+            let text = TextWidth.shortened(sql, to: Self.maximumColumns) + " " + note
+            let first = TextWidth.columns(of: start)
+            lines = TextWrap.lines(of: text, width: width, indent: indent, firstIndent: first)
+            lines[0] = start + lines[0].dropFirst(first)
+            lines = lines.map(styled)
+        } else {
+            var line = start + TextWidth.shortened(sql, to: room - used)
+            if hasNote, !note.isEmpty { line += "  " + note }
+            line = styled(line)
+            if hasPlace, let place { line += "  " + place.text(for: output) }
+            lines = [line]
+            if !hasNote { lines += TextWrap.lines(of: note, width: width, indent: indent).map(styled) }
+        }
+        if isWrapped || !hasPlace, let place {
             lines.append(
                 String(repeating: " ", count: indent)
                     + place.text(for: output, columns: output.terminal.map { _ in width - indent }))

@@ -61,8 +61,10 @@ struct StoreText {
             } ?? ""
         }
         if let entry = store.entry {
-            lines.append(
-                "\(entry)\(size(store.bytes.copy)), what \(store.connection) saw\(place(entry))")
+            // A copy of the files made after the process died lacks what a transaction had not committed.
+            let isCommitted = store.transactionOpen == nil && store.capture.method == "fileCopy"
+            let view = isCommitted ? "what was committed" : "what \(store.connection) saw"
+            lines.append("\(entry)\(size(store.bytes.copy)), \(view)\(place(entry))")
         } else {
             lines.append("Described only. \(store.capture.reason ?? "")")
         }

@@ -135,6 +135,31 @@ import Testing
         #expect(finding.rows.map(\.title) == ["entry id = 1"])
     }
 
+    /// Vapor's template reverts all migrations at the end of a test, before the store of a passing run is copied.
+    @Test func aPassingRunThatDroppedItsTables() throws {
+        let fixture = try Fixture()
+        let other = try Fixture()
+        let failed = try bundle(fixture, "It went wrong", Self.log)
+        let evidence = FailureEvidence(failed, scratch: fixture.directory)
+        let passing = try other.zip(
+            "LedgerTests.test-passed-1a2b3c4d.zip",
+            [
+                (
+                    "metadata.json",
+                    Array(Metadata.store("ledger").replacing("\"failed\"", with: "\"passed\"").utf8)
+                ),
+                (
+                    "stores/ledger.sqlite",
+                    try other.store("CREATE TABLE _fluent_migrations(id, created_at)")
+                ),
+            ])
+        let reader = try BundleReader(
+            BundleLocation(path: passing), scratchDirectory: other.directory)
+        evidence.passing = FailureEvidence(reader, scratch: other.directory)
+        let found = Explanation(evidence, bundle: "b.zip")
+        #expect(!found.findings.contains { $0.code == .differenceFromPass })
+    }
+
     @Test func counterparts() {
         func name(_ name: String, _ own: [String], _ others: [String]) -> String? {
             StoreCounterpart.name(of: name, among: own, in: others)

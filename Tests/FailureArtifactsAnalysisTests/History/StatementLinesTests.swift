@@ -61,6 +61,19 @@ import Testing
             ]) == ["A1", "B1", "C1", "T3"])
     }
 
+    @Test func aWrapperMayRunEachStatementInATransaction() {
+        #expect(
+            lines([
+                record("BEGIN IMMEDIATE", "W2", "S1", "T1"),
+                record("PRAGMA query_only", "W2", "S1", "T1"),
+                record("INSERT INTO a VALUES (1)", "W1", "W2", "S1", "T1"),
+                record("COMMIT", "W2", "S1", "T1"), record("BEGIN IMMEDIATE", "W2", "S1", "T2"),
+                record("PRAGMA query_only", "W2", "S1", "T2"),
+                record("INSERT INTO b VALUES (1)", "W1", "W2", "S1", "T2"),
+                record("COMMIT", "W2", "S1", "T2"),
+            ]) == ["T1", "T1", "T1", "T1", "T2", "T2", "T2", "T2"])
+    }
+
     @Test func withoutCallersTheLineStays() {
         #expect(
             lines([record("BEGIN", "W1"), record("COMMIT", "W1"), record("COMMIT")]) == ["W1", "W1", ""])

@@ -26,12 +26,12 @@ struct StatementTextTests {
 
     private static func lines(
         _ record: StatementRecord, after start: String = "  ", width: Int? = nil,
-        hasColour: Bool = false,
+        hasColour: Bool = false, isWhole: Bool = false,
         in directory: String = "/"
     ) -> [String] {
         let terminal = width.map { Terminal(width: $0, hasColour: hasColour) }
         return StatementText(output: Memory().output(terminal: terminal), workingDirectory: directory)
-            .lines(record, after: start)
+            .lines(record, after: start, isWhole: isWhole)
     }
 
     // MARK: Layout
@@ -55,6 +55,20 @@ struct StatementTextTests {
                     "  07:08:09.123  INSERT INTO posting (transferID, accountID, cents, not…  (1 row)",
                     "    Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
                 ])
+    }
+
+    @Test func `A statement that is shown as a whole has as many lines as it needs`() {
+        let sql = #"DELETE FROM message WHERE (sender = ? AND recipient = ?) OR (sender = ?)"#
+        let record = Self.record(sql) { $0.changes = 4 }
+        #expect(
+            Self.lines(record, after: "  07:08:09.123  ", width: 60, isWhole: true) == [
+                "  07:08:09.123  DELETE FROM message WHERE (sender = ? AND",
+                "    recipient = ?) OR (sender = ?) (4 rows)",
+                "    Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
+            ])
+        let short = Self.record("COMMIT")
+        #expect(
+            Self.lines(short, width: 80, isWhole: true) == Self.lines(short, width: 80, isWhole: false))
     }
 
     @Test(arguments: [40, 60, 80, 100, 120, 200])

@@ -70,6 +70,25 @@ import Testing
                 """)
     }
 
+    /// After the process died, only what was committed can be copied.
+    @Test(arguments: [
+        ("fileCopy", "", "what was committed"),
+        ("fileCopy", "\"transactionOpen\": false, ", "what the test's connection saw"),
+        ("ownConnection", "", "what the test's connection saw"),
+    ])
+    func theStateInTheCopy(method: String, transaction: String, view: String) throws {
+        let fixture = try Fixture()
+        let metadata = Metadata.store("s").replacing("\"serialize\"", with: "\"\(method)\"")
+            .replacing("\"bytes\"", with: "\(transaction)\"bytes\"")
+        let path = try fixture.zip(
+            "a.zip",
+            [
+                ("metadata.json", Array(metadata.utf8)),
+                ("stores/s.sqlite", try fixture.store("CREATE TABLE t(a)")),
+            ])
+        #expect(run("show", path).output.contains("stores/s.sqlite, \(view)\n"))
+    }
+
     /// The end of a log says most about the failure.
     @Test func theLastLinesOfALog() throws {
         let fixture = try Fixture()
