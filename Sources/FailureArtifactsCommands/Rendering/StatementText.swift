@@ -51,10 +51,15 @@ struct StatementText {
         let isWrapped = isWhole && TextWidth.columns(of: sql) > room - used
         var lines: [String]
         if isWrapped {
-            let text = TextWidth.shortened(sql, to: Self.maximumColumns) + " " + note
+            let text = TextWidth.shortened(sql, to: Self.maximumColumns)
             let first = TextWidth.columns(of: start)
             lines = TextWrap.lines(of: text, width: width, indent: indent, firstIndent: first)
             lines[0] = start + lines[0].dropFirst(first)
+            if TextWidth.columns(of: lines[lines.count - 1]) + noteColumns > width {
+                lines += TextWrap.lines(of: note, width: width, indent: indent)
+            } else if !note.isEmpty {
+                lines[lines.count - 1] += "  " + note
+            }
             lines = lines.map(styled)
         } else {
             var line = start + TextWidth.shortened(sql, to: room - used)

@@ -193,7 +193,7 @@ extension StatementLogTests {
                 "INSERT INTO t VALUES ('thread')", "SELECT 1",
             ])
         for statement in log { #expect(try isOwn(statement), "\(statement.sql)") }
-        #expect(log.allSatisfy { $0.addresses.count > 2 && $0.addresses.count <= 32 })
+        #expect(log.allSatisfy { $0.addresses.count > 2 && $0.addresses.count <= 64 })
     }
 
     /// The frames of SQLite are remembered; what is outside of them differs with each call.
@@ -311,7 +311,7 @@ extension StatementLogTests {
             }
             #expect(try recurse(5000) == 5000)
             let statement = try #require(try statements(handle).first)
-            #expect(statement.addresses.count == 32)
+            #expect(statement.addresses.count == 64)
             #expect(try isOwn(statement))
         }
     }

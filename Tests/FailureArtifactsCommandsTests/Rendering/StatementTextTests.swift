@@ -63,7 +63,7 @@ struct StatementTextTests {
         #expect(
             Self.lines(record, after: "  07:08:09.123  ", width: 60, isWhole: true) == [
                 "  07:08:09.123  DELETE FROM message WHERE (sender = ? AND",
-                "    recipient = ?) OR (sender = ?) (4 rows)",
+                "    recipient = ?) OR (sender = ?)  (4 rows)",
                 "    Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
             ])
         let short = Self.record("COMMIT")
