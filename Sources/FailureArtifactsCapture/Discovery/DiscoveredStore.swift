@@ -83,6 +83,13 @@ struct DiscoveredStore: Sendable {
             endedUse: closed.lastUse, baselines: closed.baselines)
     }
 
+    /// Creates a store that is only described.
+    init(describing store: LibraryStore) {
+        self.init(
+            storage: store.path == nil ? .memory : .file, path: store.path, suggestedName: store.name,
+            files: nil)
+    }
+
     private init(
         storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
         owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,

@@ -29,6 +29,7 @@ struct Capture: Sendable {
     let opener: @Sendable (TestID) -> BundleMetadata.Store.Opener?
     /// Returns the stores known to adapters.
     let storesOfLibraries: @Sendable () -> [LibraryStore]
+    let libraryCopier: LibraryCopier
     let directory: ArtifactsDirectory
     /// The bytes that the capture may still stage.
     var room: StagingReservation
@@ -51,6 +52,16 @@ struct Capture: Sendable {
     var limitsHit: Set<String> = []
     /// The indices of the warnings about the copies of a passing test.
     var passingWarnings = 0..<0
+    /// The paths of the files that belong to stores and are not part of their databases.
+    var externalFiles: Set<String> = []
+    /// The entries with the content of those files.
+    var externalEntries: Set<String> = []
+    /// The labels of the snapshots that were taken at failures.
+    var failureLabels: Set<String> = []
+    /// The entries that were passed to the test framework's own report, or that it has no room for.
+    var reported: Set<String> = []
+    /// The total size of the copies that were passed to that report, in bytes.
+    var reportedBytes: UInt64 = 0
     /// Temporary directories with copies made by libraries, which are removed after staging.
     var scratch: [String] = []
     /// A selection of the values that redactions removed.
@@ -74,13 +85,15 @@ struct Capture: Sendable {
     ///   - isRunning: Returns true if a test has not ended yet.
     ///   - opener: Returns the identity of a test that has not ended, or has left stores open.
     ///   - libraryStores: Returns the stores known to adapters.
+    ///   - libraryCopier: Runs the copies of those stores.
     /// - Throws: An error if the directory can't be written to, or already holds the maximum number of bundles.
     init(
         of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
         registry: ConnectionRegistry,
         isRunning: @escaping @Sendable (TestID) -> Bool,
         opener: @escaping @Sendable (TestID) -> BundleMetadata.Store.Opener? = { _ in nil },
-        libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] }
+        libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] },
+        libraryCopier: LibraryCopier = LibraryCopier()
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
@@ -89,6 +102,7 @@ struct Capture: Sendable {
         self.isRunning = isRunning
         self.opener = opener
         self.storesOfLibraries = libraryStores
+        self.libraryCopier = libraryCopier
         do {
             (directory, room) = try output.use { path in
                 let directory = configuration.artifactsDirectory(at: path)
@@ -167,6 +181,7 @@ struct Capture: Sendable {
             }
             capture.snapshots.append(
                 BundleMetadata.Snapshot(label: label, at: date, stores: stores))
+            if failure != nil { capture.failureLabels.insert(label) }
         }
     }
 
@@ -235,13 +250,6 @@ struct Capture: Sendable {
             warnings: warnings)
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
-    }
-
-    /// The names and paths of the staged copies, which exist until they are packed.
-    var copies: [(name: String, path: String)] {
-        stores.compactMap { store in
-            store.entry.map { (store.name, staging.file(ofEntry: $0)) }
-        }
     }
 
     // MARK: When it has ended

@@ -28,7 +28,7 @@ extension CaptureSession {
                             opener: { id in self.state.withLock { $0.opener(id) } },
                             libraryStores: {
                                 self.state.withLock(\.sources).flatMap { $0() }
-                            })
+                            }, libraryCopier: self.libraryCopier)
                     }
                     stage = .open(capture)
                     if let warning = output.warning { self.sayOnce(warning) }
