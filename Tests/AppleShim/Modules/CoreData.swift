@@ -1,87 +1,114 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// The declarations of Core Data that the sources use, as in
-// https://developer.apple.com/documentation/coredata.
+// The declarations of Core Data that the sources use. The comment before each declaration names its source; see
+// XCTest.swift.
 //
 // No class is Sendable here, although Apple marks some as Sendable. Code that compiles here compiles there
 // too.
 
 @_exported public import Foundation
 
-public let NSSQLiteStoreType = "SQLite"
-
+// not read: https://developer.apple.com/documentation/coredata/nsmanagedobjectmodel
 open class NSManagedObjectModel: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nsmanagedobjectmodel/isconfiguration(withname:compatiblewithstoremetadata:)
     open func isConfiguration(
         withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
     ) -> Bool { false }
 }
 
+// https://developer.apple.com/documentation/coredata/nspersistentstore
 open class NSPersistentStore: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstore/storetype
     public struct StoreType: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
+        // not read: https://developer.apple.com/documentation/coredata/nspersistentstore/storetype/sqlite
         public static let sqlite = StoreType(rawValue: "SQLite")
-        public static let inMemory = StoreType(rawValue: "InMemory")
     }
 
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstore/type
     open var type: String { "" }
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstore/url
     open var url: URL? {
         get { nil }
         set {}
     }
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstore/options
     open var options: [AnyHashable: Any]? { nil }
 }
 
+// https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator
 open class NSPersistentStoreCoordinator: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/init(managedobjectmodel:)
     public init(managedObjectModel model: NSManagedObjectModel) {}
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/managedobjectmodel
     open var managedObjectModel: NSManagedObjectModel { NSManagedObjectModel() }
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/persistentstores
     open var persistentStores: [NSPersistentStore] { [] }
+    // https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/remove(_:)
     open func remove(_ store: NSPersistentStore) throws {}
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/replacepersistentstore(at:destinationoptions:withpersistentstorefrom:sourceoptions:type:)
     open func replacePersistentStore(
         at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
         withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
         type sourceType: NSPersistentStore.StoreType
     ) throws {}
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstorecoordinator/metadataforpersistentstore(type:at:options:)
     open class func metadataForPersistentStore(
         type: NSPersistentStore.StoreType, at url: URL, options: [AnyHashable: Any]? = nil
     ) throws -> [String: Any] { [:] }
 }
 
 extension NSNotification.Name {
+    // not read: https://developer.apple.com/documentation/foundation/nsnotification/name-swift.struct/nspersistentstorecoordinatorstoresdidchange
     public static let NSPersistentStoreCoordinatorStoresDidChange = NSNotification.Name("did")
-    public static let NSPersistentStoreCoordinatorStoresWillChange = NSNotification.Name("will")
-    public static let NSPersistentStoreCoordinatorWillRemoveStore = NSNotification.Name("remove")
 }
 
+// not read: https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext
 open class NSManagedObjectContext: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/reset()
     open func reset() {}
 }
 
+// not read: https://developer.apple.com/documentation/coredata/nspersistentstoredescription
 open class NSPersistentStoreDescription: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstoredescription/init(url:)
     public init(url: URL) {}
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentstoredescription/shouldaddstoreasynchronously
     open var shouldAddStoreAsynchronously = false
 }
 
+// not read: https://developer.apple.com/documentation/coredata/nspersistentcontainer
 open class NSPersistentContainer: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentcontainer/init(name:managedobjectmodel:)
     public init(name: String, managedObjectModel model: NSManagedObjectModel) {}
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentcontainer/viewcontext
     open var viewContext: NSManagedObjectContext { NSManagedObjectContext() }
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentcontainer/persistentstorecoordinator
     open var persistentStoreCoordinator: NSPersistentStoreCoordinator {
         NSPersistentStoreCoordinator(managedObjectModel: NSManagedObjectModel())
     }
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentcontainer/persistentstoredescriptions
     open var persistentStoreDescriptions: [NSPersistentStoreDescription] = []
+    // not read: https://developer.apple.com/documentation/coredata/nspersistentcontainer/loadpersistentstores(completionhandler:)
     open func loadPersistentStores(
         completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
     ) {}
 }
 
+// not read: https://developer.apple.com/documentation/coredata/nsmappingmodel
 open class NSMappingModel: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nsmappingmodel/inferredmappingmodel(forsourcemodel:destinationmodel:)
     open class func inferredMappingModel(
         forSourceModel sourceModel: NSManagedObjectModel,
         destinationModel: NSManagedObjectModel
     ) throws -> NSMappingModel { NSMappingModel() }
 }
 
+// https://developer.apple.com/documentation/coredata/nsmigrationmanager
 open class NSMigrationManager: NSObject {
+    // not read: https://developer.apple.com/documentation/coredata/nsmigrationmanager/init(sourcemodel:destinationmodel:)
     public init(sourceModel: NSManagedObjectModel, destinationModel: NSManagedObjectModel) {}
+    // https://developer.apple.com/documentation/coredata/nsmigrationmanager/migratestore(from:type:options:mapping:to:type:options:)
     open func migrateStore(
         from sourceURL: URL, type sourceStoreType: NSPersistentStore.StoreType,
         options sourceOptions: [AnyHashable: Any]? = nil, mapping mappings: NSMappingModel,
@@ -89,3 +116,16 @@ open class NSMigrationManager: NSObject {
         options destinationOptions: [AnyHashable: Any]? = nil
     ) throws {}
 }
+
+// Keys of notifications and options
+
+// not read: https://developer.apple.com/documentation/coredata/nsaddedpersistentstoreskey
+public let NSAddedPersistentStoresKey: String = "added"
+// not read: https://developer.apple.com/documentation/coredata/nsremovedpersistentstoreskey
+public let NSRemovedPersistentStoresKey: String = "removed"
+// not read: https://developer.apple.com/documentation/coredata/nspersistenthistorytrackingkey
+public let NSPersistentHistoryTrackingKey: String = "history"
+// not read: https://developer.apple.com/documentation/coredata/nsreadonlypersistentstoreoption
+public let NSReadOnlyPersistentStoreOption: String = "read-only"
+// not read: https://developer.apple.com/documentation/coredata/nssqlitepragmasoption
+public let NSSQLitePragmasOption: String = "pragmas"
