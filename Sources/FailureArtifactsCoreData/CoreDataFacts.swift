@@ -2,7 +2,7 @@ internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 internal import Foundation
 
-/// What the adapter knows of Core Data's stores without using Core Data, so that it is tested on every platform.
+/// Facts about Core Data's stores that the adapter derives without Core Data, so that every platform tests them.
 enum CoreDataFacts {
     /// Returns the description of a store.
     ///

@@ -34,9 +34,11 @@ enum CoreDataStores {
     ) {
         let test = CaptureSession.shared.currentTest
         for store in stores.map(describe) {
-            seen.add(store, openIn: coordinator, by: test)
+            let isAdded = seen.add(store, openIn: coordinator, by: test)
             // The journal names the store with its test, in case the process dies.
-            guard let test, let path = store.path, store.reasonForNoContent == nil else { continue }
+            guard isAdded, let test, let path = store.path, store.reasonForNoContent == nil else {
+                continue
+            }
             CaptureSession.shared.storeOpened(path, by: test)
         }
     }

@@ -309,13 +309,47 @@ import Testing
         world.finish(test)
     }
 
+    /// An object that reports the end of its store while it is deallocated, as a coordinator may.
+    private final class ReportingOwner {
+        let seen: SeenStores
+        let store: SeenStore
+
+        init(_ store: SeenStore, in seen: SeenStores) { (self.store, self.seen) = (store, seen) }
+
+        deinit { seen.remove(store, from: ObjectIdentifier(self), by: nil) }
+    }
+
+    @Test func ownersMayEndOnAnyThreadAndReportIt() throws {
+        let world = try World()
+        let test = world.start()
+        let seen = SeenStores()
+        let store = SeenStore(path: "/a.sqlite", name: "a", reasonForNoContent: nil)
+        let isDone = Lock(false)
+        Threads.withWorkers(1) {
+            while !isDone.withLock({ $0 }) {
+                _ = seen.owners
+                _ = seen.closedStores(besides: [])
+            }
+        } _: { _ in
+            for _ in 0..<2000 {
+                seen.add(store, openIn: ReportingOwner(store, in: seen), by: test)
+            }
+            isDone.withLock { $0 = true }
+        }
+        #expect(seen.owners.isEmpty)
+        #expect(seen.closedStores(besides: []).compactMap(\.path) == ["/a.sqlite"])
+        world.finish(test)
+        #expect(seen.closedStores(besides: []).isEmpty && seen.count == 0)
+    }
+
     @Test func copiesAreNotSeenAsStores() {
         let seen = SeenStores()
         let owner = Owner()
         let directory = "/tmp/" + LibraryCopier.directoryPrefix + "1"
-        seen.add(
+        let isAdded = seen.add(
             SeenStore(path: directory + "/a.sqlite", name: "a", reasonForNoContent: nil), openIn: owner,
             by: nil)
+        #expect(!isAdded)
         #expect(seen.count == 0)
     }
 

@@ -84,10 +84,13 @@ struct DiscoveredStore: Sendable {
     }
 
     /// Creates a store that is only described.
-    init(describing store: LibraryStore) {
+    ///
+    /// - Parameters:
+    ///   - path: The store's file; nil for a store in memory.
+    ///   - name: Its name in the bundle.
+    init(describedAt path: String?, named name: String?) {
         self.init(
-            storage: store.path == nil ? .memory : .file, path: store.path, suggestedName: store.name,
-            files: nil)
+            storage: path == nil ? .memory : .file, path: path, suggestedName: name, files: nil)
     }
 
     private init(

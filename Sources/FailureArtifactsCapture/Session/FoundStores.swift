@@ -84,7 +84,7 @@ enum FoundStores {
         }
         for store in discovers ? libraryStores : [] where store.reasonForNoContent != nil {
             libraries[candidates.count] = store
-            candidates.append(DiscoveredStore(describing: store))
+            candidates.append(DiscoveredStore(describedAt: store.path, named: store.name))
         }
         var unique = StoreNames()
         var stores: [Store] = []

@@ -22,14 +22,17 @@ extension CaptureSession {
     ///   - test: The test.
     ///   - maximumBytes: The maximum total size for one test, in bytes. If a copy would exceed it, a text names that copy
     ///     instead.
-    /// - Returns: The copies, those of the first failure first. Empty if the test isn't captured.
+    /// - Returns: The copies, those of the first failure first. Empty if the test isn't captured, or if another thread
+    ///   makes a copy for it at the moment.
     package func newCopies(of test: RunningTest, maximumBytes: UInt64 = 64 << 20) -> [ReportedCopy] {
-        test.capture.withLock { stage in
+        // Another thread that makes a copy may be waiting for this one, so this one doesn't wait.
+        let copies = test.capture.withLockIfAvailable { stage -> [ReportedCopy] in
             guard case .open(var capture) = stage else { return [] }
             let copies = capture.takeNewCopies(maximumBytes: maximumBytes)
             stage = .open(capture)
             return copies
         }
+        return copies ?? []
     }
 }
 

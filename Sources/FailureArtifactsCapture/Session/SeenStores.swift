@@ -28,17 +28,35 @@ package struct SeenStore: Equatable, Sendable {
 /// A closed store is forgotten when the test that used it has ended. Stores that are open in an owner are forgotten when
 /// that owner is gone. The library's objects are not kept alive. All functions may be called from any thread.
 package final class SeenStores: Sendable {
+    /// Weak references, which are read only while the lock isn't held.
+    ///
+    /// Reading one retains the object for a moment. If that was its last reference, the object is deallocated by this
+    /// thread, and may report its end to this very list.
+    private final class References: @unchecked Sendable {
+        private weak let owner: AnyObject?
+        /// The test that opened the store, or removed it later.
+        private weak let user: RunningTest?
+        private let isRemoved: Bool
+
+        init(owner: AnyObject?, user: RunningTest?, isRemoved: Bool) {
+            self.owner = owner
+            self.user = user
+            self.isRemoved = isRemoved
+        }
+
+        var openOwner: AnyObject? { isRemoved ? nil : owner }
+        var runningUser: RunningTest? {
+            guard let user, !user.hasEnded else { return nil }
+            return user
+        }
+        var isNeeded: Bool { openOwner != nil || runningUser != nil }
+    }
+
     /// A store in one of its owners, such as a persistent store coordinator.
     private struct Entry {
         let store: SeenStore
-        let ownerID: ObjectIdentifier
-        weak var owner: AnyObject?
-        /// The test that opened the store, or removed it later.
-        weak var user: RunningTest?
-        var isRemoved = false
-
-        var isClosed: Bool { isRemoved || owner == nil }
-        var isNeeded: Bool { !isClosed || user?.hasEnded == false }
+        let owner: ObjectIdentifier
+        let references: References
     }
 
     private let entries = Lock<[Entry]>([])
@@ -49,7 +67,7 @@ package final class SeenStores: Sendable {
     /// Creates an empty list.
     ///
     /// - Parameters:
-    ///   - maximumCount: The maximum number of stores. Beyond it, the oldest one is forgotten.
+    ///   - maximumCount: The maximum number of stores. Beyond it, the oldest closed one is forgotten, or the oldest one.
     ///   - externalFiles: Returns the files that belong to a store and are not part of its database.
     package init(
         maximumCount: Int = 256,
@@ -66,16 +84,16 @@ package final class SeenStores: Sendable {
     ///   - owner: The object that has it open. It must not be in its deallocation, because a weak reference to it is
     ///     formed.
     ///   - test: The test that opened it; nil if it isn't known.
-    package func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) {
-        if let path = store.path, LibraryCopier.isCopy(path) { return }
-        entries.withLock { entries in
-            entries.removeAll { !$0.isNeeded }
-            entries.append(
-                Entry(store: store, ownerID: ObjectIdentifier(owner), owner: owner, user: test))
-            if entries.count > maximumCount {
-                entries.remove(at: entries.firstIndex(where: \.isClosed) ?? 0)
-            }
-        }
+    /// - Returns: False for a copy made by a library, which isn't added.
+    @discardableResult
+    package func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) -> Bool {
+        if let path = store.path, LibraryCopier.isCopy(path) { return false }
+        let entry = Entry(
+            store: store, owner: ObjectIdentifier(owner),
+            references: References(owner: owner, user: test, isRemoved: false))
+        entries.withLock { $0.append(entry) }
+        forget()
+        return true
     }
 
     /// Marks a store as closed.
@@ -85,32 +103,55 @@ package final class SeenStores: Sendable {
     ///   - owner: The identity of the object that had it open.
     ///   - test: The test that closed it; nil if it isn't known.
     package func remove(_ store: SeenStore, from owner: ObjectIdentifier, by test: RunningTest?) {
-        entries.withLock { entries in
-            for index in entries.indices
-            where entries[index].ownerID == owner && entries[index].store == store {
-                entries[index].isRemoved = true
-                if let test { entries[index].user = test }
+        let known = entries.withLock { $0 }.filter { $0.owner == owner && $0.store == store }
+        for entry in known {
+            let removed = Entry(
+                store: store, owner: owner,
+                references: References(
+                    owner: nil, user: test ?? entry.references.runningUser, isRemoved: true))
+            entries.withLock { entries in
+                guard let index = entries.firstIndex(where: { $0.references === entry.references })
+                else { return }
+                entries[index] = removed
             }
-            entries.removeAll { !$0.isNeeded }
         }
+        forget()
+    }
+
+    /// Forgets what isn't needed any more, and what exceeds the limit.
+    @discardableResult
+    private func forget() -> [Entry] {
+        let all = entries.withLock { $0 }
+        var needed = all.filter(\.references.isNeeded)
+        while needed.count > maximumCount {
+            needed.remove(at: needed.firstIndex { $0.references.openOwner == nil } ?? 0)
+        }
+        if needed.count == all.count { return all }
+        // Others may have been added in the meantime.
+        let gone = Set(all.map { ObjectIdentifier($0.references) })
+            .subtracting(needed.map { ObjectIdentifier($0.references) })
+        entries.withLock { entries in
+            entries.removeAll { gone.contains(ObjectIdentifier($0.references)) }
+        }
+        return needed
     }
 
     /// The objects that have stores open, without repetitions.
     package var owners: [AnyObject] {
-        entries.withLock { entries in
-            var owners: [AnyObject] = []
-            for case let owner? in entries.map(\.owner) where !owners.contains(where: { $0 === owner }) {
-                owners.append(owner)
-            }
-            return owners
+        var owners: [AnyObject] = []
+        for entry in entries.withLock({ $0 }) {
+            guard let owner = entry.references.openOwner, !owners.contains(where: { $0 === owner })
+            else { continue }
+            owners.append(owner)
         }
+        return owners
     }
 
-    /// Returns the test that opened a store; nil if it isn't known.
+    /// Returns the test that opened a store; nil if it has ended or isn't known.
     package func user(of store: SeenStore, in owner: AnyObject) -> RunningTest? {
-        entries.withLock { entries in
-            entries.last { $0.owner === owner && $0.store == store }?.user
-        }
+        entries.withLock { $0 }
+            .last { $0.owner == ObjectIdentifier(owner) && $0.store == store && $0.references.isNeeded }?
+            .references.runningUser
     }
 
     /// Lists the closed stores of tests that have not ended.
@@ -118,24 +159,21 @@ package final class SeenStores: Sendable {
     /// - Parameter openPaths: The paths of the stores that are open.
     /// - Returns: The stores, in the order in which they were added.
     package func closedStores(besides openPaths: Set<String>) -> [LibraryStore] {
-        entries.withLock { entries in
-            entries.removeAll { !$0.isNeeded }
-            var stores: [LibraryStore] = []
-            var known = openPaths
-            for entry in entries.reversed() where entry.isClosed {
-                guard let user = entry.user else { continue }
-                if let reason = entry.store.reasonForNoContent {
-                    stores.append(
-                        .described(
-                            entry.store.path, named: entry.store.name,
-                            because: reason + " It was closed before the failure.", usedBy: user.id))
-                } else if let path = entry.store.path, known.insert(path).inserted {
-                    stores.append(
-                        .closed(path, usedBy: user.id) { [externalFiles] in externalFiles(path) })
-                }
+        var stores: [LibraryStore] = []
+        var known = openPaths
+        for entry in forget().reversed() where entry.references.openOwner == nil {
+            guard let user = entry.references.runningUser else { continue }
+            if let reason = entry.store.reasonForNoContent {
+                stores.append(
+                    .described(
+                        entry.store.path, named: entry.store.name,
+                        because: reason + " It was closed before the failure.", usedBy: user.id))
+            } else if let path = entry.store.path, known.insert(path).inserted {
+                stores.append(
+                    .closed(path, usedBy: user.id) { [externalFiles] in externalFiles(path) })
             }
-            return stores.reversed()
         }
+        return stores.reversed()
     }
 
     /// The number of stores that are kept.
