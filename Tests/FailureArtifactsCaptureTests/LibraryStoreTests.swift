@@ -331,8 +331,9 @@ import Testing
                 _ = seen.closedStores(besides: [])
             }
         } _: { _ in
-            for _ in 0..<2000 {
-                seen.add(store, openIn: ReportingOwner(store, in: seen), by: test)
+            for _ in 0..<200 {
+                let owners = (0..<20).map { _ in ReportingOwner(store, in: seen) }
+                for owner in owners { seen.add(store, openIn: owner, by: test) }
             }
             isDone.withLock { $0 = true }
         }
@@ -373,7 +374,7 @@ import Testing
         world.finish(test)
         let metadata = try world.bundle().metadata
         let stores = metadata.stores.filter { $0.name.hasPrefix("peaches") }
-        #expect(stores.map(\.originalPath) == [nil, "/dev/null"])
+        try #require(stores.map(\.originalPath) == [nil, "/dev/null"])
         #expect(stores.map(\.entry) == [nil, nil])
         #expect(stores.map(\.capture.method) == ["described", "described"])
         let reasons = metadata.warnings.map(\.text).filter { $0.hasPrefix("The store 'peaches") }

@@ -30,9 +30,11 @@ import Testing
         let world = try World { $0.discoversStores = true }
         try world.run("PRAGMA journal_mode = wal; BEGIN; INSERT INTO t VALUES (2)")
         let test = world.start()
+        // Other tests in this process have stores of the same file name.
+        test.state.withLock { $0.registered = [(world.directory + "/ledger.sqlite", "apricots")] }
         world.fail(test, "first")
-        let copies = world.session.newCopies(of: test).filter { $0.name.hasPrefix("ledger.") }
-        #expect(copies.map(\.name) == ["ledger.sqlite", "ledger.committed.sqlite"])
+        let copies = world.session.newCopies(of: test).filter { $0.name.hasPrefix("apricots") }
+        #expect(copies.map(\.name) == ["apricots.sqlite", "apricots.committed.sqlite"])
         #expect(copies.allSatisfy { $0.content.starts(with: header) })
         #expect(Set(copies.map(\.content)).count == 2)
         world.finish(test)
