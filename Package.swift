@@ -26,6 +26,17 @@ func product(_ name: String, _ others: String...) -> Product {
     Product.library(name: name, targets: [name] + others + ["FailureArtifactsCapture"])
 }
 
+// On Apple platforms the SDK has both libraries. With `pkgConfig`, SwiftPM would link Homebrew's copy of SQLite if there
+// is one. It would then be the second copy in the process, besides the one that Core Data uses, and two copies drop each
+// other's file locks.
+func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
+    #if os(macOS)
+    .systemLibrary(name: name)
+    #else
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
+    #endif
+}
+
 // Arrows go one way: adapters → Capture → Bundle → SQLite, Zip → System, and the tool's Commands → Report, TestRun →
 // Analysis → Reading → Bundle. Only the adapters import a test framework, and the command-line tool links none.
 let package = Package(
@@ -41,12 +52,8 @@ let package = Package(
     ],
     targets: [
         // System libraries.
-        .systemLibrary(
-            name: "CFailureArtifactsSQLite", pkgConfig: "sqlite3",
-            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
-        .systemLibrary(
-            name: "CFailureArtifactsZlib", pkgConfig: "zlib",
-            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+        systemLibrary("CFailureArtifactsSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        systemLibrary("CFailureArtifactsZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
 
         // Modules that are independent of tests.
         .target(name: "FailureArtifactsSystem", swiftSettings: settings),
@@ -304,6 +311,7 @@ let package = Package(
             name: "FailureArtifactsCoreDataTests",
             dependencies: [
                 "FailureArtifactsCoreData", "FailureArtifactsTestKit", "FailureArtifactsTestSupport",
+                "FailureArtifactsCapture", "FailureArtifactsSystem",
             ],
             swiftSettings: settings),
         // Runs the targets of `Scripts/fuzz` with a fixed number of inputs each.

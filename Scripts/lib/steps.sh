@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by Scripts/test after setup.sh: steps with their results, and excerpts of test logs.
+# Sourced by Scripts/test and Scripts/verify-on-mac after setup.sh: steps with their results, and excerpts of test logs.
 
 # The directory for the logs of steps.
 logs=$build/logs

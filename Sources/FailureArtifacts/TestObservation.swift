@@ -47,32 +47,49 @@ extension TestObservation: XCTestObservation {
     }
 
     #if canImport(ObjectiveC)
-    // XCTest reports expected failures (`XCTExpectFailure`) by another method, which isn't implemented here.
+    // XCTest reports expected failures (`XCTExpectFailure`) by other methods, which aren't implemented here. The selectors
+    // are spelled out, because XCTest looks for optional methods by them: a method with another one is never called.
+
+    @objc(testCase:didRecordIssue:)
     func testCase(_ testCase: XCTestCase, didRecord issue: XCTIssue) {
         guard Compatibility.isFailure(issue) else { return }
-        let location = issue.sourceCodeContext.location
-        didFail(
-            testCase,
-            FailureEvent(
-                message: issue.compactDescription, file: location?.fileURL.path(percentEncoded: false),
-                line: location?.lineNumber, kind: issue.type == .thrownError ? .error : .assertion))
+        didFail(testCase, Self.event(of: issue))
         attachCopies(to: testCase)
+    }
+
+    /// Records an issue outside of a test case, such as in a class's `setUp`.
+    ///
+    /// A suite takes no attachments.
+    @objc(testSuite:didRecordIssue:)
+    func testSuite(_ testSuite: XCTestSuite, didRecord issue: XCTIssue) {
+        guard Compatibility.isFailure(issue) else { return }
+        CaptureSession.shared.suiteDidFail(
+            framework: Self.framework, suite: testSuite.name, Self.event(of: issue))
+    }
+
+    func testSuiteDidFinish(_ testSuite: XCTestSuite) {
+        CaptureSession.shared.suiteDidFinish(testSuite.name)
+    }
+
+    private static func event(of issue: XCTIssue) -> FailureEvent {
+        let location = issue.sourceCodeContext.location
+        return FailureEvent(
+            message: issue.compactDescription, file: location?.fileURL.path(percentEncoded: false),
+            line: location?.lineNumber, kind: issue.type == .thrownError ? .error : .assertion)
     }
 
     /// Adds the copies of the stores to Xcode's report.
     ///
-    /// The bundle itself appears after the test's end, when the test takes no more attachments.
+    /// XCTest's header allows it on any thread, so this is the thread of the failure. An attachment made from a file may
+    /// read that file later, when it is packed and gone; so attachments are made from data.
     private func attachCopies(to testCase: XCTestCase) {
-        // Attachments are added on the main thread; an asynchronous test may fail on another one.
-        guard Thread.isMainThread, let test = CaptureSession.shared.currentTest,
-            test.hasFailedOnce
-        else { return }
-        for (name, path) in CaptureSession.shared.copies(of: test) {
-            let attachment = XCTAttachment(contentsOfFile: URL(filePath: path))
-            attachment.name = "\(name).sqlite"
+        guard let test = CaptureSession.shared.currentTest else { return }
+        for copy in CaptureSession.shared.newCopies(of: test) {
+            let attachment = XCTAttachment(
+                data: Data(copy.content), uniformTypeIdentifier: "public.data")
+            attachment.name = copy.name
             attachment.lifetime = .keepAlways
-            nonisolated(unsafe) let (target, content) = (testCase, attachment)
-            MainActor.assumeIsolated { target.add(content) }
+            testCase.add(attachment)
         }
     }
     #else

@@ -1,16 +1,34 @@
 #if canImport(CoreData)
 internal import CoreData
 internal import FailureArtifactsCapture
-internal import FailureArtifactsSystem
 
 /// A copy of a store by `replacePersistentStore`, which honors the store's locks and journals, as Apple advises.
 ///
-/// Created and used on the thread of one failure.
+/// Created on the thread of one failure. A thread of its own makes the copy, while the first one waits for it.
 struct CoreDataCopy: @unchecked Sendable {
-    let url: URL
-    /// The store's own options; without them Core Data opens, for example, a store with persistent history read-only.
-    let options: [AnyHashable: Any]?
-    let model: NSManagedObjectModel
+    private let url: URL
+    private let model: NSManagedObjectModel
+    private let sourceOptions: [AnyHashable: Any]?
+    private let destinationOptions: [AnyHashable: Any]?
+
+    /// Prepares a copy.
+    ///
+    /// - Parameters:
+    ///   - url: The store's file.
+    ///   - options: The options that the store is open with.
+    ///   - model: The store's model.
+    init(url: URL, options: [AnyHashable: Any]?, model: NSManagedObjectModel) {
+        self.url = url
+        self.model = model
+        // Without the store's own pragmas and its read-only option, opening it could change its journal mode.
+        sourceOptions = CoreDataFacts.options(
+            [
+                NSPersistentHistoryTrackingKey, NSReadOnlyPersistentStoreOption,
+                NSSQLitePragmasOption,
+            ], of: options)
+        // Without this option, Core Data opens a store with persistent history read-only.
+        destinationOptions = CoreDataFacts.options([NSPersistentHistoryTrackingKey], of: options)
+    }
 
     /// Copies the store.
     ///
@@ -20,24 +38,11 @@ struct CoreDataCopy: @unchecked Sendable {
     /// - Returns: The files of values that are stored externally.
     /// - Throws: Core Data's error. A missing source isn't an error to Core Data: no copy appears then.
     func copy(to target: String) throws -> [LibraryStore.ExternalFile] {
-        let destination = URL(filePath: target)
         let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
         try coordinator.replacePersistentStore(
-            at: destination, destinationOptions: options, withPersistentStoreFrom: url,
-            sourceOptions: options, type: .sqlite)
-        return Self.externalFiles(of: destination)
-    }
-
-    /// Returns the externally stored values in the hidden folder beside a store, under names that aren't hidden.
-    static func externalFiles(of store: URL) -> [LibraryStore.ExternalFile] {
-        let name = store.deletingPathExtension().lastPathComponent
-        let folder = Path.join(
-            Path.directory(of: store.path(percentEncoded: false)), ".\(name)_SUPPORT/_EXTERNAL_DATA")
-        let files = (try? FileSystem.contents(ofDirectory: folder)) ?? []
-        return files.sorted().map { file in
-            LibraryStore.ExternalFile(
-                name: "\(name)_EXTERNAL_DATA-\(file)", path: Path.join(folder, file))
-        }
+            at: URL(filePath: target), destinationOptions: destinationOptions,
+            withPersistentStoreFrom: url, sourceOptions: sourceOptions, type: .sqlite)
+        return CoreDataFacts.externalFiles(ofStoreAt: target)
     }
 }
 #endif

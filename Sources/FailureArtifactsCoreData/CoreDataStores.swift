@@ -1,66 +1,80 @@
 #if canImport(CoreData)
 internal import CoreData
 internal import FailureArtifactsCapture
-internal import FailureArtifactsSystem
 
 /// The stores of all coordinators in the process, found by the coordinators' notifications.
+///
+/// Only `…StoresDidChange` is observed. `…WillRemoveStore` is also posted while a coordinator is deallocated, when forming
+/// a weak reference to it would end the process. For the same reason, a weak reference is formed only when a store was
+/// added, which does not happen in a deallocation.
 enum CoreDataStores {
-    /// A weak reference to a coordinator.
-    private struct Coordinator {
-        weak var object: NSPersistentStoreCoordinator?
-    }
+    /// The stores seen so far.
+    ///
+    /// It keeps no model: while two models with the same classes exist, Core Data can't tell which one a class belongs
+    /// to. So a store is copied by Core Data as long as its coordinator exists, and by its file afterwards.
+    private static let seen = SeenStores { CoreDataFacts.externalFiles(ofStoreAt: $0) }
 
-    private static let coordinators = Lock<[Coordinator]>([])
-
-    /// Registers for the notifications once; always true.
+    /// Registers for the notification once; always true.
     static let isInstalled: Bool = {
-        let names: [Notification.Name] = [
-            .NSPersistentStoreCoordinatorStoresDidChange, .NSPersistentStoreCoordinatorWillRemoveStore,
-        ]
-        for name in names {
-            _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { note in
-                if let coordinator = note.object as? NSPersistentStoreCoordinator { add(coordinator) }
-            }
+        _ = NotificationCenter.default.addObserver(
+            forName: .NSPersistentStoreCoordinatorStoresDidChange, object: nil, queue: nil
+        ) { note in
+            guard let coordinator = note.object as? NSPersistentStoreCoordinator else { return }
+            let removed = note.userInfo?[NSRemovedPersistentStoresKey] as? [NSPersistentStore] ?? []
+            let added = note.userInfo?[NSAddedPersistentStoresKey] as? [NSPersistentStore] ?? []
+            if !removed.isEmpty { remove(removed, from: ObjectIdentifier(coordinator)) }
+            if !added.isEmpty { add(added, openIn: coordinator) }
         }
         CaptureSession.shared.addSource { stores() }
         return true
     }()
 
-    private static func add(_ coordinator: NSPersistentStoreCoordinator) {
-        var paths: [String] = []
-        for store in coordinator.persistentStores {
-            if let url = file(of: store) { paths.append(url.path(percentEncoded: false)) }
+    private static func add(
+        _ stores: [NSPersistentStore], openIn coordinator: NSPersistentStoreCoordinator
+    ) {
+        let test = CaptureSession.shared.currentTest
+        for store in stores.map(describe) {
+            let isAdded = seen.add(store, openIn: coordinator, by: test)
+            // The journal names the store with its test, in case the process dies.
+            guard isAdded, let test, let path = store.path, store.reasonForNoContent == nil else {
+                continue
+            }
+            CaptureSession.shared.storeOpened(path, by: test)
         }
-        let added = Coordinator(object: coordinator)
-        coordinators.withLock { known in
-            known.removeAll { $0.object == nil || $0.object === added.object }
-            known.append(added)
-        }
-        // The journal names the store with its test, in case the process dies.
-        guard let test = CaptureSession.shared.currentTest else { return }
-        for path in paths { CaptureSession.shared.storeOpened(path, by: test) }
     }
 
-    /// Returns the file of a SQLite store; nil for other stores, and for a store at `/dev/null`, which has no file.
-    private static func file(of store: NSPersistentStore) -> URL? {
-        guard store.type == NSSQLiteStoreType, let url = store.url, url.isFileURL,
-            url.path(percentEncoded: false) != "/dev/null"
-        else { return nil }
-        return url
+    private static func remove(_ stores: [NSPersistentStore], from coordinator: ObjectIdentifier) {
+        let test = CaptureSession.shared.currentTest
+        for store in stores.map(describe) { seen.remove(store, from: coordinator, by: test) }
     }
 
-    private static func stores() -> [LibraryStore] {
+    private static func describe(_ store: NSPersistentStore) -> SeenStore {
+        CoreDataFacts.describe(type: store.type, url: store.url)
+    }
+
+    /// Returns the stores of the coordinators that exist, and the closed stores of tests that run.
+    static func stores() -> [LibraryStore] {
         var result: [LibraryStore] = []
-        for coordinator in coordinators.withLock(\.self).compactMap(\.object) {
+        var openPaths: Set<String> = []
+        for case let coordinator as NSPersistentStoreCoordinator in seen.owners {
             let model = coordinator.managedObjectModel
             for store in coordinator.persistentStores {
-                guard let url = file(of: store) else { continue }
-                let source = CoreDataCopy(url: url, options: store.options, model: model)
-                result.append(
-                    LibraryStore(path: url.path(percentEncoded: false)) { try source.copy(to: $0) })
+                let description = describe(store)
+                let user = seen.user(of: description, in: coordinator)
+                if let reason = description.reasonForNoContent {
+                    result.append(LibraryStore(description, because: reason, usedBy: user))
+                } else if let url = store.url, let path = description.path {
+                    let source = CoreDataCopy(url: url, options: store.options, model: model)
+                    openPaths.insert(path)
+                    result.append(
+                        LibraryStore(
+                            path: path, usedBy: user,
+                            externalFiles: { CoreDataFacts.externalFiles(ofStoreAt: path) },
+                            copy: { try source.copy(to: $0) }))
+                }
             }
         }
-        return result
+        return result + seen.closedStores(besides: openPaths)
     }
 }
 

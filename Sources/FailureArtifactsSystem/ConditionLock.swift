@@ -54,4 +54,27 @@ package final class ConditionLock<Value>: @unchecked Sendable {
             pthread_cond_wait(changed, mutex)
         }
     }
+
+    /// Runs `body` now and after each update, until its result isn't nil or the time is up.
+    ///
+    /// - Parameters:
+    ///   - deadline: The time limit.
+    ///   - body: A closure that may take something from the value. This wakes no other threads.
+    /// - Returns: The first result of `body` that is not nil; nil if there was none before the time limit.
+    package func wait<Result>(until deadline: Instant, _ body: (inout Value) -> Result?) -> Result? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            let seconds = Instant.now.seconds(until: deadline)
+            if seconds == 0 { return nil }
+            // The condition's clock is the calendar's, which may be set. So at most a second is waited at once.
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            let nanoseconds = Int(min(seconds, 1) * 1_000_000_000) + Int(time.tv_nsec) + 1
+            time.tv_sec += time_t(nanoseconds / 1_000_000_000)
+            time.tv_nsec = nanoseconds % 1_000_000_000
+            pthread_cond_timedwait(changed, mutex, &time)
+        }
+    }
 }

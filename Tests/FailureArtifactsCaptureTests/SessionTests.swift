@@ -14,67 +14,7 @@ import Testing
 ///
 /// The stores are registered, and discovery is off: it would find the stores of other tests in this process.
 @Suite struct SessionTests {
-    /// A directory with an open store, and a session that writes to it.
-    private final class World: @unchecked Sendable {
-        let directory: String
-        let session: CaptureSession
-        private var handle: OpaquePointer?
-
-        init(_ change: (inout CaptureConfiguration) -> Void = { _ in }) throws {
-            directory = try FileSystem.createUniqueDirectory(
-                in: FileManager.default.temporaryDirectory.path, prefix: "session tests ")
-            var configuration = CaptureConfiguration()
-            configuration.mode = .firstFailure
-            configuration.directory = URL(filePath: directory + "/artifacts")
-            configuration.discoversStores = false
-            change(&configuration)
-            session = CaptureSession(configuration: configuration)
-            try #require(sqlite3_open(directory + "/ledger.sqlite", &handle) == SQLITE_OK)
-            try run("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
-        }
-
-        deinit {
-            sqlite3_close_v2(handle)
-            try? FileSystem.remove(directory)
-        }
-
-        func run(_ sql: String) throws {
-            try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
-        }
-
-        /// Starts a test with the store.
-        func start(_ name: String = "testTotal") -> RunningTest {
-            let test = session.testWillStart(
-                framework: "XCTest", suite: "LedgerTests", name: name, isAlone: false)
-            test.state.withLock { $0.registered.append((directory + "/ledger.sqlite", nil)) }
-            return test
-        }
-
-        func fail(_ test: RunningTest, _ message: String) {
-            session.testDidFail(
-                test, FailureEvent(message: message, file: "T.swift", line: 1, kind: .assertion))
-        }
-
-        var left: [String] {
-            (try? FileSystem.contents(ofDirectory: directory + "/artifacts")) ?? []
-        }
-
-        func finish(_ test: RunningTest) {
-            session.testDidFinish(test)
-            session.testsDidFinish()
-        }
-
-        /// Returns the only bundle.
-        func bundle() throws -> BundleReader {
-            let location = try BundleLocator.single(at: directory + "/artifacts")
-            return try BundleReader(location, scratchDirectory: directory)
-        }
-
-        /// Returns the number of rows in a copy of the store.
-        func rows(_ bundle: BundleReader, _ store: String? = nil) throws -> Int64? {
-            try bundle.store(named: store).store.tables?.first?.rows
-        }
-    }
+    private typealias World = SessionWorld
 
     private func messages(_ bundle: BundleReader) -> [String] { bundle.metadata.failures.map(\.message) }
 
@@ -356,89 +296,48 @@ import Testing
         #expect(test.state.withLock(\.failures.count) == 1)
     }
 
-    // MARK: Stores that a library copies
+    // MARK: Suites
 
-    @Test(arguments: [false, true]) func aLibraryCopiesItsStore(isRedacted: Bool) throws {
-        let world = try World { if isRedacted { $0.redactions = [.blank("b", of: "t")] } }
-        let path = world.directory + "/ledger.sqlite"
-        world.session.addSource {
-            [
-                LibraryStore(path: path) { target in
-                    var handle: OpaquePointer?
-                    defer { sqlite3_close_v2(handle) }
-                    guard sqlite3_open(target, &handle) == SQLITE_OK,
-                        // The content of the WAL belongs to the copy too.
-                        sqlite3_exec(
-                            handle,
-                            "PRAGMA journal_mode = wal; CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3)",
-                            nil, nil, nil) == SQLITE_OK
-                    else { throw CaptureError(description: "no copy") }
-                    let file = Path.join(Path.directory(of: target), ".hidden")
-                    try FileSystem.write([7, 8], toNewFile: file)
-                    return [.init(name: "ledger_EXTERNAL_DATA-1", path: file)]
-                }
-            ]
-        }
-        let test = world.start()
-        world.fail(test, "first")
-        let copies = world.session.copies(of: test)
-        #expect(copies.map(\.name) == ["ledger"])
-        #expect(FileSystem.regularFile(copies.first?.path ?? "") != nil)
-        world.finish(test)
-        #expect(world.session.copies(of: test).isEmpty)
-        let bundle = try world.bundle()
-        #expect(try world.rows(bundle) == 3)
-        #expect(try bundle.store(named: nil).store.originalPath == path)
-        // The content of an external file is unknown, so redaction leaves it out.
-        #expect(
-            bundle.metadata.attachments.map(\.entry)
-                == (isRedacted ? [] : ["attachments/ledger_EXTERNAL_DATA-1"]))
-        #expect(bundle.metadata.warnings.map(\.code) == (isRedacted ? ["external-files-left-out"] : []))
-    }
-
-    /// If its library fails, the store is copied like any other store.
-    @Test(arguments: [true, false]) func aLibraryThatFails(throwing: Bool) throws {
+    @Test func failuresOfASuiteLeaveOneBundleForTheSuite() throws {
         let world = try World()
-        let path = world.directory + "/ledger.sqlite"
-        world.session.addSource {
-            [
-                LibraryStore(path: path) { _ in
-                    if throwing { throw CaptureError(description: "it is away") }
-                    return []
-                }
-            ]
-        }
-        let test = world.start()
-        world.fail(test, "first")
-        world.finish(test)
+        let event = FailureEvent(message: "in setUp", file: "T.swift", line: 1, kind: .assertion)
+        world.session.suiteDidFail(framework: "XCTest", suite: "LedgerTests", event)
+        world.session.testDidFinish(world.start())
+        world.session.suiteDidFail(
+            framework: "XCTest", suite: "LedgerTests",
+            FailureEvent(message: "in tearDown", file: nil, line: nil, kind: .error))
+        #expect(world.left.allSatisfy { !$0.hasSuffix(".zip") })
+        world.session.suiteDidFinish("OtherTests")
+        world.session.suiteDidFinish("LedgerTests")
+        world.session.testsDidFinish()
         let bundle = try world.bundle()
-        #expect(try world.rows(bundle) == 1)
-        let reason = throwing ? "it is away" : "it left no file"
+        let identity = bundle.metadata.test
         #expect(
-            bundle.metadata.warnings == [
-                CaptureWarning(
-                    .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it, so that its file was copied: \(reason).",
-                    ["store": "ledger"])
-            ])
+            (identity.framework, identity.suite, identity.name) == ("XCTest", "LedgerTests", "suite"))
+        #expect(messages(bundle) == ["in setUp", "in tearDown"])
     }
 
-    /// A store that is neither open nor registered is captured if its library knows it.
-    @Test func aLibrarysStoreIsFound() throws {
-        let world = try World { $0.discoversStores = true }
-        let other = world.directory + "/only-library.sqlite"
-        world.session.addSource {
-            [
-                LibraryStore(path: other) { target in
-                    try FileSystem.copy(world.directory + "/ledger.sqlite", toNewFile: target)
-                    return []
-                }
-            ]
-        }
-        let test = world.start()
-        world.fail(test, "first")
-        world.finish(test)
-        let bundle = try world.bundle()
-        #expect(try bundle.store(named: "only-library").store.tables?.first?.rows == 1)
+    /// A test that runs alone stays the one that failures and stores belong to.
+    @Test func failureOfASuiteDoesNotTakeTheTestThatIsRunning() throws {
+        let world = try World()
+        let test = world.session.testWillStart(
+            framework: "XCTest", suite: "LedgerTests", name: "testTotal", isAlone: true)
+        world.session.suiteDidFail(
+            framework: "XCTest", suite: "LedgerTests",
+            FailureEvent(message: "of the suite", file: nil, line: nil, kind: .assertion))
+        #expect(world.session.currentTest === test)
+        world.session.testDidFinish(test)
+        // A suite whose end isn't reported ends with the tests.
+        world.session.testsDidFinish()
+        #expect(messages(try world.bundle()) == ["of the suite"])
+    }
+
+    @Test func failureOfASuiteIsIgnoredIfCapturingIsOff() throws {
+        let world = try World { $0.mode = .off }
+        world.session.suiteDidFail(
+            framework: "XCTest", suite: "LedgerTests",
+            FailureEvent(message: "m", file: nil, line: nil, kind: .assertion))
+        world.session.testsDidFinish()
+        #expect(world.left.isEmpty)
     }
 }

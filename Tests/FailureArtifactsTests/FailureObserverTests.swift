@@ -78,6 +78,24 @@ import Testing
         #expect(try asynchronous.texts(fruits) == ["apple"])
     }
 
+    #if os(Linux)
+    /// XCTest on Linux drops them.
+    ///
+    /// If it begins to report them, the observer has to report them too.
+    @Test func failuresInAClassSetUpAreNotReported() throws {
+        let child = try run("ClassSetUpTests")
+        #expect(child.status == 0 && child.testCount == 1, "\(child.output)")
+        #expect(!child.output.contains("in the class's setUp"))
+        #expect(try child.bundles() == nil)
+    }
+    #else
+    @Test func failuresInAClassSetUpLeaveABundle() throws {
+        let bundle = try failing("ClassSetUpTests")
+        #expect(bundle.metadata.test.name == "suite")
+        #expect(bundle.messages == ["failed - in the class's setUp"])
+    }
+    #endif
+
     @Test func failureInTearDownLeavesABundle() throws {
         let bundle = try failing("TearDownTests")
         #expect(bundle.messages == ["failed - in tearDown"])

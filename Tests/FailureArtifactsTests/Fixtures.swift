@@ -87,6 +87,16 @@ final class AsynchronousSetUpTests: ChildTestCase {
     func testRuns() throws { try store?.run("INSERT INTO fruit VALUES ('plum')") }
 }
 
+/// Fails outside of its tests.
+final class ClassSetUpTests: ChildTestCase {
+    override class func setUp() {
+        super.setUp()
+        if ChildTestRun.isChild { XCTFail("in the class's setUp") }
+    }
+
+    func testPasses() {}
+}
+
 final class TearDownTests: ChildTestCase {
     private var store: ApplicationHandle?
 

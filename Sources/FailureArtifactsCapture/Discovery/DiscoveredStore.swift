@@ -83,6 +83,16 @@ struct DiscoveredStore: Sendable {
             endedUse: closed.lastUse, baselines: closed.baselines)
     }
 
+    /// Creates a store that is only described.
+    ///
+    /// - Parameters:
+    ///   - path: The store's file; nil for a store in memory.
+    ///   - name: Its name in the bundle.
+    init(describedAt path: String?, named name: String?) {
+        self.init(
+            storage: path == nil ? .memory : .file, path: path, suggestedName: name, files: nil)
+    }
+
     private init(
         storage: Snapshot.Storage = .file, path: String?, suggestedName: String? = nil,
         owners: Set<TestID> = [], users: Set<TestID> = [], identity: FileStatus.Identity? = nil,

@@ -14,6 +14,7 @@ extension Capture {
     enum Limit {
         static let storeBytes = DirectoryLimits.Limit.storeBytes.rawValue
         static let time = "CaptureConfiguration.timeLimitPerFailure"
+        static let timePerStore = "CaptureConfiguration.timeLimitPerStore"
     }
 
     /// Returns the stores that belong to the test, and notes those that are only named.
@@ -38,6 +39,9 @@ extension Capture {
     ) -> [BundleMetadata.Store] {
         let deadline = Instant.now.advanced(bySeconds: configuration.timeLimitPerFailure)
         return found.compactMap { found in
+            if let reason = found.storeOfLibrary?.reasonForNoContent {
+                return leaveOut(found, because: reason)
+            }
             if rules.leavesOutContent {
                 return leaveOut(found, because: RedactionRules.reasonForNoContent)
             }
@@ -88,6 +92,9 @@ extension Capture {
                 history: folder == "stores" && configuration.maximumHistoryBytes > 0
                     ? staging.file(ofEntry: entries.history) : nil)
             let source = copyByLibrary(found) ?? found.store
+            // The library has used a part of the time.
+            snapshotter.timeLimit = max(
+                configuration.timeLimitPerStore / 2, configuration.timeLimitPerStore - start.elapsed)
             let isAfterError = failure?.isThrownError == true
             var snapshot = snapshotter.capture(
                 source, to: targets, prefersStateBeforeRollback: isAfterError)
@@ -130,38 +137,51 @@ extension Capture {
         }
     }
 
-    /// Copies a store through its library; returns nil if no library is known or its copy fails.
+    /// Copies a store through its library.
+    ///
+    /// - Parameter found: The store.
+    /// - Returns: The copy; nil if the store's file is to be captured, because no library has it open, or because the
+    ///   library's copy failed or exceeded the time limit.
     private mutating func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
-        guard let library = found.storeOfLibrary else { return nil }
+        guard let library = found.storeOfLibrary, let path = library.path else { return nil }
+        guard case .copied(let copy) = library.content else {
+            keep(library.externalFiles(), of: found)
+            return nil
+        }
         do {
             let directory = try FileSystem.createUniqueDirectory(
-                in: FileManager.default.temporaryDirectory.path, prefix: "failure-artifacts-")
+                in: FileManager.default.temporaryDirectory.path, prefix: LibraryCopier.directoryPrefix)
             scratch.append(directory)
-            let target = Path.join(directory, Path.name(of: library.path))
-            let files = try library.copy(target)
-            guard FileSystem.regularFile(target) != nil else {
-                throw CaptureError(description: "it left no file")
-            }
-            if !rules.concernStores {
-                test.state.withLock { state in
-                    state.attachments += files.map { ($0.name, .file($0.path)) }
-                }
-            } else if !files.isEmpty {
-                warnings.add(
-                    .externalFilesLeftOut,
-                    "What the store '\(found.name)' keeps in files of their own was left out: there is no "
-                        + "telling which of it is redacted.",
-                    ["store": .text(found.name)])
-            }
+            let target = Path.join(directory, Path.name(of: path))
+            let files = try libraryCopier.run(
+                copy, to: target, within: configuration.timeLimitPerStore / 2)
+            keep(files, of: found)
             return DiscoveredStore(path: target)
         } catch {
+            let limit = (error as? LibraryCopier.Failure)?.isTimeLimit == true ? Limit.timePerStore : nil
             warnings.add(
                 .storeCopiedWithoutLibrary,
                 "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
                     + "\(error).",
-                ["store": .text(found.name)])
+                ["store": .text(found.name), "limit": limit.map { .text($0) }])
+            keep(library.externalFiles(), of: found)
             return nil
         }
+    }
+
+    /// Makes the files that belong to a store, and are not part of its database, attachments of the bundle.
+    private mutating func keep(_ files: [LibraryStore.ExternalFile], of found: FoundStores.Store) {
+        if files.isEmpty { return }
+        if rules.concernStores {
+            warnings.add(
+                .externalFilesLeftOut,
+                "What the store '\(found.name)' keeps in files of their own was left out: there is no "
+                    + "telling which of it is redacted.",
+                ["store": .text(found.name)])
+            return
+        }
+        externalFiles.formUnion(files.map(\.path))
+        test.state.withLock { $0.attachments += files.map { ($0.name, .file($0.path)) } }
     }
 
     /// Writes the last statements of a store to the staging directory.
@@ -278,6 +298,9 @@ extension Capture {
             let attachment = stageAttachment(
                 source, named: name, entry: "attachments/\(entry)")
             attachments.append(attachment)
+            if let entry = attachment.entry, let path = source.path, externalFiles.contains(path) {
+                externalEntries.insert(entry)
+            }
         }
     }
 

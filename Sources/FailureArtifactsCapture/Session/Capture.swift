@@ -31,6 +31,7 @@ struct Capture: Sendable {
     let storesOfLibraries: @Sendable () -> [LibraryStore]
     /// The rules for databases of frameworks, with the files that were open before the first test.
     let frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>)
+    let libraryCopier: LibraryCopier
     let directory: ArtifactsDirectory
     /// The bytes that the capture may still stage.
     var room: StagingReservation
@@ -55,6 +56,16 @@ struct Capture: Sendable {
     var limitsHit: Set<String> = []
     /// The indices of the warnings about the copies of a passing test.
     var passingWarnings = 0..<0
+    /// The paths of the files that belong to stores and are not part of their databases.
+    var externalFiles: Set<String> = []
+    /// The entries with the content of those files.
+    var externalEntries: Set<String> = []
+    /// The labels of the snapshots that were taken at failures.
+    var failureLabels: Set<String> = []
+    /// The entries that were passed to the test framework's own report, or that it has no room for.
+    var reported: Set<String> = []
+    /// The total size of the copies that were passed to that report, in bytes.
+    var reportedBytes: UInt64 = 0
     /// Temporary directories with copies made by libraries, which are removed after staging.
     var scratch: [String] = []
     /// A selection of the values that redactions removed.
@@ -79,6 +90,7 @@ struct Capture: Sendable {
     ///   - opener: Returns the identity of a test that has not ended, or has left stores open.
     ///   - libraryStores: Returns the stores known to adapters.
     ///   - frameworks: The rules for databases of frameworks, with the files that were open before the first test.
+    ///   - libraryCopier: Runs the copies of those stores.
     /// - Throws: An error if the directory can't be written to, or already holds the maximum number of bundles.
     init(
         of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
@@ -86,7 +98,8 @@ struct Capture: Sendable {
         isRunning: @escaping @Sendable (TestID) -> Bool,
         opener: @escaping @Sendable (TestID) -> BundleMetadata.Store.Opener? = { _ in nil },
         libraryStores: @escaping @Sendable () -> [LibraryStore] = { [] },
-        frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>) = (.current, [])
+        frameworks: (rules: FrameworkStores, openAtStart: Set<FileStatus.Identity>) = (.current, []),
+        libraryCopier: LibraryCopier = LibraryCopier()
     ) throws(CaptureError) {
         self.test = test
         self.configuration = configuration
@@ -96,6 +109,7 @@ struct Capture: Sendable {
         self.opener = opener
         self.storesOfLibraries = libraryStores
         self.frameworks = frameworks
+        self.libraryCopier = libraryCopier
         do {
             (directory, room) = try output.use { path in
                 let directory = configuration.artifactsDirectory(at: path)
@@ -175,6 +189,7 @@ struct Capture: Sendable {
             }
             capture.snapshots.append(
                 BundleMetadata.Snapshot(label: label, at: date, stores: stores))
+            if failure != nil { capture.failureLabels.insert(label) }
         }
     }
 
@@ -244,13 +259,6 @@ struct Capture: Sendable {
         metadata.add(otherStores)
         if rules.shortensHomePaths { metadata.shortenHomePaths(.current) }
         return metadata
-    }
-
-    /// The names and paths of the staged copies, which exist until they are packed.
-    var copies: [(name: String, path: String)] {
-        stores.compactMap { store in
-            store.entry.map { (store.name, staging.file(ofEntry: $0)) }
-        }
     }
 
     // MARK: When it has ended

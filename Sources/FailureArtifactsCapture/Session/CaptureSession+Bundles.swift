@@ -29,7 +29,8 @@ extension CaptureSession {
                             libraryStores: {
                                 self.state.withLock(\.sources).flatMap { $0() }
                             },
-                            frameworks: (self.frameworkStores, self.state.withLock(\.openAtStart)))
+                            frameworks: (self.frameworkStores, self.state.withLock(\.openAtStart)),
+                            libraryCopier: self.libraryCopier)
                     }
                     stage = .open(capture)
                     if let warning = output.warning { self.sayOnce(warning) }

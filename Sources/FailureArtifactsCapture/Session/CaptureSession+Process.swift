@@ -26,10 +26,11 @@ extension CaptureSession {
         if configuration.capturesPassingTests == .afterFailure { sweep() } else { packing.add(sweep) }
     }
 
-    /// Waits until every bundle is written.
+    /// Ends the suites that have not ended, and waits until every bundle is written.
     ///
     /// Call it when all tests have run.
     package func testsDidFinish() {
+        for suite in state.withLock({ Array($0.suites.keys) }) { suiteDidFinish(suite) }
         packing.waitUntilEmpty()
     }
 

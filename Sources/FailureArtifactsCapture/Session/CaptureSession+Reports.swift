@@ -21,6 +21,15 @@ extension CaptureSession {
         framework: String, suite: String, name: String, arguments: [String]? = nil,
         location: String = "", isAlone: Bool
     ) -> RunningTest {
+        start(
+            framework: framework, suite: suite, name: name, arguments: arguments, location: location,
+            isAlone: isAlone, isSuite: false)
+    }
+
+    private func start(
+        framework: String, suite: String, name: String, arguments: [String]? = nil,
+        location: String = "", isAlone: Bool, isSuite: Bool
+    ) -> RunningTest {
         let configuration = configuration
         if frameworkStores.needsFilesOpenAtStart { noteOpenFiles(configuration) }
         let start = beginWatching(configuration, isAlone: isAlone)
@@ -42,9 +51,11 @@ extension CaptureSession {
                         attempt: attempt),
                     start: .now, order: start.statement),
                 isAlone: isAlone, start: start, isWatched: configuration.watchesStores)
-            unreported = state.unreported
-            state.unreported = nil
-            add(test, configuration, to: &state)
+            if !isSuite {
+                unreported = state.unreported
+                state.unreported = nil
+            }
+            add(test, configuration, to: &state, isSuite: isSuite)
             return test
         }
         if let unreported { end(unreported) }
@@ -76,12 +87,13 @@ extension CaptureSession {
     }
 
     private func add(
-        _ test: RunningTest, _ configuration: CaptureConfiguration, to state: inout State
+        _ test: RunningTest, _ configuration: CaptureConfiguration, to state: inout State,
+        isSuite: Bool = false
     ) {
         if configuration.baseline {
             test.state.withLock { _ = $0.labels.claim(RunningTest.startLabel) }
         }
-        state.add(test)
+        state.add(test, isSuite: isSuite)
     }
 
     private static func increment(_ number: inout Int) -> Int {
@@ -148,6 +160,42 @@ extension CaptureSession {
     private func end(_ test: UnreportedTest) {
         let left = test.isWatched ? registry.endKeeping(of: test.id) : nil
         inFlight?.testEnded(test.id, leaving: left?.unwatched ?? [])
+    }
+
+    // MARK: Suites
+
+    /// The name, in a bundle, of a suite's own failures in place of a test's name.
+    static let suiteName = "suite"
+
+    /// Records a failure that the framework reports for a suite and not for one of its tests, such as a failure in a
+    /// class's `setUp`.
+    ///
+    /// Such failures leave one bundle for the suite. Failures of a test that runs at the same time stay the test's.
+    /// May be called from any thread.
+    ///
+    /// - Parameters:
+    ///   - framework: The framework's name.
+    ///   - suite: The suite's name.
+    ///   - event: The failure.
+    package func suiteDidFail(framework: String, suite: String, _ event: FailureEvent) {
+        guard configuration.mode != .off else { return }
+        let test =
+            state.withLock { $0.suites[suite] }
+            ?? start(
+                framework: framework, suite: suite, name: Self.suiteName, isAlone: true, isSuite: true)
+        testDidFail(test, event)
+    }
+
+    /// Ends a suite.
+    ///
+    /// Its bundle follows if it has failed outside of its tests.
+    ///
+    /// - Parameter suite: The suite's name.
+    package func suiteDidFinish(_ suite: String) {
+        let test = state.withLock { state in
+            state.suites.isEmpty ? nil : state.suites.removeValue(forKey: suite)
+        }
+        if let test { end(test) }
     }
 
     // MARK: Failures and ends

@@ -26,7 +26,9 @@ package final class CaptureSession: Sendable {
         var current: RunningTest?
         /// The test that may have been running when an adapter was installed.
         var unreported: UnreportedTest?
-        /// The other tests that have not ended.
+        /// The suites that have failed outside of their tests, and have not ended, by their names.
+        var suites: [String: RunningTest] = [:]
+        /// The other tests that have not ended, and those suites.
         var running: [TestID: RunningTest] = [:]
         /// The tests that have ended and left stores open.
         var endedOpeners: [TestID: BundleMetadata.Store.Opener] = [:]
@@ -63,7 +65,12 @@ package final class CaptureSession: Sendable {
             test(id).map { .init($0.identity) } ?? endedOpeners[id]
         }
 
-        mutating func add(_ test: RunningTest) {
+        mutating func add(_ test: RunningTest, isSuite: Bool = false) {
+            if isSuite {
+                suites[test.identity.suite] = test
+                running[test.id] = test
+                return
+            }
             guard test.isAlone else {
                 running[test.id] = test
                 hasTasks = true
@@ -84,6 +91,7 @@ package final class CaptureSession: Sendable {
     let registry = ConnectionRegistry.shared
     /// The rules for databases of frameworks.
     let frameworkStores: FrameworkStores
+    let libraryCopier = LibraryCopier()
     /// The outcomes of tests when they last ran.
     let earlierAttempts = EarlierAttempts()
     /// The queue that packs what tests have staged.
@@ -174,17 +182,10 @@ package final class CaptureSession: Sendable {
     ///
     /// These stores are captured too.
     ///
-    /// - Parameter source: Returns the stores. It is called at each failure, on the thread of the failure.
+    /// - Parameter source: Returns the stores. It is called at each failure, on the thread of the failure. The session
+    ///   copies them on another thread, and waits for that.
     package func addSource(_ source: @escaping @Sendable () -> [LibraryStore]) {
         state.withLock { $0.sources.append(source) }
-    }
-
-    /// Returns the copies made so far of a failing test's stores, with the stores' names.
-    package func copies(of test: RunningTest) -> [(name: String, path: String)] {
-        test.capture.withLock { stage in
-            guard case .open(let capture) = stage else { return [] }
-            return capture.copies
-        }
     }
 
     /// The test that the caller runs for; nil between tests, or if the test can't be determined.

@@ -64,9 +64,14 @@ enum FoundStores {
                             Relation(of: store, to: test, isRunning: isRunning))
                 }
         }
-        for store in discovers ? libraryStores : []
-        where !candidates.contains(where: { Self.isSame($0, store.path) }) {
-            candidates.append(DiscoveredStore(path: store.path))
+        let libraryStores = libraryStores.filter { $0.belongs(to: test.id, isRunning: isRunning) }
+        for store in discovers ? libraryStores : [] {
+            guard let path = store.path, store.reasonForNoContent == nil,
+                !candidates.contains(where: { Self.isSame($0, path) })
+            else { continue }
+            // A test may delete a store after it has closed it.
+            if case .closedFile = store.content, FileSystem.regularFile(path) == nil { continue }
+            candidates.append(DiscoveredStore(path: path))
         }
         let registered = test.state.withLock(\.registered)
         var names: [Int: String] = [:]
@@ -81,11 +86,15 @@ enum FoundStores {
             if let name { names[index] = name }
         }
         var libraries: [Int: LibraryStore] = [:]
-        for store in libraryStores {
-            guard let index = candidates.firstIndex(where: { Self.isSame($0, store.path) }) else {
-                continue
-            }
+        for store in libraryStores where store.reasonForNoContent == nil {
+            guard let path = store.path,
+                let index = candidates.firstIndex(where: { Self.isSame($0, path) })
+            else { continue }
             libraries[index] = store
+        }
+        for store in discovers ? libraryStores : [] where store.reasonForNoContent != nil {
+            libraries[candidates.count] = store
+            candidates.append(DiscoveredStore(describedAt: store.path, named: store.name))
         }
         var unique = StoreNames()
         var result = Selection()

@@ -1,4 +1,4 @@
-/// A store that an adapter knows through a library, which can also copy it.
+/// A store that an adapter knows through a library, such as Core Data.
 package struct LibraryStore: Sendable {
     /// A file that belongs to a copy but is not part of the database.
     package struct ExternalFile: Sendable {
@@ -11,21 +11,87 @@ package struct LibraryStore: Sendable {
         }
     }
 
-    /// The database file.
-    package let path: String
-    /// Copies the store to a path in a new directory, with its journals beside it.
-    ///
-    /// Returns the copy's other files.
-    let copy: @Sendable (_ target: String) throws -> [ExternalFile]
+    /// The ways to get the store's content.
+    enum Content: Sendable {
+        /// The library has the store open and can copy it.
+        case copied(@Sendable (_ target: String) throws -> [ExternalFile])
+        /// The library has closed the store, so its file is captured like any other file.
+        case closedFile
+        /// There is no content; the reason is a full sentence.
+        case none(reason: String)
+    }
 
-    /// Creates a library store.
+    /// The store's file; nil if it has none.
+    package let path: String?
+    /// The name in the bundle of a store without a file.
+    let name: String?
+    let content: Content
+    /// The test that opened the store, or closed it later; nil if it isn't known.
+    let user: TestID?
+    /// Returns the files that belong to the store itself, for a capture of its file.
+    let externalFiles: @Sendable () -> [ExternalFile]
+
+    private init(
+        path: String?, name: String?, content: Content, user: TestID?,
+        externalFiles: @escaping @Sendable () -> [ExternalFile]
+    ) {
+        self.path = path
+        self.name = name
+        self.content = content
+        self.user = user
+        self.externalFiles = externalFiles
+    }
+
+    /// Creates a library store that is open.
     ///
     /// - Parameters:
     ///   - path: The absolute path of the database file.
-    ///   - copy: Copies the store to a path in a new directory, on the thread of the failure. It returns the files that
-    ///     belong to the copy. They are read before that directory is removed.
-    package init(path: String, copy: @escaping @Sendable (_ target: String) throws -> [ExternalFile]) {
-        self.path = path
-        self.copy = copy
+    ///   - user: The test that opened it; nil if it isn't known.
+    ///   - externalFiles: Returns the files that belong to the store and are not part of the database. It is used if the
+    ///     copy fails.
+    ///   - copy: Copies the store to a path in a new directory, with its journals beside it. It runs on a thread of its
+    ///     own while the thread of the failure waits for it, for at most half of
+    ///     ``CaptureConfiguration/timeLimitPerStore``. It returns the other files that belong to the copy. They are
+    ///     read before that directory is removed.
+    package init(
+        path: String, usedBy user: RunningTest? = nil,
+        externalFiles: @escaping @Sendable () -> [ExternalFile] = { [] },
+        copy: @escaping @Sendable (_ target: String) throws -> [ExternalFile]
+    ) {
+        self.init(
+            path: path, name: nil, content: .copied(copy), user: user?.id, externalFiles: externalFiles)
+    }
+
+    /// Creates a library store that the library has closed.
+    static func closed(
+        _ path: String, usedBy user: TestID, externalFiles: @escaping @Sendable () -> [ExternalFile]
+    ) -> LibraryStore {
+        LibraryStore(
+            path: path, name: nil, content: .closedFile, user: user, externalFiles: externalFiles)
+    }
+
+    /// Creates a library store that is only described.
+    static func described(
+        _ path: String?, named name: String, because reason: String, usedBy user: TestID?
+    ) -> LibraryStore {
+        LibraryStore(
+            path: path, name: name, content: .none(reason: reason), user: user, externalFiles: { [] })
+    }
+
+    /// The reason why the store is only described; nil if it has content.
+    var reasonForNoContent: String? {
+        if case .none(let reason) = content { reason } else { nil }
+    }
+
+    /// Checks if the store belongs in a test's bundle.
+    ///
+    /// - Parameters:
+    ///   - test: The test that failed.
+    ///   - isRunning: Returns true if a test has not ended yet.
+    /// - Returns: False for a store of another test that is running, and for a closed store of any other test.
+    func belongs(to test: TestID, isRunning: (TestID) -> Bool) -> Bool {
+        if case .closedFile = content { return user == test }
+        guard let user, user != test else { return true }
+        return !isRunning(user)
     }
 }

@@ -95,8 +95,8 @@ package final class RunningTest: Sendable {
     /// Returns true if a statement was run after the test had started.
     func hasRun(_ statement: RecordedStatement) -> Bool { statement.order > start.statement }
 
-    /// True if the test has failed exactly once.
-    package var hasFailedOnce: Bool { state.withLock { $0.failures.count == 1 } }
+    /// True if the test has ended.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     /// The test's name in the form `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }

@@ -1,0 +1,193 @@
+internal import FailureArtifactsSystem
+
+/// A store as its library describes it.
+package struct SeenStore: Equatable, Sendable {
+    /// The absolute path of the store's file; nil if it has none.
+    package let path: String?
+    /// The name in the bundle of a store that is only described.
+    package let name: String
+    /// The reason why the store's content can't be captured, as a full sentence; nil if it can.
+    package let reasonForNoContent: String?
+
+    /// Creates a description.
+    ///
+    /// - Parameters:
+    ///   - path: The absolute path of the store's file; nil if it has none.
+    ///   - name: The name in the bundle of a store that is only described.
+    ///   - reasonForNoContent: The reason why the store's content can't be captured, as a full sentence; nil if it can.
+    package init(path: String?, name: String, reasonForNoContent: String?) {
+        self.path = path
+        self.name = name
+        self.reasonForNoContent = reasonForNoContent
+    }
+}
+
+/// The stores that an adapter has seen, so that a store that its library has closed by the time of the failure can be
+/// captured too.
+///
+/// A closed store is forgotten when the test that used it has ended. Stores that are open in an owner are forgotten when
+/// that owner is gone. The library's objects are not kept alive. All functions may be called from any thread.
+package final class SeenStores: Sendable {
+    /// Weak references, which are read only while the lock isn't held.
+    ///
+    /// Reading one retains the object for a moment. If that was its last reference, the object is deallocated by this
+    /// thread, and may report its end to this very list.
+    private final class References: @unchecked Sendable {
+        private weak let owner: AnyObject?
+        /// The test that opened the store, or removed it later.
+        private weak let user: RunningTest?
+        private let isRemoved: Bool
+
+        init(owner: AnyObject?, user: RunningTest?, isRemoved: Bool) {
+            self.owner = owner
+            self.user = user
+            self.isRemoved = isRemoved
+        }
+
+        var openOwner: AnyObject? { isRemoved ? nil : owner }
+        var runningUser: RunningTest? {
+            guard let user, !user.hasEnded else { return nil }
+            return user
+        }
+        var isNeeded: Bool { openOwner != nil || runningUser != nil }
+    }
+
+    /// A store in one of its owners, such as a persistent store coordinator.
+    private struct Entry {
+        let store: SeenStore
+        let owner: ObjectIdentifier
+        let references: References
+    }
+
+    private let entries = Lock<[Entry]>([])
+    private let maximumCount: Int
+    /// Returns the files that belong to a store and are not part of its database.
+    private let externalFiles: @Sendable (_ path: String) -> [LibraryStore.ExternalFile]
+
+    /// Creates an empty list.
+    ///
+    /// - Parameters:
+    ///   - maximumCount: The maximum number of stores. Beyond it, the oldest closed one is forgotten, or the oldest one.
+    ///   - externalFiles: Returns the files that belong to a store and are not part of its database.
+    package init(
+        maximumCount: Int = 256,
+        externalFiles: @escaping @Sendable (_ path: String) -> [LibraryStore.ExternalFile] = { _ in [] }
+    ) {
+        self.maximumCount = maximumCount
+        self.externalFiles = externalFiles
+    }
+
+    /// Adds a store that was opened.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - owner: The object that has it open. It must not be in its deallocation, because a weak reference to it is
+    ///     formed.
+    ///   - test: The test that opened it; nil if it isn't known.
+    /// - Returns: False for a copy made by a library, which isn't added.
+    @discardableResult
+    package func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) -> Bool {
+        if let path = store.path, LibraryCopier.isCopy(path) { return false }
+        let entry = Entry(
+            store: store, owner: ObjectIdentifier(owner),
+            references: References(owner: owner, user: test, isRemoved: false))
+        entries.withLock { $0.append(entry) }
+        forget()
+        return true
+    }
+
+    /// Marks a store as closed.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - owner: The identity of the object that had it open.
+    ///   - test: The test that closed it; nil if it isn't known.
+    package func remove(_ store: SeenStore, from owner: ObjectIdentifier, by test: RunningTest?) {
+        let known = entries.withLock { $0 }.filter { $0.owner == owner && $0.store == store }
+        for entry in known {
+            let removed = Entry(
+                store: store, owner: owner,
+                references: References(
+                    owner: nil, user: test ?? entry.references.runningUser, isRemoved: true))
+            entries.withLock { entries in
+                guard let index = entries.firstIndex(where: { $0.references === entry.references })
+                else { return }
+                entries[index] = removed
+            }
+        }
+        forget()
+    }
+
+    /// Forgets what isn't needed any more, and what exceeds the limit.
+    @discardableResult
+    private func forget() -> [Entry] {
+        let all = entries.withLock { $0 }
+        var needed = all.filter(\.references.isNeeded)
+        while needed.count > maximumCount {
+            needed.remove(at: needed.firstIndex { $0.references.openOwner == nil } ?? 0)
+        }
+        if needed.count == all.count { return all }
+        // Others may have been added in the meantime.
+        let gone = Set(all.map { ObjectIdentifier($0.references) })
+            .subtracting(needed.map { ObjectIdentifier($0.references) })
+        entries.withLock { entries in
+            entries.removeAll { gone.contains(ObjectIdentifier($0.references)) }
+        }
+        return needed
+    }
+
+    /// The objects that have stores open, without repetitions.
+    package var owners: [AnyObject] {
+        var owners: [AnyObject] = []
+        for entry in entries.withLock({ $0 }) {
+            guard let owner = entry.references.openOwner, !owners.contains(where: { $0 === owner })
+            else { continue }
+            owners.append(owner)
+        }
+        return owners
+    }
+
+    /// Returns the test that opened a store; nil if it has ended or isn't known.
+    package func user(of store: SeenStore, in owner: AnyObject) -> RunningTest? {
+        entries.withLock { $0 }
+            .last { $0.owner == ObjectIdentifier(owner) && $0.store == store && $0.references.isNeeded }?
+            .references.runningUser
+    }
+
+    /// Lists the closed stores of tests that have not ended.
+    ///
+    /// - Parameter openPaths: The paths of the stores that are open.
+    /// - Returns: The stores, in the order in which they were added.
+    package func closedStores(besides openPaths: Set<String>) -> [LibraryStore] {
+        var stores: [LibraryStore] = []
+        var known = openPaths
+        for entry in forget().reversed() where entry.references.openOwner == nil {
+            guard let user = entry.references.runningUser else { continue }
+            if let reason = entry.store.reasonForNoContent {
+                stores.append(
+                    .described(
+                        entry.store.path, named: entry.store.name,
+                        because: reason + " It was closed before the failure.", usedBy: user.id))
+            } else if let path = entry.store.path, known.insert(path).inserted {
+                stores.append(
+                    .closed(path, usedBy: user.id) { [externalFiles] in externalFiles(path) })
+            }
+        }
+        return stores.reversed()
+    }
+
+    /// The number of stores that are kept.
+    var count: Int { entries.withLock { $0.count } }
+}
+
+extension LibraryStore {
+    /// Creates a library store that is open and only described.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - reason: The reason why it has no content.
+    ///   - user: The test that opened it; nil if it isn't known.
+    package init(_ store: SeenStore, because reason: String, usedBy user: RunningTest?) {
+        self = .described(store.path, named: store.name, because: reason, usedBy: user?.id)
+    }
+}

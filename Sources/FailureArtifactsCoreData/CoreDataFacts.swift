@@ -1,0 +1,60 @@
+internal import FailureArtifactsCapture
+internal import FailureArtifactsSystem
+internal import Foundation
+
+/// Facts about Core Data's stores that the adapter derives without Core Data, so that every platform tests them.
+enum CoreDataFacts {
+    /// Returns the description of a store.
+    ///
+    /// - Parameters:
+    ///   - type: The store's type, such as `SQLite`.
+    ///   - url: The store's location; nil if it has none.
+    /// - Returns: The description, with the reason if the store can't be captured.
+    static func describe(type: String, url: URL?) -> SeenStore {
+        let path = url.flatMap { $0.isFileURL ? $0.path(percentEncoded: false) : nil }
+        let isNull = path == "/dev/null"
+        let stem = path.map { Path.stem(of: Path.name(of: $0)) } ?? ""
+        let name = isNull || stem.isEmpty ? "memory" : stem
+        let reason: String? =
+            switch (type, path) {
+            case ("SQLite", nil): "It has no file."
+            case ("SQLite", _) where isNull:
+                "Its file is /dev/null, so SQLite keeps it in memory, and Core Data cannot copy it."
+            case ("SQLite", _): nil
+            case ("InMemory", _): "Core Data keeps it in memory and cannot copy it."
+            default: "It is of the type '\(type)', which is not an SQLite database."
+            }
+        return SeenStore(
+            path: type == "InMemory" ? nil : path, name: type == "InMemory" ? "memory" : name,
+            reasonForNoContent: reason)
+    }
+
+    /// Returns the options with certain keys; nil if there are none.
+    ///
+    /// A copy gets the options on a list, not the store's options without some others: Core Data gains new ones with each
+    /// version, and any of them could start a migration, a connection to CloudKit or a change of the file.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - options: The options that the store is open with.
+    /// - Returns: The options to pass on, with their values unchanged.
+    static func options(_ keys: [String], of options: [AnyHashable: Any]?) -> [AnyHashable: Any]? {
+        let known = Set(keys.map { AnyHashable($0) })
+        let result = (options ?? [:]).filter { known.contains($0.key) }
+        return result.isEmpty ? nil : result
+    }
+
+    /// Returns the externally stored values in the hidden folder beside a store, under names that aren't hidden.
+    ///
+    /// - Parameter path: The store's file.
+    /// - Returns: The files, sorted by their names.
+    static func externalFiles(ofStoreAt path: String) -> [LibraryStore.ExternalFile] {
+        let name = Path.stem(of: Path.name(of: path))
+        let folder = Path.join(Path.directory(of: path), ".\(name)_SUPPORT/_EXTERNAL_DATA")
+        let files = (try? FileSystem.contents(ofDirectory: folder)) ?? []
+        return files.sorted().map { file in
+            LibraryStore.ExternalFile(
+                name: "\(name)_EXTERNAL_DATA-\(file)", path: Path.join(folder, file))
+        }
+    }
+}

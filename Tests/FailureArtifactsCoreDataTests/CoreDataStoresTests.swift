@@ -1,0 +1,113 @@
+#if canImport(CoreData)
+import CoreData
+import FailureArtifactsCapture
+import FailureArtifactsSystem
+import Testing
+
+@testable import FailureArtifactsCoreData
+
+/// Stores that Core Data itself has made; run on a Mac only, by `Scripts/verify-on-mac`.
+@Suite(.serialized, .timeLimit(.minutes(1))) final class CoreDataStoresTests {
+    private let directory: String
+    private var path: String { directory + "/Fruit.sqlite" }
+
+    init() throws {
+        #expect(CoreDataStores.isInstalled)
+        directory = try FileSystem.createUniqueDirectory(
+            in: FileManager.default.temporaryDirectory.path(percentEncoded: false),
+            prefix: "core data tests ")
+    }
+
+    deinit { try? FileSystem.remove(directory) }
+
+    private static func makeModel() -> NSManagedObjectModel {
+        let name = NSAttributeDescription()
+        name.name = "name"
+        name.attributeType = .stringAttributeType
+        name.isOptional = true
+        let fruit = NSEntityDescription()
+        fruit.name = "Fruit"
+        fruit.properties = [name]
+        let model = NSManagedObjectModel()
+        model.entities = [fruit]
+        return model
+    }
+
+    /// Loads a store with one object.
+    private func makeContainer(type: String = NSSQLiteStoreType) throws -> NSPersistentContainer {
+        let container = NSPersistentContainer(name: "Fruit", managedObjectModel: Self.makeModel())
+        let description = NSPersistentStoreDescription(url: URL(filePath: path))
+        description.type = type
+        description.shouldAddStoreAsynchronously = false
+        description.setOption(true as NSNumber, forKey: NSPersistentHistoryTrackingKey)
+        container.persistentStoreDescriptions = [description]
+        var failure: (any Error)?
+        container.loadPersistentStores { _, error in failure = error }
+        if let failure { throw failure }
+        let context = container.viewContext
+        let fruit = NSEntityDescription.insertNewObject(forEntityName: "Fruit", into: context)
+        fruit.setValue("apple", forKey: "name")
+        try context.save()
+        return container
+    }
+
+    private var foundPaths: [String?] { CoreDataStores.stores().map(\.path) }
+
+    @Test func storesOfACoordinatorAreFound() throws {
+        var container: NSPersistentContainer? = try makeContainer()
+        #expect(foundPaths.contains(path))
+        let coordinator = try #require(container?.persistentStoreCoordinator)
+        for store in coordinator.persistentStores { try coordinator.remove(store) }
+        #expect(!foundPaths.contains(path))
+        container = nil
+        #expect(!foundPaths.contains(path))
+    }
+
+    /// A coordinator posts notifications while it is deallocated, too.
+    @Test func containersCanBeReleasedWithTheirStores() throws {
+        for _ in 0..<20 { _ = try makeContainer() }
+        #expect(!foundPaths.contains(path))
+    }
+
+    @Test func storesAreFoundWhileTheCoordinatorsQueueIsBusy() throws {
+        let container = try makeContainer()
+        nonisolated(unsafe) let coordinator = container.persistentStoreCoordinator
+        let progress = ConditionLock((isBusy: false, isReleased: false))
+        #expect(
+            Threads.detach {
+                coordinator.performAndWait {
+                    progress.update { $0.isBusy = true }
+                    progress.wait { $0.isReleased ? () : nil }
+                }
+            })
+        progress.wait { $0.isBusy ? () : nil }
+        #expect(foundPaths.contains(path))
+        progress.update { $0.isReleased = true }
+    }
+
+    @Test func storeInMemoryIsDescribed() throws {
+        let container = try makeContainer(type: NSInMemoryStoreType)
+        #expect(foundPaths.contains(nil))
+        withExtendedLifetime(container) {}
+    }
+
+    @Test func copyHasTheHistoryOfTheStore() throws {
+        let container = try makeContainer()
+        let coordinator = container.persistentStoreCoordinator
+        let store = try #require(coordinator.persistentStores.first)
+        let header = try FileSystem.contents(ofFile: path).prefix(100)
+        let copy = CoreDataCopy(
+            url: try #require(store.url), options: store.options, model: coordinator.managedObjectModel)
+        let folder = directory + "/copy"
+        try FileSystem.createDirectory(folder)
+        #expect(try copy.copy(to: folder + "/Fruit.sqlite").isEmpty)
+        let content = try FileSystem.contents(ofDirectory: folder).map {
+            String(decoding: try FileSystem.contents(ofFile: folder + "/" + $0), as: UTF8.self)
+        }
+        #expect(content.contains { $0.contains("CREATE TABLE ACHANGE") })
+        #expect(content.contains { $0.contains("apple") })
+        // The copy changes neither the journal mode nor anything else of the header.
+        #expect(try FileSystem.contents(ofFile: path).prefix(100) == header)
+    }
+}
+#endif
