@@ -46,7 +46,7 @@ let package = Package(
         product("FailureArtifacts"),
         product("FailureArtifactsTesting"),
         product("FailureArtifactsTestKit"),
-        // For Apple platforms; empty elsewhere.
+        // For Apple platforms; elsewhere it only installs the observer.
         product("FailureArtifactsCoreData", "FailureArtifactsTestKit"),
         .executable(name: "failure-artifacts", targets: ["FailureArtifactsTool"]),
     ],

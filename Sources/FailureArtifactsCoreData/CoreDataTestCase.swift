@@ -46,14 +46,14 @@ open class CoreDataTestCase<P: NSPersistentContainer>: XCTestCase {
 
     /// The store's placement; by default `StorePlacement.standard`.
     ///
-    /// A SQLite store in memory is at `/dev/null`, as in Xcode's templates, for both placements in memory. It isn't
-    /// captured, because Core Data cannot copy it.
+    /// A SQLite store in memory is at `/dev/null`, as in Xcode's templates, for both placements in memory. A bundle only
+    /// describes it, because Core Data cannot copy it.
     open var placement: StorePlacement { .standard }
 
     /// The store's type; by default `.sqlite`.
     ///
-    /// With `.inMemory`, Core Data keeps the objects in memory without SQLite, whatever ``placement`` is. Such a store
-    /// isn't captured, and has no batch requests.
+    /// With `.inMemory`, Core Data keeps the objects in memory without SQLite, whatever ``placement`` is. A bundle
+    /// only describes such a store. It has no batch requests.
     open var storeType: NSPersistentStore.StoreType { .sqlite }
 
     /// A Boolean value that indicates whether a test ends at its first failure; by default false.

@@ -110,7 +110,9 @@ open class NSManagedObjectContext: NSObject {
     // https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/fetch(_:)
     public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] where T: NSFetchRequestResult { [] }
     // https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/count(for:)
-    public func count<T>(for request: NSFetchRequest<T>) throws -> Int where T: NSFetchRequestResult { 0 }
+    public func count<T>(for request: NSFetchRequest<T>) throws -> Int where T: NSFetchRequestResult {
+        0
+    }
     // https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/performandwait(_:)
     public func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try block() }
     // not read: https://developer.apple.com/documentation/coredata/nsmanagedobjectcontext/reset()
