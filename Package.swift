@@ -288,8 +288,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsTests",
             dependencies: [
-                "FailureArtifacts", "FailureArtifactsBundle", "FailureArtifactsTestStores",
-                "FailureArtifactsTestSupport",
+                "FailureArtifacts", "FailureArtifactsBundle", "FailureArtifactsCapture",
+                "FailureArtifactsTestStores", "FailureArtifactsTestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -79,6 +79,15 @@ import Testing
     }
 
     #if os(Linux)
+    /// The events are those of Swift 6.4, made up because 6.3 has none.
+    @Test func failureThatBothFrameworksReportLeavesOneBundle() throws {
+        let child = try run("InteroperabilityTests")
+        #expect(child.status == 0 && child.testCount == 1, "\(child.output)")
+        let bundles = try #require(try child.bundles(), "\(child.output)")
+        #expect(bundles.map(\.metadata.test.name) == ["split()"])
+        #expect(bundles.map(\.messages) == [["of XCTest", "of XCTest"]])
+    }
+
     /// XCTest on Linux drops them.
     ///
     /// If it begins to report them, the observer has to report them too.

@@ -1,9 +1,12 @@
-import FailureArtifacts
+import FailureArtifactsBundle
+import FailureArtifactsCapture
 import FailureArtifactsTestStores
 import FailureArtifactsTestSupport
 import Foundation
 import Testing
 import XCTest
+
+@testable import FailureArtifacts
 
 /// A base class for tests that fail on purpose; they run in a `ChildTestRun` only.
 class ChildTestCase: XCTestCase {
@@ -186,3 +189,24 @@ final class LateInstallationTests: ChildTestCase {
         store.close()
     }
 }
+
+#if os(Linux)
+/// Reports a failure of a test of Swift Testing as each framework does since Swift 6.4, whose XCTest and Swift Testing tell
+/// each other of failures.
+///
+/// The events are synthetic, because 6.3 has no such reports.
+final class InteroperabilityTests: ChildTestCase {
+    func testFailureThatBothFrameworksReport() {
+        let session = CaptureSession.shared
+        let test = session.testWillStart(
+            framework: "Swift Testing", suite: "LedgerTests", name: "split()", isAlone: false)
+        RunningTest.$ofTask.withValue(test) {
+            session.testDidFail(
+                test, FailureEvent(message: "of XCTest", file: #filePath, line: 1, kind: .assertion))
+            TestObservation().testCase(
+                self, didFailWithDescription: "of XCTest", inFile: #filePath, atLine: 1)
+        }
+        session.testDidFinish(test)
+    }
+}
+#endif
