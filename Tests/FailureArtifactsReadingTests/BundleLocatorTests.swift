@@ -93,6 +93,62 @@ import Testing
         }
     }
 
+    /// Calls a closure with a directory and a zip that contain one failure and two passing runs.
+    private func withPassingRuns(_ body: (String) throws -> Void) throws {
+        let folder = try FileSystem.createUniqueDirectory(in: "/tmp", prefix: "fa-locator-")
+        defer { try? FileSystem.remove(folder) }
+        try FileSystem.createDirectory(folder + "/in")
+        let names = [
+            "Todo.archive-c8ab5151.zip", "Todo.archive-passed-1bdea9cf.zip",
+            "Todo.list-passed-2bdea9cf.zip",
+        ]
+        for name in names {
+            try zip(folder + "/in/" + name, ["metadata.json": Array("{}".utf8)])
+        }
+        try zip(
+            folder + "/outer.zip",
+            Dictionary(
+                uniqueKeysWithValues: try names.map {
+                    ($0, try FileSystem.contents(ofFile: folder + "/in/" + $0))
+                }))
+        try body(folder)
+    }
+
+    @Test(arguments: [
+        ("/archive", false, "Todo.archive-c8ab5151.zip"),
+        ("/Todo", false, "Todo.archive-c8ab5151.zip"), ("", false, "Todo.archive-c8ab5151.zip"),
+        ("/archive-passed", false, "Todo.archive-passed-1bdea9cf.zip"),
+        ("/1bdea9cf", false, "Todo.archive-passed-1bdea9cf.zip"),
+        ("/archive", true, "Todo.archive-passed-1bdea9cf.zip"),
+        ("/c8ab5151", true, "Todo.archive-c8ab5151.zip"),
+    ])
+    func theOnlyBundleOfTheWantedOutcomeIsMeant(
+        _ part: String, _ prefersPassing: Bool, _ expected: String
+    ) throws {
+        try withPassingRuns { (folder) throws in
+            for container in ["/in", "/outer.zip"] {
+                let path = folder + container
+                let bundle = try BundleLocator.single(
+                    at: path + part, prefersPassing: prefersPassing)
+                #expect(bundle.description == path + "/" + expected)
+            }
+        }
+    }
+
+    @Test func severalBundlesOfTheWantedOutcomeAreAmbiguous() throws {
+        try withPassingRuns { (folder) throws in
+            for (part, prefersPassing) in [("/in/-passed-", false), ("/in/Todo", true)] {
+                let error = #expect(throws: BundleError.self) {
+                    try BundleLocator.single(at: folder + part, prefersPassing: prefersPassing)
+                }
+                guard case .ambiguous = error?.reason else {
+                    Issue.record("\(part): \(String(describing: error))")
+                    continue
+                }
+            }
+        }
+    }
+
     @Test func directoriesThatContainThemselvesEnd() throws {
         try withFolder { (folder) throws in
             #expect(symlink(folder + "/in", folder + "/in/deep/again") == 0)

@@ -48,7 +48,7 @@ extension BundleName {
     }
 
     /// True if the name belongs to the bundle of a test that passed.
-    static func isOfPassingTest(_ name: String) -> Bool {
+    package static func isOfPassingTest(_ name: String) -> Bool {
         name.hasSuffix(".zip")
             && name.dropLast(randomCount).hasSuffix("-\(BundleMetadata.Outcome.passed.rawValue)")
     }

@@ -167,7 +167,8 @@ extension Syntax.Positional {
         "BUNDLE",
         help:
             "A bundle, or a directory or a zip that holds exactly one. DIR/PART and OUTER.zip/PART name "
-            + "one of several, where PART is a part of its name that no other has.")
+            + "one of several, where PART is a part of its name that no other has. The bundle of a failure is "
+            + "preferred to those of passing runs.")
 
     static let paths = Syntax.Positional(
         "PATH", isRepeated: true,

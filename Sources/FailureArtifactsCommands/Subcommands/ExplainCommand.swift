@@ -120,7 +120,7 @@ struct ExplainCommand: Command {
             try BundleReader(location, scratchDirectory: scratch, limits: console.limits.archive)
         }
         if let passing {
-            let other = try open(BundleLocator.single(at: passing))
+            let other = try open(BundleLocator.single(at: passing, prefersPassing: true))
             guard other.metadata.outcome == .passed else {
                 throw CommandError(
                     .usage,

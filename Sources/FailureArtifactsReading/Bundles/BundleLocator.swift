@@ -56,7 +56,9 @@ package enum BundleLocator {
     /// - Returns: The files to open.
     /// - Throws: An error if `path` doesn't exist or has no zips.
     package static func candidates(at path: String) throws(BundleError) -> Candidates {
-        guard let status = try status(of: path) else { return .bundle(try resolve(path)) }
+        guard let status = try status(of: path) else {
+            return .bundle(try resolve(path, prefersPassing: false))
+        }
         guard status.kind == .directory else { return .file }
         var files: [String] = []
         var visited: Set<FileStatus.Identity> = []
@@ -71,17 +73,35 @@ package enum BundleLocator {
 
     /// Finds the one bundle at `path`.
     ///
-    /// - Parameter path: A bundle, a directory or zip with exactly one, or `OUTER.zip/INNER.zip`. The last
-    ///   name may be abbreviated to a part that no other bundle's name contains.
+    /// If several bundles are found, but only one of them has the preferred outcome, it is that one. The file
+    /// names tell the outcomes.
+    ///
+    /// - Parameters:
+    ///   - path: A bundle, a directory or zip with exactly one, or `OUTER.zip/INNER.zip`. The last name may be
+    ///     abbreviated to a part that no other bundle's name contains.
+    ///   - prefersPassing: True to prefer the bundle of a test that passed to those of failures; otherwise, the
+    ///     bundle of a failure is preferred.
     /// - Returns: The bundle's location.
     /// - Throws: An error if there are no bundles or several.
-    package static func single(at path: String) throws(BundleError) -> BundleLocation {
+    package static func single(
+        at path: String, prefersPassing: Bool = false
+    ) throws(BundleError) -> BundleLocation {
+        guard try status(of: path) != nil else {
+            return try resolve(path, prefersPassing: prefersPassing)
+        }
         let findings = try findings(at: path)
         let bundles = findings.filter { $0.problem == nil }.map(\.location)
-        if bundles.count == 1 { return bundles[0] }
+        if let bundle = only(of: bundles, prefersPassing: prefersPassing) { return bundle }
         if findings.count == 1, let problem = findings[0].problem { throw problem }
         guard !bundles.isEmpty else { throw BundleError(path, .noBundles) }
         throw BundleError(path, .ambiguous(bundles.map(\.description)))
+    }
+
+    /// Returns the only bundle, or the only one with the preferred outcome; nil if there are several or none.
+    private static func only(of bundles: [BundleLocation], prefersPassing: Bool) -> BundleLocation? {
+        if bundles.count == 1 { return bundles[0] }
+        let preferred = bundles.filter { BundleName.isOfPassingTest($0.name) == prefersPassing }
+        return preferred.count == 1 ? preferred[0] : nil
     }
 
     /// Collects the paths of the `.zip` files in a directory and its subdirectories.
@@ -111,7 +131,9 @@ package enum BundleLocator {
     }
 
     /// Resolves a path that doesn't exist: an entry of a zip, or a part of a name.
-    private static func resolve(_ path: String) throws(BundleError) -> BundleLocation {
+    private static func resolve(
+        _ path: String, prefersPassing: Bool
+    ) throws(BundleError) -> BundleLocation {
         var outer = Path.directory(of: path)
         while outer != ".", outer != "/", try status(of: outer) == nil {
             outer = Path.directory(of: outer)
@@ -133,19 +155,20 @@ package enum BundleLocator {
         } else {
             candidates = try BundleSource(path: outer).locations.filter { $0.inner != nil }
         }
-        return try choose(name, among: candidates, path: path)
+        return try choose(name, among: candidates, path: path, prefersPassing: prefersPassing)
     }
 
-    /// Returns the candidate with that name; otherwise, the only one whose name contains it.
+    /// Returns the candidate with that name; otherwise, the only one whose name contains it, or the only one of
+    /// those with the preferred outcome.
     private static func choose(
-        _ name: String, among candidates: [BundleLocation], path: String
+        _ name: String, among candidates: [BundleLocation], path: String, prefersPassing: Bool
     ) throws(BundleError) -> BundleLocation {
         if let exact = candidates.first(where: { $0.inner == name }) { return exact }
         // A shorter text is more likely a typing error than an abbreviation.
         guard name.count >= 4 else { throw BundleError(path, .notFound) }
         let named = candidates.filter { $0.name == name }
         let found = named.isEmpty ? candidates.filter { $0.name.contains(name) } : named
-        if found.count == 1 { return found[0] }
+        if let bundle = only(of: found, prefersPassing: prefersPassing) { return bundle }
         guard !found.isEmpty else { throw BundleError(path, .notFound) }
         throw BundleError(path, .ambiguous(found.map(\.description)))
     }
