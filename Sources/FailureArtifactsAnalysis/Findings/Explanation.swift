@@ -35,6 +35,8 @@ package struct Explanation: Encodable {
     package private(set) var notes: [String]
     /// A way to get findings in the next run, as full sentences; nil if there are findings.
     package private(set) var hint: String?
+    /// The names of the stores that have a history.
+    package private(set) var histories: [String] = []
 
     package struct Test: Encodable {
         package let framework, suite, name: String
@@ -116,8 +118,8 @@ package struct Explanation: Encodable {
         }
         found += ChangedFileValues.findings(of: evidence)
         findings = Self.ordered(found)
-        let hasHistory = evidence.stores.contains { $0.store.history?.entry != nil }
-        if findings.isEmpty, !evidence.stores.isEmpty, !hasHistory, evidence.passing == nil {
+        histories = evidence.stores.filter { $0.store.history?.entry != nil }.map(\.name)
+        if findings.isEmpty, !evidence.stores.isEmpty, histories.isEmpty, evidence.passing == nil {
             hint =
                 "No store has a history of its transactions, which needs a WAL (PRAGMA journal_mode = wal). With "
                 + "FAILURE_ARTIFACTS_PASSING=always, a run that passed leaves its stores for comparison."
@@ -125,11 +127,14 @@ package struct Explanation: Encodable {
     }
 
     /// Creates an explanation from findings, for tests of its outputs.
-    init(bundle: String, test: Test, failure: Failure?, findings: [Finding]) {
+    init(
+        bundle: String, test: Test, failure: Failure?, findings: [Finding], histories: [String] = []
+    ) {
         self.bundle = bundle
         self.test = test
         self.failure = failure
         self.findings = findings
+        self.histories = histories
         files = []
         notes = []
     }

@@ -101,13 +101,18 @@ package struct FindingMarkdown {
             + Markdown.block(lines.joined(separator: "\n"))
     }
 
-    /// The commands that show more.
+    /// The commands that show more of this bundle.
     private var commands: String {
         let bundle = ShellWord.quoted(path)
         var lines = [
             "failure-artifacts explain --all --json \(bundle)", "failure-artifacts show \(bundle)",
-            "failure-artifacts history \(bundle)",
         ]
+        // The first finding's store, or else another one that has a history.
+        let histories = explanation.histories
+        let first = explanation.findings.first?.store
+        if let store = histories.first(where: { $0 == first }) ?? histories.first {
+            lines.append("failure-artifacts history --store \(ShellWord.quoted(store)) \(bundle)")
+        }
         if let finding = explanation.findings.first, let row = finding.rows.first {
             let table = "\"" + row.table.replacing("\"", with: "\"\"") + "\""
             let store = finding.store.map { " --store " + ShellWord.quoted($0) } ?? ""

@@ -87,15 +87,19 @@ import Testing
 
     // MARK: - Markdown for agents
 
-    private func explanation(_ findings: [Finding], message: String = "m") -> Explanation {
+    private func explanation(
+        _ findings: [Finding], message: String = "m", histories: [String] = []
+    ) -> Explanation {
         Explanation(
             bundle: "a.zip", test: .init(framework: "XCTest", suite: "Suite", name: "a"),
-            failure: .init(message: message, file: "A.swift", line: 3), findings: findings)
+            failure: .init(message: message, file: "A.swift", line: 3), findings: findings,
+            histories: histories)
     }
 
     @Test func markdownHasTheEvidence() {
         let text = FindingMarkdown(
-            explanation([finding("posting 31 has no transfer")]), count: 2, path: "a b.zip"
+            explanation([finding("posting 31 has no transfer")], histories: ["cache", "ledger"]),
+            count: 2, path: "a b.zip"
         ).text
         #expect(
             text == """
@@ -127,11 +131,21 @@ import Testing
                 ```text
                 failure-artifacts explain --all --json 'a b.zip'
                 failure-artifacts show 'a b.zip'
-                failure-artifacts history 'a b.zip'
+                failure-artifacts history --store ledger 'a b.zip'
                 failure-artifacts query --store ledger --at 6 'a b.zip' 'SELECT * FROM "posting" LIMIT 20'
                 ```
 
                 """)
+    }
+
+    @Test func markdownNamesTheHistoriesThereAre() {
+        func commands(_ histories: [String]) -> [Substring] {
+            FindingMarkdown(
+                explanation([finding("m")], histories: histories), count: 1, path: "a.zip"
+            ).text.split(separator: "\n").filter { $0.hasPrefix("failure-artifacts history") }
+        }
+        #expect(commands([]).isEmpty)
+        #expect(commands(["a b"]) == ["failure-artifacts history --store 'a b' a.zip"])
     }
 
     @Test(arguments: [300, 500, 2000]) func markdownIsBoundedAndCannotBeClosed(_ tokens: Int) {

@@ -1,0 +1,47 @@
+import FailureArtifactsSystem
+import FailureArtifactsTestFixtures
+import Testing
+
+@testable import FailureArtifactsCommands
+
+/// `explain` and `explain --markdown`.
+@Suite struct ExplainTests {
+    /// Runs each command that `explain --markdown` suggests, and returns the subcommands.
+    private func suggestions(for bundle: String) throws -> [Substring] {
+        let markdown = run("explain", bundle, "--markdown")
+        #expect(markdown.status == 0 && markdown.error.isEmpty, "\(markdown.error)")
+        let commands = markdown.output.split(separator: "\n").filter {
+            $0.hasPrefix("failure-artifacts ")
+        }
+        for command in commands {
+            let outcome = try Program.run(
+                "/usr/bin/env",
+                ["bash", "-c", "failure-artifacts() { \"$TOOL\" \"$@\"; }; \(command)"],
+                environment: ["TOOL": Program.tool])
+            #expect(outcome.status == 0, "\(command): \(outcome.error)")
+        }
+        return commands.map { $0.split(separator: " ")[1] }
+    }
+
+    @Test func suggestedCommandsWorkWithAHistory() throws {
+        let fixture = try Fixture()
+        let bundle = try fixture.walBundle(["INSERT INTO account VALUES (3, NULL, 30)"])
+        #expect(try suggestions(for: bundle) == ["explain", "show", "history", "query"])
+    }
+
+    @Test func suggestedCommandsWorkWithoutAHistory() throws {
+        let fixture = try Fixture()
+        #expect(try suggestions(for: fixture.ledger()) == ["explain", "show", "query"])
+        #expect(try suggestions(for: fixture.plain("Plain.zip")) == ["explain", "show"])
+    }
+
+    @Test func aPassingRunIsChosenByAPartOfItsName() throws {
+        let fixture = try Fixture()
+        try fixture.walBundle(["INSERT INTO account VALUES (3, 'c', 30)"], passed: true)
+        let bundle = try fixture.walBundle(["INSERT INTO account VALUES (3, 'c', 31)"])
+        let outcome = run("explain", fixture.path("Tests.test"), "--against", fixture.path("Tests.test"))
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.output.contains("difference-from-pass"), "\(outcome.output)")
+        #expect(run("show", fixture.path("Tests.test")).output.contains(bundle))
+    }
+}
