@@ -1,7 +1,7 @@
 internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 
-/// A few texts that differ in form from the others of their column.
+/// A few texts that differ in form from the others of their column, which have a structured form.
 enum PatternOutlier: FindingRule {
     static let code = Finding.Code.patternOutlier
 
@@ -78,9 +78,34 @@ enum PatternOutlier: FindingRule {
             let (usual, members) = shapes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }
             ),
             members.count >= 3, members.count * 3 >= texts.count * 2,
-            usual.contains(where: { !$0.isLetter }) || members.count >= 4
+            usual.contains(where: { !$0.isLetter }) || members.count >= 4, isStructured(members)
         else { return nil }
-        return odd(usual.contains { !$0.isLetter } ? 14 : 8, "has another form", { shape($0) != usual })
+        guard usual.contains(where: { !$0.isLetter }) else {
+            // A few words among single words are probably a title or a name.
+            guard !texts.contains(where: { $0.contains(where: \.isWhitespace) }) else { return nil }
+            return odd(8, "has another form", { shape($0) != usual })
+        }
+        return odd(14, "has another form", { shape($0) != usual })
+    }
+
+    /// True if texts of the same shape have a structured form, such as codes, dates and telephone numbers.
+    ///
+    /// Free text has white space between words that differ in their lengths. Words of a structured form are the same
+    /// in all texts, such as `Order` in `Order 12`, or they have the same length, such as the months in `21 Nov 2026`.
+    static func isStructured(_ texts: [String]) -> Bool {
+        guard let first = texts.first, first.contains(where: \.isWhitespace) else { return true }
+        func words(_ text: String) -> [Substring] {
+            text.split { !$0.isLetter }
+        }
+        let usual = words(first)
+        let all = texts.map(words)
+        // Without a digit, words of the same length are a coincidence of few texts.
+        let hasDigits = first.contains(where: \.isNumber)
+        return all.allSatisfy { $0.count == usual.count }
+            && usual.indices.allSatisfy { index in
+                all.allSatisfy { $0[index] == usual[index] }
+                    || hasDigits && all.allSatisfy { $0[index].count == usual[index].count }
+            }
     }
 
     /// Returns a text with runs of lower-case letters, upper-case letters and digits replaced by one character each.
