@@ -44,7 +44,7 @@ struct BundleText {
     ) -> [String] {
         let (metadata, uncommitted) = (report.metadata, report.uncommitted)
         var sections = [heading(metadata, bundle: report.bundle), failures(metadata)]
-        sections.append(findings(report.findings ?? []))
+        sections.append(findings(report.findings ?? [], hasCallers: limit == nil))
         sections += metadata.stores.map { story(of: $0, report, limit) }
         for store in metadata.stores {
             sections.append(
@@ -83,9 +83,9 @@ struct BundleText {
         return lines
     }
 
-    private func findings(_ findings: [Finding]) -> [String] {
+    private func findings(_ findings: [Finding], hasCallers: Bool) -> [String] {
         guard let first = findings.first else { return [] }
-        let text = FindingText(output: output)
+        let text = FindingText(output: output, hasCallers: hasCallers)
         var lines = [output.styled("Findings", .heading)]
         lines += text.lines(first, number: 1).map { "  " + $0 }
         lines += findings.enumerated().dropFirst().map { "  " + text.title($1, number: $0 + 1) }
@@ -121,7 +121,9 @@ struct BundleText {
                 title + (isPart ? ", \(shown.count) of \(log.count) (all with --statements)" : "")
             )
             lines += shown.flatMap {
-                statements.lines($0, after: "  \(StatementText.time($0))  ", isWhole: limit == nil)
+                statements.lines(
+                    $0, after: "  \(StatementText.time($0))  ", isWhole: limit == nil,
+                    hasCaller: limit == nil)
             }
         }
         if let reason = store.statements?.reason {

@@ -8,9 +8,16 @@ struct FindingText {
 
     private let output: TextOutput
     private let statements: StatementText
+    private let hasCallers: Bool
 
-    init(output: TextOutput) {
+    /// Creates the text.
+    ///
+    /// - Parameters:
+    ///   - output: The output.
+    ///   - hasCallers: True to add the callers of the statements' lines.
+    init(output: TextOutput, hasCallers: Bool = true) {
         self.output = output
+        self.hasCallers = hasCallers
         statements = StatementText(output: output)
     }
 
@@ -71,7 +78,8 @@ struct FindingText {
         }
         let transaction = finding.transaction.map { "transaction \($0)  " } ?? ""
         if let statement = finding.statement {
-            lines += statements.lines(statement, after: "   " + transaction, isWhole: true)
+            lines += statements.lines(
+                statement, after: "   " + transaction, isWhole: true, hasCaller: hasCallers)
         } else if let number = finding.transaction {
             lines.append("   transaction \(number)")
         }

@@ -19,17 +19,19 @@ struct StatementText {
 
     /// Returns lines such as `INSERT INTO player VALUES (?)  (1 row)  Team.add(_:) Sources/Team/Team.swift:42`.
     ///
-    /// Notes and the place get lines of their own if they don't fit beside the statement. The query plan follows.
+    /// Notes and the place get lines of their own if they don't fit beside the statement. The caller and the query
+    /// plan follow.
     ///
     /// - Parameters:
     ///   - record: The statement.
     ///   - start: The text before the statement: spaces, or the time.
     ///   - style: The style of the statement; nil for plain text.
     ///   - isWhole: True to wrap a long statement, up to 1,000 columns. Otherwise it is truncated to one line.
+    ///   - hasCaller: True to add the caller in another file, if it is known.
     /// - Returns: At least one line.
     func lines(
         _ record: StatementRecord, after start: String, style: TextOutput.Style? = nil,
-        isWhole: Bool = false
+        isWhole: Bool = false, hasCaller: Bool = false
     ) -> [String] {
         let width = max(output.terminal?.width ?? 120, 40)
         let room = width - TextWidth.columns(of: start)
@@ -69,12 +71,18 @@ struct StatementText {
             lines = [line]
             if !hasNote { lines += TextWrap.lines(of: note, width: width, indent: indent).map(styled) }
         }
-        if isWrapped || !hasPlace, let place {
-            lines.append(
-                String(repeating: " ", count: indent)
-                    + place.text(for: output, columns: output.terminal.map { _ in width - indent }))
-        }
         let margin = String(repeating: " ", count: indent)
+        func limit(_ used: Int) -> Int? { output.terminal.map { _ in width - used } }
+        if isWrapped || !hasPlace, let place {
+            lines.append(margin + place.text(for: output, columns: limit(indent)))
+        }
+        if hasCaller, let caller = record.callerInAnotherFile {
+            let place = Place(caller, address: sources.address(of: caller))
+            let label = "called from "
+            lines.append(
+                margin + output.styled(label, .dim)
+                    + place.text(for: output, columns: limit(indent + label.count)))
+        }
         for line in record.shownPlan {
             let line = TextWidth.shortened(margin + SafeText.line(line), to: width)
             lines.append(output.styled(line, .dim))

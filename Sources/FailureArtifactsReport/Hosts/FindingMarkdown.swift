@@ -91,14 +91,17 @@ package struct FindingMarkdown {
         if let statement = finding.statement {
             lines.append("statement: " + Self.cut(SafeText.line(statement.sql), 400))
         }
-        if let source = finding.source {
-            let function = source.function.map { " " + SafeText.line($0) } ?? ""
-            lines.append(
-                "source: " + Self.cut(SafeText.line(source.file), 300) + ":\(source.line)"
-                    + Self.cut(function, 200))
+        if let source = finding.source { lines.append("source: " + Self.text(source)) }
+        if let caller = finding.statement?.callerInAnotherFile {
+            lines.append("called from: " + Self.text(caller))
         }
         return "\n## \(number). \(finding.code.rawValue), \(finding.confidence.rawValue)\n\n"
             + Markdown.block(lines.joined(separator: "\n"))
+    }
+
+    private static func text(_ source: StatementRecord.Source) -> String {
+        let function = source.function.map { " " + SafeText.line($0) } ?? ""
+        return cut(SafeText.line(source.file), 300) + ":\(source.line)" + cut(function, 200)
     }
 
     /// The commands that show more of this bundle.

@@ -26,12 +26,12 @@ struct StatementTextTests {
 
     private static func lines(
         _ record: StatementRecord, after start: String = "  ", width: Int? = nil,
-        hasColour: Bool = false, isWhole: Bool = false,
+        hasColour: Bool = false, isWhole: Bool = false, hasCaller: Bool = false,
         in directory: String = "/"
     ) -> [String] {
         let terminal = width.map { Terminal(width: $0, hasColour: hasColour) }
         return StatementText(output: Memory().output(terminal: terminal), workingDirectory: directory)
-            .lines(record, after: start, isWhole: isWhole)
+            .lines(record, after: start, isWhole: isWhole, hasCaller: hasCaller)
     }
 
     // MARK: Layout
@@ -69,6 +69,36 @@ struct StatementTextTests {
         let short = Self.record("COMMIT")
         #expect(
             Self.lines(short, width: 80, isWhole: true) == Self.lines(short, width: 80, isWhole: false))
+    }
+
+    @Test func `The caller in another file is below the statement`() {
+        let test = StatementRecord.Source(
+            file: "Tests/LedgerTests.swift", function: "LedgerTests.testSplit()", line: 7)
+        let record = Self.record("COMMIT") {
+            $0.callers = [
+                .init(file: "Sources/Ledger/Ledger.swift", function: "Ledger.run()", line: 9), test,
+            ]
+            $0.queryPlan = ["SCAN a"]
+            $0.fullScanSteps = 20_000
+        }
+        let lines = Self.lines(record, hasCaller: true)
+        #expect(
+            lines == [
+                "  COMMIT  (scanned 20,000 rows)  Ledger.split(_:) Sources/Ledger/Ledger.swift:42",
+                "    called from LedgerTests.testSplit() Tests/LedgerTests.swift:7", "    SCAN a",
+            ])
+        #expect(Self.lines(record) == [lines[0], lines[2]])
+        let narrow = Self.lines(record, width: 60, hasCaller: true)
+        #expect(narrow[2] == "    called from LedgerTests.testS… Tests/LedgerTests.swift:7")
+
+        // The line may be one of the callers; the line that ran the statement is not its caller.
+        let outer = Self.record("COMMIT") { $0.source = test }
+        for callers in [[test], [.init(file: "A.swift", function: nil, line: 1), test]] {
+            let record = Self.record("COMMIT") { ($0.source, $0.callers) = (test, callers) }
+            #expect(Self.lines(record, hasCaller: true) == Self.lines(outer))
+        }
+        let unknown = Self.record("COMMIT") { ($0.source, $0.callers) = (nil, [test]) }
+        #expect(Self.lines(unknown, hasCaller: true) == ["  COMMIT"])
     }
 
     @Test(arguments: [40, 60, 80, 100, 120, 200])

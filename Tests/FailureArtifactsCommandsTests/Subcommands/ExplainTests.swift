@@ -44,4 +44,32 @@ import Testing
         #expect(outcome.output.contains("difference-from-pass"), "\(outcome.output)")
         #expect(run("show", fixture.path("Tests.test")).output.contains(bundle))
     }
+
+    /// A query layer's line says little about the statement that it ran.
+    @Test func theCallerOfAStatementIsShownOnDemand() throws {
+        let fixture = try Fixture()
+        let transactions = [
+            "INSERT INTO account VALUES (3, 'c', 30)", "INSERT INTO account VALUES (4, 'd', 40)",
+            "UPDATE account SET balance = NULL WHERE id = 2",
+            "UPDATE account SET name = 'e' WHERE id = 4",
+        ]
+        let bundle = try fixture.walBundle(
+            transactions, log: transactions.map { ($0, 1) },
+            facts: [
+                2: """
+                "source":{"file":"Sources/Layer/Update.swift","function":"Update.run()","line":15},\
+                "callers":[{"file":"Tests/BankTests.swift","function":"BankTests.testB()","line":8}]
+                """
+            ])
+        let place = "Update.run() Sources/Layer/Update.swift:15"
+        let caller = "\n     called from BankTests.testB() Tests/BankTests.swift:8\n"
+        let explained = run("explain", bundle).output
+        #expect(explained.contains(place) && explained.contains(caller), "\(explained)")
+        let shown = run("show", bundle).output
+        #expect(shown.contains(place) && !shown.contains("called from"), "\(shown)")
+        let all = run("show", bundle, "--statements").output
+        // Below the first finding, and below the statement in the log.
+        #expect(all.contains(caller.replacing("     ", with: "       ")), "\(all)")
+        #expect(all.contains(caller.replacing("     ", with: "    ")), "\(all)")
+    }
 }

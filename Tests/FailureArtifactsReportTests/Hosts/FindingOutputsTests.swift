@@ -19,6 +19,10 @@ import Testing
             thread: "1")
         statement.source = .init(
             file: "Sources/Ledger/Ledger.swift", function: "Ledger.remove(_:)", line: 42)
+        statement.callers = [
+            .init(file: "Sources/Ledger/Ledger.swift", function: "Ledger.clear()", line: 50),
+            .init(file: "Tests/LedgerTests.swift", function: "LedgerTests.testClear()", line: 7),
+        ]
         let row = Finding.Row(
             table: "posting", key: [.init(column: "id", value: StoredValue(.integer(31)))],
             change: .updated,
@@ -122,6 +126,7 @@ import Testing
                 transaction: 6
                 statement: DELETE FROM transfer
                 source: Sources/Ledger/Ledger.swift:42 Ledger.remove(_:)
+                called from: Tests/LedgerTests.swift:7 LedgerTests.testClear()
                 ```
 
                 1 finding left out.
