@@ -8,7 +8,8 @@ internal import FailureArtifactsReading
 /// The values in the message of a failed assertion.
 ///
 /// The messages of XCTest name both operands: `("44") is not equal to ("49")`. Those of Swift Testing show the
-/// value of each expression: `(balance → 44) == 49`.
+/// value of each expression: `(balance → 44) == 49`. Those of the package swift-custom-dump list the lines that differ:
+/// `− score: 44` and `+ score: 49`.
 package struct FailureMessage: Sendable {
     /// A value in the message.
     struct Value: Hashable, Sendable {
@@ -41,6 +42,11 @@ package struct FailureMessage: Sendable {
 
     init(_ text: String) {
         self.text = text
+        if let lines = Self.differingLines(of: text) {
+            left = lines.first.flatMap(Self.values(ofLine:))
+            right = lines.second.flatMap(Self.values(ofLine:))
+            return
+        }
         guard let operands = Self.operands(of: text) else { return }
         left = Self.values(of: operands.left)
         right = operands.right.map { Self.values(of: $0) } ?? []
@@ -98,6 +104,39 @@ package struct FailureMessage: Sendable {
             return (value(after: body[..<place.lowerBound]), value(after: body[place.upperBound...]))
         }
         return (value(after: text[arrow.lowerBound...]), nil)
+    }
+
+    /// Returns the lines that only one of the values has, from the messages of `XCTAssertNoDifference` and
+    /// `expectNoDifference`; nil for other messages.
+    ///
+    /// The lines are indented by spaces, and each begins with a sign or with a figure space.
+    private static func differingLines(of text: String) -> (first: [Substring], second: [Substring])? {
+        guard let start = text.firstRange(of: ": …\n\n")?.upperBound,
+            let end = text[start...].firstRange(of: "\n\n(First: ")?.lowerBound
+        else { return nil }
+        var lines: (first: [Substring], second: [Substring]) = ([], [])
+        for line in text[start..<end].split(separator: "\n") {
+            let line = line.drop { $0 == " " }
+            let content = line.dropFirst().drop(while: \.isWhitespace)
+            switch line.first {
+            // A minus sign, or a hyphen in the documented form.
+            case "\u{2212}", "-": lines.first.append(content)
+            case "+": lines.second.append(content)
+            default: break
+            }
+        }
+        return lines
+    }
+
+    /// Returns the values in a line such as `score: 44,` or `[0]: "a",`; none for a line with the start or the end of a
+    /// structure.
+    private static func values(ofLine line: Substring) -> [Value] {
+        var line = line
+        if line.last == "," { line.removeLast() }
+        if line.first == "[", let end = line.firstRange(of: "]: ") { line = line[end.upperBound...] }
+        guard let last = line.last, !"([{".contains(last), line.contains(where: { !")]}".contains($0) })
+        else { return [] }
+        return labelled(line, nil, 0)
     }
 
     /// Returns the value in `(expression → value)`, or the text itself, which is then a literal.

@@ -38,6 +38,41 @@ import Testing
         #expect(message.differing.allSatisfy { $0.label == "score" })
     }
 
+    /// The messages of swift-custom-dump.
+    @Test(arguments: [
+        "failed - XCTAssertNoDifference failed: …", "Expectation failed: the team - Difference: …",
+    ])
+    func differingLinesAreParsed(heading: String) {
+        let message = FailureMessage(
+            """
+            \(heading)
+
+              \u{2007} [
+              \u{2007}   [0]: Player(
+              \u{2007}     id: 1,
+              \u{2212}     name: "Al, B.",
+              +     name: "Bo",
+              \u{2212}     score: Optional(-90)
+              +     score: 100
+              \u{2007}   ),
+              \u{2212}   [1]: Player(
+              \u{2212}     id: 27
+              \u{2212}   ),
+              +   [1]: "x",
+              \u{2007}   … (3 unchanged)
+              \u{2007} ]
+
+            (First: \u{2212}, Second: +) - \u{2212} a note
+            """)
+        #expect(message.left.map(\.text) == ["Al, B.", "-90", "27"])
+        #expect(message.left.map(\.label) == ["name", "score", "id"])
+        #expect(message.right.map(\.text) == ["Bo", "100", "x"])
+        #expect(message.right.map(\.label) == ["name", "score", nil])
+        let numbers = FailureMessage("\(heading)\n\n  - 44\n  + 49\n\n(First: -, Second: +)").numbers
+        #expect(numbers?.left == 44 && numbers?.right == 49)
+        #expect(FailureMessage("\(heading)\n\n  - 44\n  + 49").values.isEmpty)
+    }
+
     @Test func messagesWithoutValuesHaveNone() {
         #expect(FailureMessage("XCTAssertTrue failed - not sorted").values.isEmpty)
         #expect(FailureMessage("").values.isEmpty)
