@@ -14,7 +14,8 @@ import Testing
 
         init(
             _ sql: String, check: String, options: StoreReduction.Options = .init(),
-            limits: UntrustedLimits = .standard, isInterrupted: @escaping () -> Bool = { false }
+            limits: UntrustedLimits = .standard, isInterrupted: @escaping () -> Bool = { false },
+            beforeCheck: @escaping () -> Void = {}
         ) throws {
             let directory = try Fixture()
             let path = directory.path("store.sqlite")
@@ -22,7 +23,10 @@ import Testing
             let query = QueryCheck(check, limits: limits)
             reduction = StoreReduction(
                 of: path, scratch: directory.directory, limits: limits, options: options,
-                check: { try query.holds(for: $0) })
+                check: { path in
+                    beforeCheck()
+                    return try query.holds(for: path)
+                })
             reduction.isInterrupted = isInterrupted
             self.directory = directory
         }
@@ -236,11 +240,20 @@ import Testing
     }
 
     @Test func theTimeLimitKeepsTheBestStore() throws {
+        let (calls, seconds) = (Lock(0), 2.0)
         let shop = try Shop(
-            Self.ledger,
-            check:
-                "SELECT 1 WHERE (SELECT count(*) FROM tag a, tag b) >= 0 AND EXISTS (\(Self.unbalanced))",
-            limits: UntrustedLimits(valueBytes: 1 << 20, seconds: 0.3))
+            Self.ledger, check: Self.unbalanced,
+            limits: UntrustedLimits(valueBytes: 1 << 20, seconds: seconds),
+            beforeCheck: {
+                // One of the first checks takes all of the processor time.
+                let isFifth = calls.withLock { calls in
+                    calls += 1
+                    return calls == 5
+                }
+                guard isFifth else { return }
+                let end = Instant.processorTime.advanced(bySeconds: seconds)
+                while Instant.processorTime < end {}
+            })
         #expect(try shop.reduction.run() == .timeLimit)
         #expect(try shop.result().texts(Self.unbalanced).count == 1)
     }
