@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, SCRATCH, SuiteCase, clean_environment, read
+from harness import BUILD, ROOT, SuiteCase, clean_environment, read
 
 PLACE = BUILD / "integration" / "a user's packages"
 
@@ -118,9 +118,7 @@ class UserPackage:
         """Runs `swift …` in the package, and reads its outputs."""
         artifacts = self.path / "failure-artifacts"
         shutil.rmtree(artifacts, ignore_errors=True)
-        # The suites' build has the product's modules for debugging already.
-        is_debug = "release" not in arguments and "--build-system" not in arguments
-        place = ("--scratch-path", str(SCRATCH if is_debug else self.scratch), "--disable-build-manifest-caching")
+        place = ("--scratch-path", str(self.scratch))
         with tempfile.TemporaryDirectory() as scratch:
             process = subprocess.run(
                 ["swift", arguments[0], *place, *arguments[1:]], cwd=self.path,
