@@ -14,6 +14,11 @@ final class RecorderFile {
 
     private static let pageSize = Int(failure_artifacts_page)
     private static let chunkSize = Int(failure_artifacts_chunk_size)
+    /// The number of unused chunks in a row that ends the search for used ones.
+    ///
+    /// A thread that has taken a chunk, and was suspended before its first write, leaves it unused. Other threads use the
+    /// chunks behind it meanwhile.
+    private static let maximumUnusedChunks = 64
     /// The number of times that changing content is read again.
     private static let attempts = 100
 
@@ -45,8 +50,13 @@ final class RecorderFile {
     func statements() throws(SystemError) -> RecordedStatements {
         var chunks: [UInt64: [RecordedChunk]] = [:]
         let start = Self.pageSize + Int(facts.journal_size)
-        for number in 0..<Int(facts.chunk_count) {
-            guard let chunk = try chunk(at: UInt64(start + number * Self.chunkSize)) else { break }
+        var unused = 0
+        for number in 0..<Int(facts.chunk_count) where unused < Self.maximumUnusedChunks {
+            guard let chunk = try chunk(at: UInt64(start + number * Self.chunkSize)) else {
+                unused += 1
+                continue
+            }
+            unused = 0
             if let parsed = chunk.withUnsafeBytes({ RecordedChunk($0) }), !parsed.statements.isEmpty {
                 chunks[parsed.connection, default: []].append(parsed)
             }

@@ -85,6 +85,40 @@ extension StatementLogTests {
         }
     }
 
+    /// A thread may have taken a chunk, and not have begun to write to it.
+    @Test func anUnusedChunkHidesNoOther() throws {
+        try withRecorder { _, path in
+            try withConnection(.init(statements: 10)) { handle in
+                try handle.run("CREATE TABLE t(a)")
+                let others = try (0..<20).map { _ in try ApplicationHandle(":memory:") }
+                defer { for other in others { other.close() } }
+                for other in others { try other.run("CREATE TABLE u(a)") }
+                var bytes = try FileSystem.contents(ofFile: path, limit: .max)
+                let size = Int(failure_artifacts_chunk_size)
+                let start = bytes.count / 5 / 4096 * 4096 + 4096
+                func offset(_ serial: UInt64) -> Int? {
+                    stride(from: start, to: start + 200 * size, by: size).first { offset in
+                        bytes.withUnsafeBytes {
+                            $0.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self) == serial
+                        }
+                    }
+                }
+                let place = try #require(offset(handle.discovered.serial))
+                // Tests on other threads have connections, too, and leave places in between.
+                let later = try others.map { try $0.discovered.serial }
+                    .filter { try #require(offset($0)) > place }
+                try #require(!later.isEmpty)
+                bytes.replaceSubrange(place..<place + 8, with: repeatElement(0, count: 8))
+                let copy = path + ".copy"
+                try FileSystem.write(Array(bytes.prefix(start + 200 * size)), toNewFile: copy)
+                #expect(try statements(in: copy, of: handle.discovered.serial).isEmpty)
+                for serial in later {
+                    #expect(try statements(in: copy, of: serial).map(\.sql) == ["CREATE TABLE u(a)"])
+                }
+            }
+        }
+    }
+
     /// A file that is damaged, or made by someone else, is read as far as it makes sense.
     @Test func aDamagedFileIsRead() throws {
         try withRecorder { recorder, path in
