@@ -23,8 +23,9 @@ enum {
     // The maximum number of calls in a layout, and the layouts that each thread remembers.
     maximum_calls = 10,
     known_layouts = 4,
-    // The functions without a frame pointer that each thread remembers. The walk ends at others.
+    // The functions without a frame pointer that each thread remembers, and its searches for them. The walk ends at others.
     maximum_skips = 16,
+    maximum_searches = 64,
 };
 
 // Sanitizers would report the words of the stack that belong to no variable.
@@ -233,14 +234,17 @@ static position find_caller(uintptr_t here) {
 typedef struct skip {
     // The return address of the call.
     uintptr_t address;
-    // The distance between the stack pointers, in bytes; 0 if it is unknown.
+    // The distance between the stack pointers, in bytes.
     uint32_t size;
-    // The distance from the caller's stack pointer down to the saved register, in bytes; 0 if the register is unchanged.
-    uint32_t saved;
+    // The places that may have the caller's register, as bits: 0 for the register itself, and n for the nth word from the
+    // frame's end. A place can have the same value by chance, so searches go on until one place is left.
+    uint32_t places;
 } skip;
 
 static _Thread_local skip skips[maximum_skips];
 static _Thread_local unsigned skip_count;
+// The number of this thread's searches.
+static _Thread_local unsigned skip_searches;
 
 typedef struct return_search {
     position callee;
@@ -262,20 +266,22 @@ static _Unwind_Reason_Code visit_caller(struct _Unwind_Context *context, void *a
     return _URC_NO_REASON;
 }
 
-// Finds the way out of the function with the unwinder. Its size is 0 if the stack doesn't confirm it.
-READS_STACK static skip find_skip(position callee) {
+// Finds the way out of the function with the unwinder. It has no places if the stack doesn't confirm it.
+READS_STACK static skip find_skip(position callee, position *caller) {
     skip skip = {callee.address, 0, 0};
     return_search search = {.callee = callee};
     _Unwind_Backtrace(visit_caller, &search);
-    position caller = search.caller;
-    if (caller.stack_pointer <= callee.stack_pointer || caller.stack_pointer > stack.end) return skip;
-    uintptr_t size = caller.stack_pointer - callee.stack_pointer;
-    if (size > UINT32_MAX || word(callee.stack_pointer, (uint32_t)size - sizeof size) != caller.address) return skip;
-    for (uint32_t saved = 2 * sizeof size; saved <= size; saved += sizeof size) {
-        if (word(callee.stack_pointer, (uint32_t)size - saved) != caller.frame_pointer) continue;
-        return (struct skip){callee.address, (uint32_t)size, saved};
+    *caller = search.caller;
+    if (caller->stack_pointer <= callee.stack_pointer || caller->stack_pointer > stack.end) return skip;
+    uintptr_t size = caller->stack_pointer - callee.stack_pointer;
+    if (size > UINT32_MAX || word(callee.stack_pointer, (uint32_t)size - sizeof size) != caller->address) return skip;
+    skip.size = (uint32_t)size;
+    if (caller->frame_pointer == callee.frame_pointer) skip.places |= 1;
+    // The return address is the first word. The registers that a function has to keep are next to it; there are six.
+    for (unsigned number = 2; number <= 7 && number * sizeof size <= size; number++) {
+        uintptr_t saved = word(callee.stack_pointer, skip.size - number * (uint32_t)sizeof size);
+        if (saved == caller->frame_pointer) skip.places |= 1u << number;
     }
-    if (caller.frame_pointer == callee.frame_pointer) skip.size = (uint32_t)size;
     return skip;
 }
 
@@ -284,18 +290,32 @@ READS_STACK static bool skip_function(position *position) {
     unsigned index = 0;
     while (index < skip_count && skips[index].address != position->address) index++;
     if (index == maximum_skips) return false;
-    if (index == skip_count) {
-        // A signal handler may use these entries while this code adds one.
-        skip new = find_skip(*position);
-        skips[index] = new;
-        atomic_signal_fence(memory_order_seq_cst);
-        skip_count = index + 1;
+    skip *skip = &skips[index];
+    bool is_known = index < skip_count;
+    if (is_known && (skip->places & (skip->places - 1)) == 0) {
+        uint32_t size = skip->size;
+        if (size > stack.end - position->stack_pointer) return false;
+        position->address = word(position->stack_pointer, size - (uint32_t)sizeof(uintptr_t));
+        if (skip->places > 1) {
+            uint32_t offset = size - (uint32_t)__builtin_ctz(skip->places) * (uint32_t)sizeof(uintptr_t);
+            position->frame_pointer = word(position->stack_pointer, offset);
+        }
+        position->stack_pointer += size;
+        return position->address != 0;
     }
-    uint32_t size = skips[index].size, saved = skips[index].saved;
-    if (size == 0 || size > stack.end - position->stack_pointer) return false;
-    position->address = word(position->stack_pointer, size - sizeof(uintptr_t));
-    if (saved) position->frame_pointer = word(position->stack_pointer, size - saved);
-    position->stack_pointer += size;
+    if (skip_searches == maximum_searches) return false;
+    skip_searches++;
+    struct position caller;
+    struct skip found = find_skip(*position, &caller);
+    uint32_t places = is_known && found.size == skip->size ? found.places & skip->places : found.places;
+    if (!places) return false;
+    // A signal handler may use these entries while this code changes one.
+    skip->address = found.address;
+    skip->size = found.size;
+    skip->places = places;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (!is_known) skip_count = index + 1;
+    *position = caller;
     return position->address != 0;
 }
 
