@@ -26,7 +26,7 @@ import Testing
         ),
         (
             "/Users/me/Library/HTTPStorages/xctest/httpstorages.sqlite",
-            "It has data of URLSession about servers."
+            "It holds URLSession's data about servers."
         ),
         ("/Users/me/Library/Caches/com.apple.parsecd/a/b.db", "It is a cache of the system."),
         ("/x/Library/WebKit/WebsiteData/LocalStorage/a.localstorage", "It belongs to WebKit."),

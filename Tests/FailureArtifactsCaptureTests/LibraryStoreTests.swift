@@ -70,7 +70,7 @@ import Testing
             bundle.metadata.warnings == [
                 CaptureWarning(
                     .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it, so that its file was copied: \(reason).",
+                    "The library of the store 'ledger' did not copy it (\(reason)), so its file was copied instead.",
                     ["store": "ledger"])
             ])
     }
@@ -155,13 +155,13 @@ import Testing
             fallbacks == [
                 CaptureWarning(
                     .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it, so that its file was copied: it took more "
-                        + "than 0.2 s.",
+                    "The library of the store 'ledger' did not copy it (it took more than 0.2 s), so its file was "
+                        + "copied instead.",
                     ["store": "ledger", "limit": "CaptureConfiguration.timeLimitPerStore"]),
                 CaptureWarning(
                     .storeCopiedWithoutLibrary,
-                    "The library of the store 'ledger' did not copy it, so that its file was copied: an earlier copy "
-                        + "has not ended yet.",
+                    "The library of the store 'ledger' did not copy it (an earlier copy has not ended yet), so its "
+                        + "file was copied instead.",
                     ["store": "ledger"]),
             ])
         // What the late copy writes is removed.

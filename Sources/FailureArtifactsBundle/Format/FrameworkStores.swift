@@ -114,7 +114,7 @@ package struct FrameworkStores: Sendable {
         Known("Library/Caches/*", ["Cache.db"], "It is the cache of URLSession."),
         Known(
             "Library/HTTPStorages/*", ["httpstorages.sqlite"],
-            "It has data of URLSession about servers."),
+            "It holds URLSession's data about servers."),
         Known("Library/Caches/com.apple.*", nil, "It is a cache of the system."),
         Known("Library/WebKit", nil, "It belongs to WebKit."),
         Known("Library/Application Support/Google/Measurement", nil, "It belongs to Google Analytics."),

@@ -50,7 +50,6 @@ extension BundleMetadata {
             stores: copies.stores, attachments: [], environment: environment,
             capture: Capture(at: .now, duration: 0, limitsHit: copies.limitsHit.sorted()),
             warnings: copies.warnings)
-        add(copies.others)
         end(cause)
     }
 
@@ -73,7 +72,6 @@ extension BundleMetadata {
             (snapshots ?? [])
             + [Snapshot(label: label, at: .now, stores: copies.stores)]
         warnings += copies.warnings
-        add(copies.others)
     }
 }
 

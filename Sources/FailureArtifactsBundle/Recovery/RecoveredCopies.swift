@@ -6,8 +6,6 @@ struct RecoveredCopies: Sendable {
     var staging: StagingDirectory { room.staging }
     private var room: StagingReservation
     private(set) var stores: [BundleMetadata.Store] = []
-    /// The stores that belong to a framework, and were not copied.
-    private(set) var others: [BundleMetadata.OtherStore] = []
     private(set) var warnings: [CaptureWarning] = []
     private(set) var limitsHit: Set<String> = []
     /// Some of the values that redactions removed from the copies.
@@ -33,15 +31,8 @@ struct RecoveredCopies: Sendable {
         // The process's log stays in memory if there are rules. If they were added later, it isn't used.
         let isUsable = folder == "stores" && test.redactions.isEmpty && !rules.concernStores
         let statements = isUsable ? statements : nil
-        // The files that were open before the first test are not known here.
-        let frameworks = FrameworkStores(areas: nil)
+        // The journal doesn't tell whether an earlier test opened a shared store, so databases of frameworks are copied, too.
         for path in test.paths {
-            if let reason = frameworks.reasonToLeaveOut(
-                path.path, isOfTest: !path.isShared || path.openedBy != nil, wasOpenAtStart: false)
-            {
-                others.append(BundleMetadata.OtherStore(path: path.path, reason: reason))
-                continue
-            }
             let name = names.claim(Path.stem(of: Path.name(of: path.path)))
             stores.append(copy(path, named: name, limits, rules))
             if let statements {
@@ -172,7 +163,6 @@ struct RecoveredCopies: Sendable {
         var result = RecoveredCopies(other, folder)
         result.warnings = warnings
         result.removed = removed
-        result.others = others
         result.limitsHit = limitsHit
         for store in stores {
             let (old, new) = (

@@ -161,8 +161,8 @@ extension Capture {
             let limit = (error as? LibraryCopier.Failure)?.isTimeLimit == true ? Limit.timePerStore : nil
             warnings.add(
                 .storeCopiedWithoutLibrary,
-                "The library of the store '\(found.name)' did not copy it, so that its file was copied: "
-                    + "\(error).",
+                "The library of the store '\(found.name)' did not copy it (\(error)), so its file was copied "
+                    + "instead.",
                 ["store": .text(found.name), "limit": limit.map { .text($0) }])
             keep(library.externalFiles(), of: found)
             return nil

@@ -147,9 +147,9 @@ struct BundleText {
     private func otherStores(_ metadata: BundleMetadata, areListed: Bool) -> [String] {
         guard let others = metadata.otherStores, !others.isEmpty else { return [] }
         guard areListed else {
-            let count = Counted.items(Int64(others.count), "database")
+            let count = Counted.items(Int64(others.count), "framework database")
             return [
-                "Not captured: \(count) of frameworks that the process had open (all with --all)"
+                "Not captured: \(count) that the process had open (--all lists them)"
             ]
         }
         return [output.styled("Not captured", .heading)]

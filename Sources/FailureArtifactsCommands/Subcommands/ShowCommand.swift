@@ -11,7 +11,7 @@ struct ShowCommand: Command {
         positionals: [.bundle],
         options: [
             Syntax.Option(
-                "--all", help: "The databases of frameworks, too, which were open and aren't captured."),
+                "--all", help: "Also list framework databases that were open and not captured."),
             Syntax.Option(
                 "--statements", help: "All statements that were kept; otherwise the last 5 of a store."),
             Syntax.Option(
