@@ -27,6 +27,10 @@ struct CoreDataModel {
         static let compressedBytes = 1 << 20
         static let bytes = 4 << 20
         static let values = 200_000
+        /// The properties of all entities together, with inherited ones.
+        static let properties = 20_000
+        /// The bytes of a name.
+        static let name = 2000
     }
 
     /// The maximum size of the compressed model, in bytes.
@@ -38,8 +42,12 @@ struct CoreDataModel {
 
     /// Reads a model; nil if it is damaged or too large, or in a format that isn't known.
     ///
-    /// - Parameter content: The content of `Z_MODELCACHE`.
-    init?(_ content: [UInt8]) {
+    /// Entities of an archive may refer to the same properties, so the size of the archive doesn't limit their number.
+    ///
+    /// - Parameters:
+    ///   - content: The content of `Z_MODELCACHE`.
+    ///   - entities: The names of the store's entities. Others are ignored.
+    init?(_ content: [UInt8], entities: Set<String>) {
         let isPlain = content.starts(with: "bplist".utf8)
         guard content.count <= Limit.compressedBytes,
             let bytes = isPlain
@@ -49,20 +57,33 @@ struct CoreDataModel {
                 maximumContent: 2 * Limit.bytes),
             let archive = KeyedArchive(list)
         else { return nil }
+        /// Returns the name of an entity of the store; nil for others.
+        func entity(_ object: PropertyList?) -> String? {
+            Self.name(object?["NSEntityName"], in: archive).flatMap { entities.contains($0) ? $0 : nil }
+        }
+        var count = 0
         for object in archive.objects where archive.className(of: object) == "NSEntityDescription" {
-            guard let name = archive.text(object["NSEntityName"]), properties[name] == nil else {
-                continue
-            }
-            superentities[name] = archive.text(archive.object(object["NSSuperentity"])?["NSEntityName"])
+            guard let name = entity(object), properties[name] == nil else { continue }
+            superentities[name] = entity(archive.object(object["NSSuperentity"]))
             properties[name] = [:]
-            for (key, value) in archive.pairs(object["NSProperties"]) {
-                guard let propertyName = archive.text(key),
+            let pairs = archive.pairs(object["NSProperties"])
+            count += pairs.count
+            guard count <= Limit.properties else { return nil }
+            for (key, value) in pairs {
+                guard let propertyName = Self.name(key, in: archive),
                     let property = Property(propertyName, archive.object(value), in: archive)
                 else { continue }
                 properties[name]?[propertyName] = property
             }
         }
         if properties.isEmpty { return nil }
+    }
+
+    /// Returns a name; nil for other values and for names that are too long.
+    ///
+    /// One text may be the name of everything in an archive.
+    fileprivate static func name(_ value: PropertyList?, in archive: KeyedArchive) -> String? {
+        archive.text(value).flatMap { $0.utf8.count <= Limit.name ? $0 : nil }
     }
 
     /// Returns the properties that an entity declares and does not inherit, in no order.
@@ -114,8 +135,8 @@ extension CoreDataModel.Property {
                 type.flatMap { CoreDataStore.Attribute.Kind(attributeType: $0) }, isDerived: isDerived)
         case "NSRelationshipDescription":
             content = .relationship(
-                target: archive.text(object["_NSDestinationEntityName"]),
-                inverse: archive.text(object["_NSInverseRelationshipName"]),
+                target: CoreDataModel.name(object["_NSDestinationEntityName"], in: archive),
+                inverse: CoreDataModel.name(object["_NSInverseRelationshipName"], in: archive),
                 isToMany: archive.integer(object["NSMaxCount"]) != 1)
         default: return nil
         }

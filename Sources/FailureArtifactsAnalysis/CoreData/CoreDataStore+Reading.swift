@@ -47,7 +47,7 @@ extension CoreDataStore {
                 "SELECT name FROM main.sqlite_master WHERE type = 'index' LIMIT \(4 * Limit.tables)",
                 connection
             ).compactMap { $0[0].text })
-        let model = tables.contains("Z_MODELCACHE") ? try readModel(connection) : nil
+        let model = tables.contains("Z_MODELCACHE") ? try store.readModel(connection) : nil
         for index in store.entities.indices where store.entities[index].superentity == nil {
             try store.readColumns(ofEntityAt: index, connection, indices, model)
         }
@@ -92,16 +92,16 @@ extension CoreDataStore {
         }
     }
 
-    private static func readModel(
+    private func readModel(
         _ connection: borrowing Connection
     ) throws(SQLiteError) -> CoreDataModel? {
-        guard try columns(of: "Z_MODELCACHE", connection).contains(where: { $0.name == "Z_CONTENT" })
+        guard try Self.columns(of: "Z_MODELCACHE", connection).contains(where: { $0.name == "Z_CONTENT" })
         else { return nil }
-        let rows = try rows(
+        let rows = try Self.rows(
             "SELECT Z_CONTENT FROM main.Z_MODELCACHE WHERE length(Z_CONTENT) <= \(CoreDataModel.maximumBytes) "
                 + "AND typeof(Z_CONTENT) = 'blob' LIMIT 1", connection)
         guard case .blob(let bytes)? = rows.first?.first else { return nil }
-        return CoreDataModel(bytes)
+        return CoreDataModel(bytes, entities: Set(entities.map(\.name)))
     }
 
     private mutating func readEntities(

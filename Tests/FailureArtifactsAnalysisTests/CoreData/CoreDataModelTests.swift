@@ -128,16 +128,77 @@ import Testing
         let program =
             "import sys, zlib; c = zlib.compressobj(wbits=-15); "
             + "sys.stdout.write((c.compress(b'bplist00' + bytes(6 << 20)) + c.flush()).hex())"
-        let digits = Array(try Program.python(program, "").utf8)
-        let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
-            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
-        }
+        let bytes = try Self.bytes(of: program)
         #expect(bytes.count > 1000 && bytes.count < CoreDataModel.maximumBytes)
         #expect(RawDeflate.content(of: bytes, maximumBytes: 7 << 20)?.count == (6 << 20) + 8)
         #expect(RawDeflate.content(of: bytes, maximumBytes: 6 << 20) == nil)
         #expect(RawDeflate.content(of: Array(bytes.dropLast(9)), maximumBytes: 7 << 20) == nil)
-        #expect(CoreDataModel(bytes) == nil)
+        #expect(CoreDataModel(bytes, entities: ["Album"]) == nil)
         withExtendedLifetime(fixture.directory) {}
+    }
+
+    /// Returns the bytes that a Python program writes in hexadecimal.
+    private static func bytes(of program: String) throws -> [UInt8] {
+        let digits = Array(try Program.python(program, "").utf8)
+        return stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+        }
+    }
+
+    /// Returns a model whose entities `e0`, `e1`, … all refer to one dictionary of properties `p0`, `p1`, ….
+    private static func model(entities: Int, properties: Int, ending: Int = 0) throws -> [UInt8] {
+        try bytes(
+            of: """
+                import plistlib, sys
+                objects = ["$null", {"$classname": "NSEntityDescription"},
+                    {"$classname": "NSRelationshipDescription"}]
+                def add(value):
+                    objects.append(value)
+                    return plistlib.UID(len(objects) - 1)
+                end = "x" * \(ending)
+                target = add("t" + end)
+                value = add({"$class": plistlib.UID(2), "_NSDestinationEntityName": target,
+                    "_NSInverseRelationshipName": target, "NSMaxCount": 1})
+                keys = [add("p%d" % i + end) for i in range(\(properties))]
+                shared = add({"NS.keys": keys, "NS.objects": [value] * len(keys)})
+                for i in range(\(entities)):
+                    add({"$class": plistlib.UID(1), "NSEntityName": add("e%d" % i), "NSProperties": shared})
+                sys.stdout.write(plistlib.dumps({"$archiver": "NSKeyedArchiver",
+                    "$top": {"root": value}, "$objects": objects}, fmt=plistlib.FMT_BINARY).hex())
+                """)
+    }
+
+    /// All entities may refer to the same properties.
+    @Test func propertiesOfAllEntitiesHaveALimit() throws {
+        let names = Set((0..<500).map { "e\($0)" })
+        let allowed = try #require(
+            CoreDataModel(try Self.model(entities: 500, properties: 40), entities: names))
+        #expect(allowed.declared(by: "e499").count == 40)
+        #expect(CoreDataModel(try Self.model(entities: 500, properties: 41), entities: names) == nil)
+        #expect(CoreDataModel(try Self.model(entities: 2, properties: 20_001), entities: names) == nil)
+    }
+
+    @Test func entitiesThatTheStoreDoesNotListAreIgnored() throws {
+        let model = try #require(
+            CoreDataModel(try Self.model(entities: 2000, properties: 20), entities: ["e7", "e1999"]))
+        #expect(model.declared(by: "e7").count == 20 && model.declared(by: "e1999").count == 20)
+        #expect(model.declared(by: "e8").isEmpty)
+    }
+
+    /// One long text may be the name of thousands of properties.
+    @Test func namesHaveALimit() throws {
+        func property(_ ending: Int) throws -> CoreDataModel.Property? {
+            try CoreDataModel(
+                Self.model(entities: 1, properties: 1, ending: ending), entities: ["e0"])?
+                .declared(by: "e0").first
+        }
+        #expect(try property(1998)?.name.utf8.count == 2000)
+        guard case .relationship(let target, let inverse, _) = try property(1998)?.content else {
+            Issue.record("The property is no relationship.")
+            return
+        }
+        #expect(target?.utf8.count == 1999 && inverse == target)
+        #expect(try property(1999) == nil)
     }
 }
 
