@@ -7,6 +7,10 @@ extension CoreDataStore {
     private enum Limit {
         static let entities = 500
         static let tables = 5000
+        /// The characters of a trigger's name.
+        static let triggerName = 1000
+        /// The underscores in a trigger's name.
+        static let underscores = 24
         /// The largest number of an entity of the application's model.
         ///
         /// Core Data's own entities have larger numbers, and their tables start with another letter. For example, 16001
@@ -95,7 +99,8 @@ extension CoreDataStore {
     private func readModel(
         _ connection: borrowing Connection
     ) throws(SQLiteError) -> CoreDataModel? {
-        guard try Self.columns(of: "Z_MODELCACHE", connection).contains(where: { $0.name == "Z_CONTENT" })
+        guard
+            try Self.columns(of: "Z_MODELCACHE", connection).contains(where: { $0.name == "Z_CONTENT" })
         else { return nil }
         let rows = try Self.rows(
             "SELECT Z_CONTENT FROM main.Z_MODELCACHE WHERE length(Z_CONTENT) <= \(CoreDataModel.maximumBytes) "
@@ -247,21 +252,56 @@ extension CoreDataStore {
     private mutating func readDerivation(_ connection: borrowing Connection) throws(SQLiteError) {
         let triggers = try Self.rows(
             "SELECT name FROM main.sqlite_master WHERE type = 'trigger' AND name GLOB 'Z_DA_*' "
-                + "LIMIT \(Limit.tables)",
+                + "AND length(name) <= \(Limit.triggerName) LIMIT \(Limit.tables)",
             connection
         ).compactMap { $0[0].text?.uppercased() }
         if triggers.isEmpty { return }
+        let tables = Dictionary(grouping: entities) { $0.name.uppercased() }
+            .mapValues { Set($0.compactMap(\.table)) }
+        let known = Set(entities.flatMap { $0.attributes.map { $0.name.uppercased() } })
+        // The names of derived attributes by their entities, all in capitals.
+        var derived: [String: Set<String>] = [:]
+        for trigger in triggers {
+            for (entity, names) in Self.parts(of: trigger, isEntity: { tables[$0] != nil }) {
+                derived[entity, default: []].formUnion(names.filter(known.contains))
+            }
+        }
+        var inTables: [String: Set<String>] = [:]
+        for (entity, names) in derived {
+            for table in tables[entity] ?? [] { inTables[table, default: []].formUnion(names) }
+        }
         for index in entities.indices {
-            let family = entities.filter { $0.table == entities[index].table }.map(\.name)
+            guard let table = entities[index].table else { continue }
             for position in entities[index].attributes.indices {
                 let attribute = entities[index].attributes[position]
-                let owners = attribute.entity.map { [$0] } ?? family
-                let marks = owners.map { "_\($0)_\(attribute.name)_".uppercased() }
-                if triggers.contains(where: { name in marks.contains { name.contains($0) } }) {
+                let names = attribute.entity.map { derived[$0.uppercased()] } ?? inTables[table]
+                if names?.contains(attribute.name.uppercased()) == true {
                     entities[index].attributes[position].derived = true
                 }
             }
         }
+    }
+
+    /// Returns the entities that a trigger's name may contain, each with the texts that may be its attribute.
+    ///
+    /// Names of entities and attributes may contain underscores. A name with too many of them has no parts.
+    private static func parts(
+        of trigger: String, isEntity: (String) -> Bool
+    ) -> [(entity: String, attributes: [String])] {
+        let marks = trigger.indices.filter { trigger[$0] == "_" }
+        guard marks.count <= Limit.underscores else { return [] }
+        func text(_ start: Int, _ end: Int) -> String {
+            String(trigger[trigger.index(after: marks[start])..<marks[end]])
+        }
+        var result: [(entity: String, attributes: [String])] = []
+        for start in marks.indices {
+            for middle in marks.indices.dropFirst(start + 1) {
+                let entity = text(start, middle)
+                guard isEntity(entity) else { continue }
+                result.append((entity, marks.indices.dropFirst(middle + 1).map { text(middle, $0) }))
+            }
+        }
+        return result
     }
 
     /// Reads a table such as `Z_26ASSETS(Z_26ALBUMS, Z_34ASSETS)`: the assets of entity 26 belong to entity 34.

@@ -52,6 +52,65 @@ import Testing
         #expect(albums["ZTITLE"]?.derived == nil && albums["ZCREATEDAT"]?.derived == nil)
     }
 
+    private func trigger(_ name: String) -> String {
+        "CREATE TRIGGER \(name) AFTER INSERT ON ZTAG BEGIN SELECT 1; END;"
+    }
+
+    @Test func triggersOfASubentityMarkOnlyItsAttributes() throws {
+        let fixture = try Fixture()
+        let items = try attributes(try read(fixture, trigger("Z_DA_ZITEM_Video_size_INSERT")), "ZITEM")
+        #expect(items["ZSIZE1"]?.derived == true && items["ZSIZE"]?.derived == nil)
+        // Without the model, the entity that declares a column is unknown.
+        let other = try Fixture()
+        let columns = try attributes(
+            try read(other, "DELETE FROM Z_MODELCACHE; " + trigger("Z_DA_ZITEM_Video_size_INSERT")),
+            "ZITEM")
+        #expect(columns["ZSIZE"]?.derived == true && columns["ZSIZE1"]?.derived == nil)
+    }
+
+    @Test(arguments: ["Z_DA_ZMY_TAG_My_Tag_its_label_UPDATE_OF_Z_OPT", "Z_DA_My_Tag_its_label_x"])
+    func namesInTriggersMayContainUnderscores(name: String) throws {
+        let fixture = try Fixture()
+        let sql = """
+            DELETE FROM Z_MODELCACHE; UPDATE Z_PRIMARYKEY SET Z_NAME = 'My_Tag' WHERE Z_NAME = 'Tag';
+            ALTER TABLE ZTAG RENAME TO ZMY_TAG; ALTER TABLE ZMY_TAG RENAME ZLABEL TO ZITS_LABEL;
+            ALTER TABLE ZMY_TAG ADD COLUMN ZLABEL VARCHAR;
+            """
+        let tags = try attributes(
+            try read(fixture, sql + trigger(name).replacing("ZTAG BEGIN", with: "ZMY_TAG BEGIN")),
+            "ZMY_TAG")
+        #expect(tags["ZITS_LABEL"]?.derived == true && tags["ZLABEL"]?.derived == nil)
+    }
+
+    /// Stores may be untrusted.
+    @Test func namesOfTriggersHaveALimit() throws {
+        func isMarked(_ ending: String) throws -> Bool {
+            let fixture = try Fixture()
+            let name = "Z_DA_ZTAG_Tag_label_" + ending
+            return try attributes(try read(fixture, trigger(name)), "ZTAG")["ZLABEL"]?.derived == true
+        }
+        #expect(try isMarked(String(repeating: "x", count: 980)))
+        #expect(try !isMarked(String(repeating: "x", count: 981)))
+        #expect(try isMarked(String(repeating: "_", count: 19)))
+        #expect(try !isMarked(String(repeating: "_", count: 20)))
+    }
+
+    /// Searching all triggers for all attributes of all entities would take hours.
+    @Test(.timeLimit(.minutes(1))) func manyTriggersAndAttributes() throws {
+        let fixture = try Fixture()
+        var sql =
+            "DELETE FROM Z_MODELCACHE; DROP TABLE ZTAG; CREATE TABLE ZTAG(Z_PK INTEGER PRIMARY KEY, Z_ENT"
+        sql += (0..<1900).map { ", ZA\($0)" }.joined() + ");"
+        for number in 100..<580 {
+            sql += "INSERT INTO Z_PRIMARYKEY VALUES (\(number), 'E\(number)', 6, 1);"
+        }
+        let long = String(repeating: "Q", count: 100)
+        for number in 0..<2000 { sql += trigger("Z_DA_\(long)_\(number)") }
+        let tags = try attributes(
+            try read(fixture, sql + trigger("Z_DA_ZTAG_E579_A1899_INSERT")), "ZTAG")
+        #expect(tags.count == 1900 && tags.values.filter { $0.derived == true }.map(\.name) == ["a1899"])
+    }
+
     @Test func attributesBelongToTheSubentityThatDeclaresThem() throws {
         let fixture = try Fixture()
         let store = try read(fixture)
