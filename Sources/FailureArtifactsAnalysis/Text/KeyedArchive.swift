@@ -90,8 +90,13 @@ struct KeyedArchive {
             return add(elements(object).map { (nil, $0) }, in: ("[", "]"), to: &result, depth)
         }
         if isList {
-            let texts = pairs.map { pair in (text(pair.key) ?? object.literal, pair.value) }
-            return add(texts.sorted { $0.0 < $1.0 }, in: ("{", "}"), to: &result, depth)
+            guard pairs.count <= Self.maximumLength else { return false }
+            let items = pairs.enumerated().map { position, pair in
+                let key = text(pair.key) ?? self.object(pair.key)?.literal ?? "nil"
+                return (key: key, position: position, value: pair.value)
+            }
+            let sorted = items.sorted { ($0.key, $0.position) < ($1.key, $1.position) }
+            return add(sorted.map { ($0.key, $0.value) }, in: ("{", "}"), to: &result, depth)
         }
         let own = fields.filter { $0.key != "$class" }.sorted { $0.key < $1.key }
         return add(own.map { ($0.key, $0.value) }, in: (name + "(", ")"), to: &result, depth)

@@ -301,6 +301,16 @@ import Testing
         #expect(of("Demo.Point", ["x": .real(0.5), "y": .uid(0)]) == "Demo.Point(x: 0.5, y: nil)")
     }
 
+    @Test func keysOfADictionaryMayBeOtherThanText() {
+        let keys: [PropertyList] = [.uid(4), .uid(3), .uid(5), .uid(0), .uid(3)]
+        let values: [PropertyList] = [.uid(6), .uid(7), .uid(6), .uid(7), .uid(6)]
+        #expect(
+            of(
+                "NSDictionary", ["NS.keys": .array(keys), "NS.objects": .array(values)],
+                [.integer(2), .integer(1), .string("10"), .string("x"), .string("y")])
+                == #"{1: "x", 10: "x", 2: "y", 2: "x", nil: "y"}"#)
+    }
+
     /// They may be untrusted.
     @Test func whatHasNoEndHasNoText() {
         #expect(of("Demo.Loop", ["self": .uid(1)]) == nil)
