@@ -32,8 +32,8 @@ struct QueryCommand: Command {
 
             With --entities a store of Core Data has a table Fruit with _id, the attributes, for a relationship to \
             one object its _id and for one to many a list of them; and Album.assets for the pairs of a \
-            relationship of many to many. Names of attributes are those of the model that the store keeps, \
-            or else in small letters, as SQL does not mind. UUIDs and dates are text.
+            relationship of many to many. Attributes have their names from the model in the store. If it can't \
+            be read, the names are in lower case; SQL ignores case. UUIDs and dates are text.
 
             A statement that starts with a comment goes after --: \
             failure-artifacts query BUNDLE -- '-- all of it …'
