@@ -154,15 +154,27 @@ package struct CoreDataViews {
         /// If several subentities have properties of the same name, each object has only one of them. So they are one
         /// column.
         mutating func add(_ all: [(expression: String, name: String, owner: String?)]) {
+            let owned = Dictionary(grouping: all.indices.filter { all[$0].owner != nil }) {
+                all[$0].name
+            }
             for (index, item) in all.enumerated() {
-                let namesakes = all.indices.filter { all[$0].name == item.name && all[$0].owner != nil }
-                if item.owner == nil || namesakes.count == 1 {
-                    add(item.expression, item.name)
-                } else if namesakes.first == index {
-                    let expressions = namesakes.map { all[$0].expression }.joined(separator: ", ")
-                    add("coalesce(\(expressions))", item.name)
+                let namesakes = item.owner == nil ? [index] : owned[item.name] ?? []
+                if namesakes.first == index {
+                    add(Self.coalesced(namesakes.map { all[$0].expression }), item.name)
                 }
             }
+        }
+
+        /// Returns an expression for the first value that isn't NULL.
+        ///
+        /// Many versions of SQLite limit a function to 127 arguments.
+        private static func coalesced(_ expressions: [String]) -> String {
+            if expressions.count == 1 { return expressions[0] }
+            if expressions.count <= 100 { return "coalesce(\(expressions.joined(separator: ", ")))" }
+            return coalesced(
+                stride(from: 0, to: expressions.count, by: 100).map { start in
+                    coalesced(Array(expressions[start..<min(start + 100, expressions.count)]))
+                })
         }
 
         mutating func add(_ expression: String, _ name: String) {

@@ -124,6 +124,39 @@ import Testing
         #expect(store.entities.prefix(6).map(\.rows) == [1, 1, 0, 1, 1, 2])
     }
 
+    /// SQLite limits the arguments of a function, to 127 in many versions.
+    @Test(arguments: [1, 2, 100, 101, 301]) func manySubentitiesMayHaveAnAttributeOfOneName(count: Int)
+        throws
+    {
+        let fixture = try Fixture()
+        let columns = (0..<count).map { "ZSIZE\($0)" }
+        var sql = "CREATE TABLE ZROOT(Z_PK INTEGER PRIMARY KEY, Z_ENT, ZNAME, "
+        sql += columns.joined(separator: ", ") + "); CREATE TABLE Z_PRIMARYKEY(Z_ENT, Z_NAME);"
+        for (row, column) in columns.enumerated() {
+            sql += "INSERT INTO ZROOT(Z_ENT, ZNAME, \(column)) VALUES (\(row + 2), 'n\(row)', \(row));"
+        }
+        var store = CoreDataStore()
+        store.entities = [.init(name: "Root", number: 1, table: "ZROOT")]
+        store.entities[0].attributes =
+            [.init(name: "name", column: "ZNAME", type: "")]
+            + columns.enumerated().map {
+                .init(name: "size", column: $1, type: "", entity: "S\($0)")
+            }
+        for number in 0..<count {
+            store.entities.append(
+                .init(
+                    name: "S\(number)", number: Int64(number) + 2, superentity: "Root", table: "ZROOT"))
+        }
+        let path = try fixture.write(try fixture.store(sql), to: "many.sqlite")
+        let connection = try Connection(path: path, mode: .readWrite)
+        try CoreDataViews(store).create(on: connection)
+        let statement = try connection.prepare(
+            "SELECT count(*), sum(size = _id - 1 AND name = 'n' || size) FROM Root")
+        #expect(try statement.step())
+        #expect(statement.value(at: 0) == .integer(Int64(count)))
+        #expect(statement.value(at: 1) == .integer(Int64(count)))
+    }
+
     @Test func relationshipsHaveTheirTargetsAndInverses() throws {
         let fixture = try Fixture()
         let store = try read(fixture)
