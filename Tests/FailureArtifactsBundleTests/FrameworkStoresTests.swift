@@ -56,7 +56,7 @@ import Testing
 
     /// Names that resemble those of a framework.
     @Test(arguments: [
-        "/work/Cache.db", "/Users/me/Library/Caches/Cache.db", "/x/Library/Caches/app/sub/Cache.db",
+        "/data/Cache.db", "/Users/me/Library/Caches/Cache.db", "/x/Library/Caches/app/sub/Cache.db",
         "/x/Library/Caches/app/cache.sqlite", "/x/Library/HTTPStorages/httpstorages.sqlite",
         "/x/Library/Application Support/com.apple.x/a.db", "/home/me/nssdb/cert9.db",
         "/home/me/System/Library/a.db", "/home/me/var/lib/rpm/rpmdb.sqlite", "/usr/src/app/test.sqlite",

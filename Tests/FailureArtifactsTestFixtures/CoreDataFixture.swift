@@ -11,20 +11,22 @@ extension Fixture {
     package func coreDataStore(
         after: Bool = false, history: Bool = false, sql: String = ""
     ) throws -> String {
-        let path = path(after ? "after.sqlite" : "before.sqlite")
-        let made = try Program.run(
-            "/usr/bin/env",
-            ["python3", "-B", maker, path] + (history ? ["history"] : []) + (after ? ["after"] : [])
-        )
-        try #require(made.status == 0, "\(made.error)")
-        if !sql.isEmpty { try Connection(path: path, mode: .readWrite).execute(sql) }
-        return path
+        try store(
+            at: path(after ? "after.sqlite" : "before.sqlite"), by: maker,
+            (history ? ["history"] : []) + (after ? ["after"] : []), sql: sql)
     }
+
     /// Creates a store with the model that Core Data keeps in a store, and returns its path.
     package func modelStore(after: Bool = false, sql: String = "") throws -> String {
-        let path = path(after ? "model-after.sqlite" : "model-before.sqlite")
-        let made = try Program.run(
-            "/usr/bin/env", ["python3", "-B", makerWithModel, path] + (after ? ["after"] : []))
+        try store(
+            at: path(after ? "model-after.sqlite" : "model-before.sqlite"), by: makerWithModel,
+            after ? ["after"] : [], sql: sql)
+    }
+
+    private func store(
+        at path: String, by maker: String, _ arguments: [String], sql: String
+    ) throws -> String {
+        let made = try Program.run("/usr/bin/env", ["python3", "-B", maker, path] + arguments)
         try #require(made.status == 0, "\(made.error)")
         if !sql.isEmpty { try Connection(path: path, mode: .readWrite).execute(sql) }
         return path
