@@ -143,7 +143,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         }
     }
 
-    /// A store that was open in the test's process and is only named; see ``FrameworkStores``.
+    /// A database of a framework that was open in the test's process, and is only named.
     package struct OtherStore: Codable, Hashable, Sendable {
         /// The store's file, absolute.
         package var path: String

@@ -2,6 +2,7 @@ import FailureArtifactsSystem
 import Testing
 
 @testable import FailureArtifactsBundle
+@testable import FailureArtifactsCapture
 
 /// The decision which stores are only named in a bundle.
 @Suite struct FrameworkStoresTests {

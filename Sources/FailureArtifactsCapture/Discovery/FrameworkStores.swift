@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 ///
 /// They are listed in a bundle without their content. A store that belongs to a test is never one of them: one that a
 /// test opened, used or registered, and one that an adapter knows.
-package struct FrameworkStores: Sendable {
+struct FrameworkStores: Sendable {
     /// The directories in which tests and their app keep stores; nil if stores elsewhere count as theirs, too.
     private let areas: [[Substring]]?
 
@@ -12,7 +12,7 @@ package struct FrameworkStores: Sendable {
     ///
     /// - Parameter areas: The directories in which tests and their app keep stores, as absolute paths. With nil, only
     ///   databases with known paths are left out, wherever they are. The root directory is ignored.
-    package init(areas: [String]?) {
+    init(areas: [String]?) {
         self.areas = areas?.map { Self.components(of: $0) }.filter { !$0.isEmpty }
     }
 
@@ -20,7 +20,7 @@ package struct FrameworkStores: Sendable {
     ///
     /// Where SQLite reports each connection, it is known whether a test opened a store, and stores elsewhere are
     /// captured. The system's SQLite on Apple platforms doesn't report connections.
-    package static var current: FrameworkStores {
+    static var current: FrameworkStores {
         #if canImport(Darwin)
         let variables = ProcessEnvironment.variables
         return FrameworkStores(
@@ -33,7 +33,7 @@ package struct FrameworkStores: Sendable {
     }
 
     /// True if the decision depends on the files that were open before the first test.
-    package var needsFilesOpenAtStart: Bool { areas != nil }
+    var needsFilesOpenAtStart: Bool { areas != nil }
 
     /// Returns the reason why a store is left out.
     ///
@@ -42,7 +42,7 @@ package struct FrameworkStores: Sendable {
     ///   - isOfTest: True if a test opened, used or registered the store, or an adapter knows it.
     ///   - wasOpenAtStart: True if the file was open before the first test of the process started.
     /// - Returns: The reason, as a full sentence; nil if the store is captured.
-    package func reasonToLeaveOut(
+    func reasonToLeaveOut(
         _ path: String?, isOfTest: Bool, wasOpenAtStart: Bool
     ) -> String? {
         guard let path, !isOfTest else { return nil }
