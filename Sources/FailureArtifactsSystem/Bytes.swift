@@ -18,17 +18,6 @@ extension Array where Element == UInt8 {
     }
 }
 
-extension String {
-    /// Calls `withUTF8` with a typed error.
-    package mutating func withBytes<Result, Failure>(
-        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try withUTF8 { buffer in
-            Swift.Result { () throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
-        }.get()
-    }
-}
-
 // The C library's headers have it only with a macro that Swift does not define.
 @_silgen_name("memmem")
 private func memmem(
