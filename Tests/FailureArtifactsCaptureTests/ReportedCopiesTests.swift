@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 import FailureArtifactsSystem
 import Foundation
 import Testing
