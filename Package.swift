@@ -93,12 +93,15 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // Reading bundles. A separate target, so that packages that link the collector don't build it.
+        // Reading bundles. Separate targets, so that packages that link the collector don't build them.
+        .target(
+            name: "CFailureArtifactsReading",
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"]),
         .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
+                "FailureArtifactsSystem", "CFailureArtifactsReading", "CFailureArtifactsSQLite",
                 "CFailureArtifactsZlib",
             ],
             swiftSettings: settings),
@@ -144,7 +147,7 @@ let package = Package(
             name: "FailureArtifactsAnalysis",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsReading",
             ],
             swiftSettings: settings),
         .target(
@@ -302,7 +305,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsTestKitTests",
             dependencies: [
-                "FailureArtifactsTestKit", "FailureArtifactsTesting", "FailureArtifactsBundle",
+                "FailureArtifactsTestKit", "FailureArtifactsTesting", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsSystem", "CFailureArtifactsSQLite",
                 "FailureArtifactsTestSupport",
             ],

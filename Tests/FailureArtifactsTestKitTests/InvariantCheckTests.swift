@@ -1,3 +1,4 @@
+import FailureArtifactsReading
 import FailureArtifactsSQLite
 import FailureArtifactsTestKit
 import Foundation

@@ -42,10 +42,13 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
+            name: "CFailureArtifactsReading",
+            dependencies: ["CFailureArtifactsSQLite", "CFailureArtifactsFunctions"]),
+        .target(
             name: "FailureArtifactsReading",
             dependencies: [
                 "FailureArtifactsBundle", "FailureArtifactsSQLite", "FailureArtifactsZip",
-                "FailureArtifactsSystem", "CFailureArtifactsSQLite", "CFailureArtifactsFunctions",
+                "FailureArtifactsSystem", "CFailureArtifactsReading", "CFailureArtifactsSQLite",
                 "CFailureArtifactsZlib",
             ],
             swiftSettings: settings),
@@ -54,7 +57,7 @@ let package = Package(
             name: "FailureArtifactsAnalysis",
             dependencies: [
                 "FailureArtifactsReading", "FailureArtifactsBundle", "FailureArtifactsSQLite",
-                "FailureArtifactsZip", "FailureArtifactsSystem",
+                "FailureArtifactsZip", "FailureArtifactsSystem", "CFailureArtifactsReading",
             ],
             swiftSettings: settings),
         .target(

@@ -1,5 +1,5 @@
 package import FailureArtifactsSQLite
-internal import CFailureArtifactsFunctions
+internal import CFailureArtifactsReading
 internal import CFailureArtifactsSQLite
 package import FailureArtifactsSystem
 

@@ -1,4 +1,5 @@
 internal import FailureArtifactsCapture
+internal import FailureArtifactsReading
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 public import Foundation

@@ -1,3 +1,4 @@
+internal import FailureArtifactsReading
 public import Foundation
 internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem

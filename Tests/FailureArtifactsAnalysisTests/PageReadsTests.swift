@@ -1,9 +1,10 @@
 import CFailureArtifactsSQLite
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestStores
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsAnalysis
 
 /// The VFS that records the pages that are read, and maps files into memory.
 @Suite struct PageReadsTests {

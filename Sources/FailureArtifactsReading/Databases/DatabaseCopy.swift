@@ -1,5 +1,5 @@
 internal import CFailureArtifactsSQLite
-internal import FailureArtifactsSystem
+package import FailureArtifactsSQLite
 
 /// Copies whole databases between files and open connections.
 package enum DatabaseCopy {

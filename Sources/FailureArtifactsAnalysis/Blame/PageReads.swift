@@ -1,9 +1,9 @@
-internal import CFailureArtifactsFunctions
+internal import CFailureArtifactsReading
 
 /// The pages that connections read from their files, recorded by a VFS.
 ///
 /// A new connection has no cached pages. So the result of its queries depends on no other pages than those recorded.
-package struct PageReads: ~Copyable {
+struct PageReads: ~Copyable {
     private let reads: OpaquePointer
 
     /// Registers a VFS.
@@ -11,7 +11,7 @@ package struct PageReads: ~Copyable {
     /// The result is nil if memory is exhausted.
     ///
     /// - Parameter pageSize: The page size of the files, in bytes.
-    package init?(pageSize: Int) {
+    init?(pageSize: Int) {
         guard let reads = failure_artifacts_page_reads_create(UInt32(clamping: pageSize)) else {
             return nil
         }
@@ -23,15 +23,15 @@ package struct PageReads: ~Copyable {
     }
 
     /// Returns the name of the VFS, for opening connections that close before this value ends.
-    package borrowing func vfs() -> String {
+    borrowing func vfs() -> String {
         String(cString: failure_artifacts_page_reads_name(reads))
     }
 
     /// Forgets the pages that were read.
-    package borrowing func clear() { failure_artifacts_page_reads_clear(reads) }
+    borrowing func clear() { failure_artifacts_page_reads_clear(reads) }
 
     /// Returns true if a page was read, or if that is unknown.
-    package borrowing func contains(_ page: UInt32) -> Bool {
+    borrowing func contains(_ page: UInt32) -> Bool {
         failure_artifacts_page_reads_contain(reads, page)
     }
 }
