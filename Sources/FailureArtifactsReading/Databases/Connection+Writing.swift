@@ -1,0 +1,57 @@
+internal import CFailureArtifactsSQLite
+package import FailureArtifactsSQLite
+
+// Changes to private copies of untrusted stores.
+extension Connection {
+    /// The maximum growth of an untrusted store that is changed, in bytes.
+    private static let growthLimit: Int64 = 256 << 20
+
+    /// Opens a private copy of an untrusted store for changing it.
+    ///
+    /// Code in the file is not run, as in ``untrusted(_:isPrivate:vfs:limits:)``: no trigger, for example. Foreign keys
+    /// are not enforced, other constraints are. The journal is in memory, so a process that ends in a transaction leaves
+    /// a damaged file.
+    ///
+    /// - Parameters:
+    ///   - path: A stand-alone database that nothing else uses.
+    ///   - limits: The resource limits.
+    /// - Returns: The connection.
+    /// - Throws: An error if the store cannot be opened or read.
+    package static func untrustedForWriting(
+        _ path: String, limits: UntrustedLimits = .standard
+    ) throws(SQLiteError) -> Connection {
+        let connection = try Connection(path: path, mode: .readWrite)
+        try connection.distrust(limits)
+        try connection.execute(
+            "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF")
+        if limits.seconds != nil {
+            // A statement of an untrusted log must not fill the disk.
+            let pages = try connection.integer(of: "PRAGMA page_count")
+            let size = try max(connection.integer(of: "PRAGMA page_size"), 512)
+            try connection.execute("PRAGMA max_page_count = \(pages + growthLimit / size)")
+        }
+        return connection
+    }
+
+    /// Writes a store anew, without the content of free pages.
+    ///
+    /// The connection must be one of ``untrustedForWriting(_:limits:)``, and in no transaction.
+    package borrowing func vacuumUntrusted() throws(SQLiteError) {
+        // VACUUM prefers SQLite's own JSON functions to the trusted ones. No function with side effects is available:
+        // extensions and tokenizers can't be loaded.
+        try execute("PRAGMA trusted_schema = ON; VACUUM")
+    }
+
+    /// Enables triggers and foreign keys, which ``untrusted(_:isPrivate:vfs:limits:)`` switches off.
+    ///
+    /// `prepare` then fails for statements whose triggers or foreign keys name something that is missing.
+    ///
+    /// - Parameter foreignKeys: True to enforce foreign keys.
+    /// - Throws: An error if SQLite can't be configured.
+    package borrowing func enableTriggers(foreignKeys: Bool = true) throws(SQLiteError) {
+        failure_artifacts_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+        // The actions of foreign keys count, too. The time limit ends endless recursion.
+        sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, 100)
+        try execute("PRAGMA foreign_keys = \(foreignKeys ? "ON" : "OFF")")
+    }
+}
