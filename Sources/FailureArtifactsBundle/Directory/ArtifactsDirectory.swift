@@ -46,7 +46,7 @@ package struct ArtifactsDirectory: Sendable {
     /// Lists the captures of all processes that are not packed yet.
     ///
     /// - Throws: An error if they can't be listed.
-    func allStagingDirectories() throws(SystemError) -> [StagingDirectory] {
+    package func allStagingDirectories() throws(SystemError) -> [StagingDirectory] {
         try hiddenNames().compactMap { StagingDirectory(at: Path.join(inFlight, $0)) }
     }
 

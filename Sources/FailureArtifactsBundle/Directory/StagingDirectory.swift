@@ -131,7 +131,7 @@ package struct StagingDirectory: Sendable {
     /// The final name of the bundle; nil if packing didn't get that far.
     ///
     /// The bundle itself may not exist.
-    var bundleName: String? {
+    package var bundleName: String? {
         Self.bundleName(in: (try? FileSystem.contents(ofDirectory: path)) ?? [])
     }
 

@@ -242,7 +242,7 @@ extension ArtifactsDirectory {
     ///
     /// - Parameter body: A closure that returns the sizes of the bundles that it has removed.
     /// - Throws: An error if the directory can't be listed; then `body` doesn't run.
-    func withRemovals(_ body: () -> [UInt64]) throws(SystemError) {
+    package func withRemovals(_ body: () -> [UInt64]) throws(SystemError) {
         // Don't create files in a directory that no test has written to.
         guard hasUsageFile else {
             _ = body()

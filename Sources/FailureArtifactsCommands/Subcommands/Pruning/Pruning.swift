@@ -1,4 +1,5 @@
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 internal import FailureArtifactsSystem
 
 /// Removes the bundles that a plan doesn't keep.

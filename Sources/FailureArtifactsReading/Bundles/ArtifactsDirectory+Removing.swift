@@ -1,3 +1,4 @@
+package import FailureArtifactsBundle
 package import FailureArtifactsSystem
 
 extension ArtifactsDirectory {
