@@ -1,6 +1,7 @@
+import FailureArtifactsSQLite
 import Testing
 
-@testable import FailureArtifactsSQLite
+@testable import FailureArtifactsReading
 
 @Suite struct DefinitionTextTests {
     @Test(arguments: [
