@@ -14,7 +14,7 @@ import Testing
                 "CREATE TRIGGER t AFTER INSERT ON b BEGIN SELECT 1; END",
             ]
             #expect(try sqlite3Program(path, statements.joined(separator: ";")) == "")
-            let schema = try StoreSchema(ofFile: path)
+            let schema = try StoreSchema(of: Connection.untrusted(path), maximumBytes: .max)
             #expect(schema.objects.map(\.sql) == statements)
             #expect(schema.objects.map(\.type) == ["table", "index", "view", "trigger"])
             #expect(schema.objects.map(\.table) == ["b", "b", "a", "b"])

@@ -145,7 +145,8 @@ struct ShowCommand: Command {
                 defer { try? FileSystem.remove(Path.directory(of: file)) }
                 metadata.stores[index].setSchema(
                     try StoreSchema(
-                        ofFile: file, maximumBytes: StoreInspection.maximumSchemaBytes))
+                        of: Connection.untrusted(file),
+                        maximumBytes: StoreInspection.maximumSchemaBytes))
             } catch let error as SQLiteError {
                 try console.warn("The schema of store '\(choice.name)' is not shown: \(error).")
             }

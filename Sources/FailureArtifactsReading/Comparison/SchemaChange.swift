@@ -132,3 +132,12 @@ extension TableShape.Column {
         return parts.joined(separator: " ")
     }
 }
+
+extension TableShape.Column {
+    /// Returns true if both columns are declared alike, whatever their positions.
+    func isDeclared(like other: TableShape.Column) -> Bool {
+        type == other.type && isNotNull == other.isNotNull && defaultValue == other.defaultValue
+            && (keyPosition > 0) == (other.keyPosition > 0) && isGenerated == other.isGenerated
+            && isVirtual == other.isVirtual
+    }
+}

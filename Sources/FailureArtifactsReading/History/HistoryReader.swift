@@ -191,3 +191,13 @@ package struct HistoryReader: ~Copyable, Sendable {
         return images.filter { $0.key <= size }
     }
 }
+
+extension HistoryLayout {
+    /// Returns the little-endian numbers in `bytes`.
+    static func numbers(in bytes: [UInt8]) -> [UInt32] {
+        [UInt32](unsafeUninitializedCapacity: bytes.count / 4) { buffer, count in
+            count = bytes.count / 4
+            UnsafeMutableRawBufferPointer(buffer).copyBytes(from: bytes.prefix(count * 4))
+        }.map { UInt32(littleEndian: $0) }
+    }
+}

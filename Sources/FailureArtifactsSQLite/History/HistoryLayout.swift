@@ -61,12 +61,4 @@ package struct HistoryLayout: Equatable {
     package static func bytes(of numbers: [UInt32]) -> [UInt8] {
         numbers.map(\.littleEndian).withUnsafeBytes { Array($0) }
     }
-
-    /// Returns the little-endian numbers in `bytes`.
-    package static func numbers(in bytes: [UInt8]) -> [UInt32] {
-        [UInt32](unsafeUninitializedCapacity: bytes.count / 4) { buffer, count in
-            count = bytes.count / 4
-            UnsafeMutableRawBufferPointer(buffer).copyBytes(from: bytes.prefix(count * 4))
-        }.map { UInt32(littleEndian: $0) }
-    }
 }

@@ -20,19 +20,8 @@ package struct StoreSchema: Sendable, Equatable {
     /// The number of objects left out because of the size limit.
     package private(set) var omitted = 0
 
-    /// Reads the schema of a database that is not in use.
-    ///
-    /// - Parameters:
-    ///   - path: The path of a database file that needs no journal.
-    ///   - maximumBytes: The maximum size of all texts, in bytes.
-    /// - Throws: An error if the file cannot be read, for example because it is damaged.
-    package init(ofFile path: String, maximumBytes: Int = .max) throws(SQLiteError) {
-        let connection = try Connection.untrusted(path)
-        try self.init(of: connection, maximumBytes: maximumBytes)
-    }
-
-    /// Reads the schema of an open database.
-    init(of connection: borrowing Connection, maximumBytes: Int) throws(SQLiteError) {
+    /// Reads the schema of an open database, up to a total size of the texts in bytes.
+    package init(of connection: borrowing Connection, maximumBytes: Int) throws(SQLiteError) {
         // Objects without SQL are SQLite's own: the indexes behind PRIMARY KEY and UNIQUE.
         let statement = try connection.prepare(
             "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")

@@ -21,13 +21,6 @@ package struct TableShape: Equatable, Sendable {
         package let isGenerated: Bool
         /// True if its values are computed anew at each read.
         package let isVirtual: Bool
-
-        /// Returns true if both columns are declared alike, whatever their positions.
-        package func isDeclared(like other: Column) -> Bool {
-            type == other.type && isNotNull == other.isNotNull && defaultValue == other.defaultValue
-                && (keyPosition > 0) == (other.keyPosition > 0) && isGenerated == other.isGenerated
-                && isVirtual == other.isVirtual
-        }
     }
 
     /// A column of a declared primary key.
