@@ -215,7 +215,8 @@ let package = Package(
         .testTarget(
             name: "FailureArtifactsCaptureTests",
             dependencies: [
-                "FailureArtifactsCapture", "FailureArtifactsReading", "FailureArtifactsBundle",
+                "FailureArtifactsCapture", "FailureArtifactsCoreData", "FailureArtifactsReading",
+                "FailureArtifactsBundle",
                 "FailureArtifactsSQLite", "FailureArtifactsZip", "FailureArtifactsSystem",
                 "CFailureArtifactsSQLite", "CFailureArtifactsCapture", "CFailureArtifactsTestInstall",
                 "FailureArtifactsTestPrograms", "FailureArtifactsTestStores",

@@ -62,7 +62,10 @@ enum CoreDataStores {
                 let description = describe(store)
                 let user = seen.user(of: description, in: coordinator)
                 if let reason = description.reasonForNoContent {
-                    result.append(LibraryStore(description, because: reason, usedBy: user))
+                    result.append(
+                        .described(
+                            description.path, named: description.name, because: reason,
+                            usedBy: user))
                 } else if let url = store.url, let path = description.path {
                     let source = CoreDataCopy(url: url, options: store.options, model: model)
                     openPaths.insert(path)

@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import FailureArtifactsCapture
+@testable import FailureArtifactsCoreData
 
 /// Stores that an adapter knows through a library, such as Core Data.
 @Suite struct LibraryStoreTests {
@@ -367,7 +368,7 @@ import Testing
         seen.add(memory, openIn: owner, by: test)
         seen.add(null, openIn: Owner(), by: test)
         world.session.addSource {
-            [LibraryStore(memory, because: "It is in memory.", usedBy: test)]
+            [.described(nil, named: "peaches", because: "It is in memory.", usedBy: test)]
                 + seen.closedStores(besides: [])
         }
         world.fail(test, "first")
@@ -389,8 +390,9 @@ import Testing
     @Test func storeWithoutContentOfAnotherRunningTestIsNotDescribed() throws {
         let world = try World { $0.discoversStores = true }
         let (test, other) = (world.start(), world.start("testOther"))
-        let memory = SeenStore(path: nil, name: "peaches", reasonForNoContent: "It is in memory.")
-        world.session.addSource { [LibraryStore(memory, because: "It is in memory.", usedBy: other)] }
+        world.session.addSource {
+            [.described(nil, named: "peaches", because: "It is in memory.", usedBy: other)]
+        }
         world.fail(test, "first")
         world.finish(test)
         world.finish(other)

@@ -28,11 +28,6 @@ final class LibraryCopier: Sendable {
     /// The start of the names of the directories that copies are made in.
     static let directoryPrefix = "failure-artifacts-copy-"
 
-    /// Returns true if a library makes a copy at a path.
-    static func isCopy(_ path: String) -> Bool {
-        Path.name(of: Path.directory(of: path)).hasPrefix(directoryPrefix)
-    }
-
     /// Runs a copy.
     ///
     /// - Parameters:

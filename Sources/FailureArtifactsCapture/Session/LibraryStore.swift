@@ -1,3 +1,5 @@
+internal import FailureArtifactsSystem
+
 /// A store that an adapter knows through a library, such as Core Data.
 package struct LibraryStore: Sendable {
     /// A file that belongs to a copy but is not part of the database.
@@ -30,18 +32,9 @@ package struct LibraryStore: Sendable {
     let user: TestID?
     /// Returns the files that belong to the store itself, for a capture of its file.
     let externalFiles: @Sendable () -> [ExternalFile]
+}
 
-    private init(
-        path: String?, name: String?, content: Content, user: TestID?,
-        externalFiles: @escaping @Sendable () -> [ExternalFile]
-    ) {
-        self.path = path
-        self.name = name
-        self.content = content
-        self.user = user
-        self.externalFiles = externalFiles
-    }
-
+extension LibraryStore {
     /// Creates a library store that is open.
     ///
     /// - Parameters:
@@ -63,19 +56,24 @@ package struct LibraryStore: Sendable {
     }
 
     /// Creates a library store that the library has closed.
-    static func closed(
-        _ path: String, usedBy user: TestID, externalFiles: @escaping @Sendable () -> [ExternalFile]
+    package static func closed(
+        _ path: String, usedBy user: RunningTest, externalFiles: @escaping @Sendable () -> [ExternalFile]
     ) -> LibraryStore {
         LibraryStore(
-            path: path, name: nil, content: .closedFile, user: user, externalFiles: externalFiles)
+            path: path, name: nil, content: .closedFile, user: user.id, externalFiles: externalFiles)
     }
 
     /// Creates a library store that is only described.
-    static func described(
-        _ path: String?, named name: String, because reason: String, usedBy user: TestID?
+    package static func described(
+        _ path: String?, named name: String, because reason: String, usedBy user: RunningTest?
     ) -> LibraryStore {
         LibraryStore(
-            path: path, name: name, content: .none(reason: reason), user: user, externalFiles: { [] })
+            path: path, name: name, content: .none(reason: reason), user: user?.id, externalFiles: { [] })
+    }
+
+    /// Returns true if a library makes a copy at a path.
+    package static func isCopy(_ path: String) -> Bool {
+        Path.name(of: Path.directory(of: path)).hasPrefix(LibraryCopier.directoryPrefix)
     }
 
     /// The reason why the store is only described; nil if it has content.

@@ -96,7 +96,7 @@ package final class RunningTest: Sendable {
     func hasRun(_ statement: RecordedStatement) -> Bool { statement.order > start.statement }
 
     /// True if the test has ended.
-    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+    package var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     /// The test's name in the form `Suite.test`.
     var name: String { "\(identity.suite).\(identity.name)" }

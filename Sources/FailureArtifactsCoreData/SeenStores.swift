@@ -1,25 +1,14 @@
+internal import FailureArtifactsCapture
 internal import FailureArtifactsSystem
 
 /// A store as its library describes it.
-package struct SeenStore: Equatable, Sendable {
+struct SeenStore: Equatable, Sendable {
     /// The absolute path of the store's file; nil if it has none.
-    package let path: String?
+    let path: String?
     /// The name in the bundle of a store that is only described.
-    package let name: String
+    let name: String
     /// The reason why the store's content can't be captured, as a full sentence; nil if it can.
-    package let reasonForNoContent: String?
-
-    /// Creates a description.
-    ///
-    /// - Parameters:
-    ///   - path: The absolute path of the store's file; nil if it has none.
-    ///   - name: The name in the bundle of a store that is only described.
-    ///   - reasonForNoContent: The reason why the store's content can't be captured, as a full sentence; nil if it can.
-    package init(path: String?, name: String, reasonForNoContent: String?) {
-        self.path = path
-        self.name = name
-        self.reasonForNoContent = reasonForNoContent
-    }
+    let reasonForNoContent: String?
 }
 
 /// The stores that an adapter has seen, so that a store that its library has closed by the time of the failure can be
@@ -27,7 +16,7 @@ package struct SeenStore: Equatable, Sendable {
 ///
 /// A closed store is forgotten when the test that used it has ended. Stores that are open in an owner are forgotten when
 /// that owner is gone. The library's objects are not kept alive. All functions may be called from any thread.
-package final class SeenStores: Sendable {
+final class SeenStores: Sendable {
     /// Weak references, which are read only while the lock isn't held.
     ///
     /// Reading one retains the object for a moment. If that was its last reference, the object is deallocated by this
@@ -69,7 +58,7 @@ package final class SeenStores: Sendable {
     /// - Parameters:
     ///   - maximumCount: The maximum number of stores. Beyond it, the oldest closed one is forgotten, or the oldest one.
     ///   - externalFiles: Returns the files that belong to a store and are not part of its database.
-    package init(
+    init(
         maximumCount: Int = 256,
         externalFiles: @escaping @Sendable (_ path: String) -> [LibraryStore.ExternalFile] = { _ in [] }
     ) {
@@ -86,8 +75,8 @@ package final class SeenStores: Sendable {
     ///   - test: The test that opened it; nil if it isn't known.
     /// - Returns: False for a copy made by a library, which isn't added.
     @discardableResult
-    package func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) -> Bool {
-        if let path = store.path, LibraryCopier.isCopy(path) { return false }
+    func add(_ store: SeenStore, openIn owner: AnyObject, by test: RunningTest?) -> Bool {
+        if let path = store.path, LibraryStore.isCopy(path) { return false }
         let entry = Entry(
             store: store, owner: ObjectIdentifier(owner),
             references: References(owner: owner, user: test, isRemoved: false))
@@ -102,7 +91,7 @@ package final class SeenStores: Sendable {
     ///   - store: The store.
     ///   - owner: The identity of the object that had it open.
     ///   - test: The test that closed it; nil if it isn't known.
-    package func remove(_ store: SeenStore, from owner: ObjectIdentifier, by test: RunningTest?) {
+    func remove(_ store: SeenStore, from owner: ObjectIdentifier, by test: RunningTest?) {
         let known = entries.withLock { $0 }.filter { $0.owner == owner && $0.store == store }
         for entry in known {
             let removed = Entry(
@@ -137,7 +126,7 @@ package final class SeenStores: Sendable {
     }
 
     /// The objects that have stores open, without repetitions.
-    package var owners: [AnyObject] {
+    var owners: [AnyObject] {
         var owners: [AnyObject] = []
         for entry in entries.withLock({ $0 }) {
             guard let owner = entry.references.openOwner, !owners.contains(where: { $0 === owner })
@@ -148,7 +137,7 @@ package final class SeenStores: Sendable {
     }
 
     /// Returns the test that opened a store; nil if it has ended or isn't known.
-    package func user(of store: SeenStore, in owner: AnyObject) -> RunningTest? {
+    func user(of store: SeenStore, in owner: AnyObject) -> RunningTest? {
         entries.withLock { $0 }
             .last { $0.owner == ObjectIdentifier(owner) && $0.store == store && $0.references.isNeeded }?
             .references.runningUser
@@ -158,7 +147,7 @@ package final class SeenStores: Sendable {
     ///
     /// - Parameter openPaths: The paths of the stores that are open.
     /// - Returns: The stores, in the order in which they were added.
-    package func closedStores(besides openPaths: Set<String>) -> [LibraryStore] {
+    func closedStores(besides openPaths: Set<String>) -> [LibraryStore] {
         var stores: [LibraryStore] = []
         var known = openPaths
         for entry in forget().reversed() where entry.references.openOwner == nil {
@@ -167,10 +156,10 @@ package final class SeenStores: Sendable {
                 stores.append(
                     .described(
                         entry.store.path, named: entry.store.name,
-                        because: reason + " It was closed before the failure.", usedBy: user.id))
+                        because: reason + " It was closed before the failure.", usedBy: user))
             } else if let path = entry.store.path, known.insert(path).inserted {
                 stores.append(
-                    .closed(path, usedBy: user.id) { [externalFiles] in externalFiles(path) })
+                    .closed(path, usedBy: user) { [externalFiles] in externalFiles(path) })
             }
         }
         return stores.reversed()
@@ -178,16 +167,4 @@ package final class SeenStores: Sendable {
 
     /// The number of stores that are kept.
     var count: Int { entries.withLock { $0.count } }
-}
-
-extension LibraryStore {
-    /// Creates a library store that is open and only described.
-    ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - reason: The reason why it has no content.
-    ///   - user: The test that opened it; nil if it isn't known.
-    package init(_ store: SeenStore, because reason: String, usedBy user: RunningTest?) {
-        self = .described(store.path, named: store.name, because: reason, usedBy: user?.id)
-    }
 }
