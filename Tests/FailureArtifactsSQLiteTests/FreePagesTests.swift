@@ -178,8 +178,7 @@ import Testing
             }
             try write([7], at: UInt64(count) * 65_536 - 4)
             if !isListed { #expect(try sqlite3Program(path, "PRAGMA integrity_check") == "ok") }
-            var leafCount: Int?
-            if let freelist = try CopyFreelist(of: file) { leafCount = freelist.leafCount }
+            let leafCount = try FreePages.leaves(of: file)?.pages.count
             #expect(leafCount == (isListed ? nil : free.count - 2))
         }
     }

@@ -150,12 +150,8 @@ struct BTreePages: ~Copyable {
     /// Returns the pages of the freelist and, in an auto-vacuum database, of the pointer map
     /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
     func otherPages() -> Set<UInt32> {
-        var pages: Set<UInt32> = []
-        pages.formUnion(
-            Freelist.leaves(databaseSize: pageCount) { number in
-                if number > 1 { pages.insert(number) }
-                return page(number)?.bytes
-            })
+        let freelist = Freelist(databaseSize: pageCount) { number in page(number)?.bytes }
+        var pages = freelist.trunks.union(freelist.leaves)
         if isAutoVacuum {
             for number in stride(from: 2, through: Int(pageCount), by: usableSize / 5 + 1) {
                 pages.insert(UInt32(number))

@@ -7,6 +7,8 @@ package import FailureArtifactsSystem
 package enum FreePages {
     /// The minimum number of free bytes that are worth clearing.
     private static let minimumBytes = UInt64(64 << 10)
+    /// The maximum number of free pages, because a set of more would take more than 64 MiB.
+    private static let maximumPages = 1 << 22
     /// The number of pages that are sampled to find out if all are empty already.
     private static let sampleCount = 64
     /// The maximum size of one read or write, in bytes.
@@ -27,46 +29,71 @@ package enum FreePages {
             if let status = try FileSystem.status(of: path + suffix), status.size > 0 { return 0 }
         }
         let file = try File(updating: path)
-        guard let freelist = try CopyFreelist(of: file),
-            UInt64(freelist.leafCount) * UInt64(freelist.pageSize) >= minimumBytes,
-            try !isEmptyAlready(freelist, in: file)
+        guard let free = try leaves(of: file),
+            UInt64(free.pages.count) * UInt64(free.pageSize) >= minimumBytes,
+            try !isEmptyAlready(free, in: file)
         else { return 0 }
-        let written = try clear(freelist, in: file)
+        let written = try clear(free, in: file)
         try file.close()
         return written
     }
 
+    /// The leaf pages of a freelist.
+    struct Leaves {
+        /// The page size, in bytes.
+        let pageSize: Int
+        /// The numbers of the pages, from 1, in ascending order.
+        let pages: [UInt32]
+
+        /// Returns the offset in the file, in bytes, of the page at an index.
+        func offset(at index: Int) -> UInt64 { UInt64(pages[index] - 1) * UInt64(pageSize) }
+    }
+
+    /// Reads the freelist of a database file; nil if it is empty or invalid, or if it has too many pages.
+    static func leaves(of file: borrowing File) throws(SystemError) -> Leaves? {
+        guard let header = try DatabaseHeader(of: file),
+            (1...maximumPages).contains(header.freePageCount)
+        else { return nil }
+        let size = header.pageSize
+        let list = try Freelist(databaseSize: UInt32(header.pageCount)) {
+            (page) throws(SystemError) in
+            try file.bytes(size, at: UInt64(page - 1) * UInt64(size))
+        }
+        guard list.isValid, list.trunks.count + list.leaves.count == header.freePageCount,
+            list.trunks.allSatisfy(header.mayBeFree), list.leaves.allSatisfy(header.mayBeFree)
+        else { return nil }
+        return Leaves(pageSize: size, pages: list.leaves.sorted())
+    }
+
     /// Returns true if sampled pages from all over the file hold only zeros.
     private static func isEmptyAlready(
-        _ freelist: borrowing CopyFreelist, in file: borrowing File
+        _ free: Leaves, in file: borrowing File
     ) throws(SystemError) -> Bool {
-        let page = UnsafeMutableRawBufferPointer.allocate(byteCount: freelist.pageSize, alignment: 16)
+        let page = UnsafeMutableRawBufferPointer.allocate(byteCount: free.pageSize, alignment: 16)
         defer { page.deallocate() }
-        for sample in 0..<sampleCount {
-            let start = freelist.leaves.capacity / sampleCount * sample
-            guard let number = freelist.leaves.firstRange(from: start, limit: 1)?.lowerBound else {
-                continue
-            }
-            let count = try file.read(
-                into: page, at: freelist.offset(ofPage: number))
+        let step = max(1, free.pages.count / sampleCount)
+        for index in stride(from: 0, to: free.pages.count, by: step) {
+            let count = try file.read(into: page, at: free.offset(at: index))
             if !isZero(page[..<count]) { return false }
         }
         return true
     }
 
-    private static func clear(
-        _ freelist: borrowing CopyFreelist, in file: borrowing File
-    ) throws(SystemError) -> UInt64 {
+    private static func clear(_ free: Leaves, in file: borrowing File) throws(SystemError) -> UInt64 {
         let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 16)
         defer { block.deallocate() }
         var zeros = [UInt8](repeating: 0, count: blockSize)
         var written: UInt64 = 0
-        var position = 0
-        let limit = max(1, blockSize / freelist.pageSize)
-        while let pages = freelist.leaves.firstRange(from: position, limit: limit) {
-            position = pages.upperBound
-            let offset = freelist.offset(ofPage: pages.lowerBound)
-            let byteCount = pages.count * freelist.pageSize
+        var end = 0
+        while end < free.pages.count {
+            // Consecutive pages are written together.
+            let start = end
+            repeat {
+                end += 1
+            } while end < free.pages.count && (end - start + 1) * free.pageSize <= blockSize
+                && free.pages[end] == free.pages[end - 1] + 1
+            let offset = free.offset(at: start)
+            let byteCount = (end - start) * free.pageSize
             // A hole in the file reads as zeros. It is skipped, so it stays a hole.
             let count = try file.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: block[..<byteCount]), at: offset)

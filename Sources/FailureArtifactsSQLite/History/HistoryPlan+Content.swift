@@ -111,8 +111,8 @@ extension HistoryPlan {
     }
 
     private func freeLeaves(in state: Int) throws(HistoryRecordingError) -> Set<UInt32> {
-        try Freelist.leaves(databaseSize: size(of: state)) { (page) throws(HistoryRecordingError) in
+        try Freelist(databaseSize: size(of: state)) { (page) throws(HistoryRecordingError) in
             try image(of: page, in: state)
-        }
+        }.leaves
     }
 }

@@ -9,10 +9,8 @@ package struct DatabaseHeader {
     /// The page size, in bytes.
     let pageSize: Int
     /// The page size without the bytes that an extension has reserved at the end of each page.
-    let usableSize: Int
+    private let usableSize: Int
     let pageCount: Int
-    /// The first trunk page of the freelist; 0 for an empty list.
-    let firstFreelistTrunk: Int
     /// The number of free pages, both trunks and leaves.
     let freePageCount: Int
     private let hasPointerMap: Bool
@@ -37,7 +35,6 @@ package struct DatabaseHeader {
         let isSizeValid = number(at: 28) != 0 && number(at: 24) == number(at: 92)
         pageCount = isSizeValid ? number(at: 28) : Int(fileSize / UInt64(pageSize))
         guard UInt64(pageCount) * UInt64(pageSize) <= fileSize else { return nil }
-        firstFreelistTrunk = number(at: 32)
         freePageCount = number(at: 36)
         hasPointerMap = number(at: 52) != 0
         guard freePageCount < pageCount else { return nil }
@@ -47,7 +44,8 @@ package struct DatabaseHeader {
     ///
     /// The first page, the lock-byte page and pages of the pointer map can't be
     /// (<https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>).
-    func mayBeFree(_ page: Int) -> Bool {
+    func mayBeFree(_ number: UInt32) -> Bool {
+        let page = Int(number)
         let lockBytePage = (1 << 30) / pageSize + 1
         guard page >= 2, page <= pageCount, page != lockBytePage else { return false }
         guard hasPointerMap else { return true }

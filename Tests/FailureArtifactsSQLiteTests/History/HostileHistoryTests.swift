@@ -22,7 +22,7 @@ import Testing
         let pages: [UInt32: [UInt8]] = [
             1: header, 2: trunk(next: 4, [3, leaf, 5]), 4: trunk(next: 0, [6]),
         ]
-        let leaves = Freelist.leaves(databaseSize: 20) { page in pages[page] }
+        let leaves = Freelist(databaseSize: 20) { page in pages[page] }.leaves
         #expect(leaves == [3])
     }
 
@@ -30,7 +30,7 @@ import Testing
         var header = [UInt8](repeating: 0, count: 512)
         header[35] = 2
         let pages: [UInt32: [UInt8]] = [1: header, 2: trunk(next: 4, [3, 5]), 4: trunk(next: 1, [20])]
-        let leaves = Freelist.leaves(databaseSize: 20) { page in pages[page] }
+        let leaves = Freelist(databaseSize: 20) { page in pages[page] }.leaves
         #expect(leaves == [3, 5, 20])
     }
 
@@ -40,10 +40,10 @@ import Testing
         header[35] = 2
         let pages: [UInt32: [UInt8]] = [1: header, 2: trunk(next: 4, []), 4: trunk(next: next, [])]
         var reads = 0
-        let leaves = Freelist.leaves(databaseSize: .max) { page in
+        let leaves = Freelist(databaseSize: .max) { page in
             reads += 1
             return reads > 1000 ? nil : pages[page]
-        }
+        }.leaves
         #expect(leaves.isEmpty && reads == 3)
     }
 
