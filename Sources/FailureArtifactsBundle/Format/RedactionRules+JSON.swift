@@ -46,11 +46,14 @@ extension RedactionRules {
 
     /// Parses rules; nil if the bytes are invalid.
     package init?(json: [UInt8]) {
-        guard let form = try? JSONDecoder().decode(Form.self, from: Data(json)) else { return nil }
+        let decoder = JSONDecoder()
+        guard let form = try? decoder.decode(Form.self, from: Data(json)),
+            (try? decoder.decode(KnownKeys.self, from: Data(json))) != nil
+        else { return nil }
         self.init()
         tables = form.tables ?? []
         columns = (form.columns ?? []).map {
-            Column(table: $0.table ?? "*", column: $0.column, method: $0.method.method)
+            Column(table: $0.table ?? "*", column: $0.column, method: $0.method)
         }
         attachments = form.attachments ?? []
         shortensHomePaths = form.homePaths == .short
@@ -63,9 +66,7 @@ extension RedactionRules {
         let form = Form(
             tables: tables,
             columns: columns.map {
-                ColumnForm(
-                    table: $0.table, column: $0.column,
-                    method: MethodForm(rawValue: $0.method.rawValue) ?? .blank)
+                ColumnForm(table: $0.table, column: $0.column, method: $0.method)
             },
             attachments: attachments, homePaths: shortensHomePaths ? .short : nil,
             content: leavesOutContent ? .leaveOut : nil)
@@ -90,38 +91,10 @@ extension RedactionRules {
 
 // MARK: The file's form
 
-private enum MethodForm: String, Codable {
-    case blank, mask, hash
-
-    var method: RedactionRules.Method {
-        switch self {
-        case .blank: .blank
-        case .mask: .mask
-        case .hash: .hash
-        }
-    }
-}
-
 private struct ColumnForm: Codable {
     var table: String?
     var column: String
-    var method: MethodForm
-
-    enum CodingKeys: String, CodingKey, CaseIterable {
-        case table, column, method
-    }
-
-    init(table: String?, column: String, method: MethodForm) {
-        (self.table, self.column, self.method) = (table, column, method)
-    }
-
-    init(from decoder: any Decoder) throws {
-        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.stringValue))
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        table = try container.decodeIfPresent(String.self, forKey: .table)
-        column = try container.decode(String.self, forKey: .column)
-        method = try container.decode(MethodForm.self, forKey: .method)
-    }
+    var method: RedactionRules.Method
 }
 
 private struct Form: Codable {
@@ -140,49 +113,33 @@ private struct Form: Codable {
     var homePaths: HomePaths?
     var content: Content?
     var salt: String?
+}
 
-    enum CodingKeys: String, CodingKey, CaseIterable {
-        case tables, columns, attachments, homePaths, content, salt
-    }
+/// Refuses a file with keys that ``Form`` and ``ColumnForm`` don't have.
+private struct KnownKeys: Decodable {
+    private struct Key: CodingKey {
+        let stringValue: String
+        let intValue: Int? = nil
 
-    init(
-        tables: [String], columns: [ColumnForm], attachments: [String], homePaths: HomePaths?,
-        content: Content?
-    ) {
-        self.tables = tables
-        self.columns = columns
-        self.attachments = attachments
-        self.homePaths = homePaths
-        self.content = content
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
     }
 
     init(from decoder: any Decoder) throws {
-        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.stringValue))
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        tables = try container.decodeIfPresent([String].self, forKey: .tables)
-        columns = try container.decodeIfPresent([ColumnForm].self, forKey: .columns)
-        attachments = try container.decodeIfPresent([String].self, forKey: .attachments)
-        homePaths = try container.decodeIfPresent(HomePaths.self, forKey: .homePaths)
-        content = try container.decodeIfPresent(Content.self, forKey: .content)
-        salt = try container.decodeIfPresent(String.self, forKey: .salt)
-    }
-}
-
-private struct AnyKey: CodingKey {
-    let stringValue: String
-    let intValue: Int? = nil
-
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-}
-
-extension Decoder {
-    fileprivate func refuseKeys(otherThan known: [String]) throws {
-        let container = try container(keyedBy: AnyKey.self)
-        guard let key = container.allKeys.first(where: { !known.contains($0.stringValue) }) else {
+        let form = try decoder.container(keyedBy: Key.self)
+        try Self.check(form, ["tables", "columns", "attachments", "homePaths", "content", "salt"])
+        guard var columns = try? form.nestedUnkeyedContainer(forKey: Key(stringValue: "columns")) else {
             return
         }
-        throw DecodingError.dataCorruptedError(
-            forKey: key, in: container, debugDescription: "The key '\(key.stringValue)' is not known.")
+        while !columns.isAtEnd {
+            try Self.check(columns.nestedContainer(keyedBy: Key.self), ["table", "column", "method"])
+        }
+    }
+
+    private static func check(_ container: KeyedDecodingContainer<Key>, _ known: [String]) throws {
+        for key in container.allKeys where !known.contains(key.stringValue) {
+            throw DecodingError.dataCorruptedError(
+                forKey: key, in: container, debugDescription: "The key '\(key.stringValue)' is not known.")
+        }
     }
 }

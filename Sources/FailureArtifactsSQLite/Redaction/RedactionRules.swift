@@ -7,7 +7,7 @@ internal import FailureArtifactsSystem
 /// Names are patterns of SQLite's `GLOB`. As everywhere in SQLite, the case of ASCII letters is ignored.
 package struct RedactionRules: Equatable, Sendable {
     /// The treatment of a column's values.
-    package enum Method: String, Sendable, CaseIterable {
+    package enum Method: String, Codable, Sendable, CaseIterable {
         /// Removes the values.
         case blank
         /// Keeps only the type and length of the values.
