@@ -17,7 +17,7 @@ import Testing
             #expect(inspection.integrity == "ok")
             #expect(inspection.tables.map(\.name) == ["a \"b\" c", "blobs", "keys"])
             #expect(inspection.tables.map(\.rows) == [50, 100, 3])
-            #expect(inspection.tables.allSatisfy { $0.isExact })
+            #expect(inspection.tables.allSatisfy { $0.exact })
             #expect(inspection.pageSize * inspection.pageCount == Int64(size))
         }
     }
@@ -37,7 +37,7 @@ import Testing
 
             #expect(inspection.integrity.contains("age \(root)"), "\(inspection.integrity)")
             #expect(inspection.tables.map(\.rows) == [50, 100, 0])
-            #expect(inspection.tables.map(\.isExact) == [true, true, false])
+            #expect(inspection.tables.map(\.exact) == [true, true, false])
         }
     }
 

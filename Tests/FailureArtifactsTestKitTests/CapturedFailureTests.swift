@@ -1,4 +1,5 @@
 import FailureArtifactsBundle
+import FailureArtifactsSQLite
 import FailureArtifactsTestKit
 import FailureArtifactsTestSupport
 import Foundation

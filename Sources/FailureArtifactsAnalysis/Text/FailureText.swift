@@ -1,4 +1,5 @@
 package import FailureArtifactsBundle
+internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 /// Failures as readable text.

@@ -58,9 +58,7 @@ extension BundleMetadata.Store {
             userVersion = inspection.userVersion
             applicationID = inspection.applicationID
             integrity = inspection.integrity
-            tables = inspection.tables.map {
-                BundleMetadata.Store.Table(name: $0.name, rows: $0.rows, exact: $0.isExact)
-            }
+            tables = inspection.tables
             setSchema(inspection.schema)
             // Free pages need not be packed. In a damaged file, every byte may matter.
             if inspection.integrity == "ok" {
@@ -82,9 +80,7 @@ extension BundleMetadata.Store {
 
     /// Stores the schema of the copy.
     package mutating func setSchema(_ schema: StoreSchema) {
-        self.schema = schema.objects.map {
-            SchemaObject(type: $0.type, name: $0.name, table: $0.table, sql: $0.sql)
-        }
+        self.schema = schema.objects
         schemaOmitted = schema.omitted > 0 ? schema.omitted : nil
     }
 }

@@ -127,19 +127,6 @@ extension BundleMetadata {
         package var run: String?
         /// The run of a CI service; absent outside CI.
         package var ci: ContinuousIntegration?
-
-        package init(
-            operatingSystem: String, architecture: String, swift: String, sqlite: String, processID: Int,
-            run: String? = nil, ci: ContinuousIntegration? = nil
-        ) {
-            self.operatingSystem = operatingSystem
-            self.architecture = architecture
-            self.swift = swift
-            self.sqlite = sqlite
-            self.processID = processID
-            self.run = run
-            self.ci = ci
-        }
     }
 
     /// A run of a CI service.
@@ -148,10 +135,5 @@ extension BundleMetadata {
         package var service: String
         /// The variables that identify the run, with their values.
         package var variables: [String: String]
-
-        package init(service: String, variables: [String: String]) {
-            self.service = service
-            self.variables = variables
-        }
     }
 }

@@ -21,7 +21,7 @@ extension BundleMetadata.Store {
             committedEntry: snapshot.hasCommittedCopy ? entries.committed : nil,
             rawEntries: snapshot.rawFiles.isEmpty ? nil : snapshot.rawFiles.map { entries.raw + $0 },
             originalPath: originalPath, deleted: snapshot.isDeleted ? true : nil,
-            storage: Storage(rawValue: snapshot.storage.rawValue) ?? .file,
+            storage: snapshot.storage,
             shared: isShared ? true : nil, openedBy: opener,
             journalMode: snapshot.journalMode, vfs: snapshot.vfs,
             transactionOpen: snapshot.isTransactionOpen,

@@ -1,10 +1,10 @@
+package import FailureArtifactsSQLite
+
 extension BundleMetadata {
     /// One SQLite store that the failing test used.
     package struct Store: Codable, Equatable, Sendable {
-        /// The location of a store.
-        package enum Storage: String, Codable, Sendable {
-            case file, memory, temporary
-        }
+        package typealias Storage = FailureArtifactsSQLite.Snapshot.Storage
+        package typealias Table = StoreInspection.Table
 
         /// The name, unique in the bundle.
         package var name: String
@@ -55,32 +55,9 @@ extension BundleMetadata {
         package var integrity: String?
         package var tables: [Table]?
         /// The schema, in the order of creation; also absent in bundles of earlier versions.
-        package var schema: [SchemaObject]?
+        package var schema: [StoreSchema.Object]?
         /// The number of objects that ``schema`` lacks because it would have been too long.
         package var schemaOmitted: Int?
-
-        package init(
-            name: String, entry: String? = nil, committedEntry: String? = nil,
-            rawEntries: [String]? = nil, originalPath: String? = nil, deleted: Bool? = nil,
-            storage: Storage, shared: Bool? = nil, openedBy: Opener? = nil,
-            journalMode: String? = nil, vfs: String? = nil, transactionOpen: Bool? = nil,
-            capture: Capture, bytes: Bytes
-        ) {
-            self.name = name
-            self.entry = entry
-            self.committedEntry = committedEntry
-            self.rawEntries = rawEntries
-            self.originalPath = originalPath
-            self.deleted = deleted
-            self.shared = shared
-            self.openedBy = openedBy
-            self.storage = storage
-            self.journalMode = journalMode
-            self.vfs = vfs
-            self.transactionOpen = transactionOpen
-            self.capture = capture
-            self.bytes = bytes
-        }
 
         /// A test other than the failing one.
         package struct Opener: Codable, Equatable, Sendable, CustomStringConvertible {
@@ -123,22 +100,11 @@ extension BundleMetadata {
             package var consistent: Bool
             /// The duration of the copy, in seconds.
             package var duration: Double
-            package var checkpoint: Checkpoint
+            package var checkpoint: Checkpoint = .none
             /// The result of the checkpoint of the test's own store; absent if none was requested.
             package var originalCheckpoint: CheckpointResult?
             /// The reason why there is no copy, as a full sentence; absent if there is one.
             package var reason: String?
-
-            package init(
-                method: String, consistent: Bool, duration: Double, checkpoint: Checkpoint = .none,
-                reason: String? = nil
-            ) {
-                self.method = method
-                self.consistent = consistent
-                self.duration = duration
-                self.checkpoint = checkpoint
-                self.reason = reason
-            }
         }
 
         /// The result that SQLite reports for a checkpoint
@@ -166,20 +132,6 @@ extension BundleMetadata {
             case copy
         }
 
-        /// A table of the store.
-        package struct Table: Codable, Equatable, Sendable {
-            package var name: String
-            package var rows: Int64
-            /// True if ``rows`` is exact; false if counting took too long and it is a lower bound.
-            package var exact: Bool
-
-            package init(name: String, rows: Int64, exact: Bool) {
-                self.name = name
-                self.rows = rows
-                self.exact = exact
-            }
-        }
-
         /// The earlier states of the store that can be rebuilt.
         package struct History: Codable, Equatable, Sendable {
             /// The history file, for use with the committed copy; absent if no history was kept.
@@ -201,23 +153,6 @@ extension BundleMetadata {
             }
         }
 
-        /// A table, an index, a view or a trigger.
-        package struct SchemaObject: Codable, Equatable, Sendable {
-            package var type: String
-            package var name: String
-            /// The table or view that it belongs to; for a table or view, its own name.
-            package var table: String
-            /// The SQL statement that created it.
-            package var sql: String
-
-            package init(type: String, name: String, table: String, sql: String) {
-                self.type = type
-                self.name = name
-                self.table = table
-                self.sql = sql
-            }
-        }
-
         /// Sizes of files, in bytes.
         package struct Bytes: Codable, Equatable, Sendable {
             /// The database file of the original; absent if it has none.
@@ -226,12 +161,6 @@ extension BundleMetadata {
             package var wal: UInt64?
             /// The entry in the bundle, uncompressed.
             package var copy: UInt64?
-
-            package init(original: UInt64? = nil, wal: UInt64? = nil, copy: UInt64? = nil) {
-                self.original = original
-                self.wal = wal
-                self.copy = copy
-            }
         }
     }
 }

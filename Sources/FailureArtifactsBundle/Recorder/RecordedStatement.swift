@@ -4,18 +4,7 @@ internal import FailureArtifactsSystem
 
 /// A statement in the flight recorder.
 package struct RecordedStatement: Sendable, Equatable {
-    /// An error from SQLite.
-    package struct Failure: Sendable, Equatable {
-        /// The extended result code.
-        package var code: Int32
-        /// SQLite's message; empty if it is not known.
-        package var message: String
-
-        package init(code: Int32, message: String) {
-            self.code = code
-            self.message = message
-        }
-    }
+    package typealias Failure = StatementRecord.Failure
 
     /// The end of a statement, and what SQLite has counted since its start.
     package struct End: Sendable, Equatable {
@@ -56,7 +45,7 @@ package struct RecordedStatement: Sendable, Equatable {
     package var versions: Int?
     /// The return addresses of the functions that ran it, the innermost first; empty if not known.
     package var addresses: [UInt64]
-    /// The error; nil if the statement is not known to have failed.
+    /// The error; nil if the statement is not known to have failed. Its message is empty if it is not known.
     package var failure: Failure?
     /// The end; nil if it was not recorded.
     package var end: End?

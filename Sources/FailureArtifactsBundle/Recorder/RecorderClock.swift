@@ -51,7 +51,7 @@ extension StatementRecord {
             changes: statement.changes, connection: statement.connection,
             cut: statement.isCut ? true : nil,
             duration: statement.end.flatMap { clock.seconds(from: statement.ticks, to: $0.ticks) },
-            error: statement.failure.map { Failure(code: $0.code, message: $0.message) },
+            error: statement.failure,
             order: statement.order, phase: phase, sql: statement.sql,
             thread: String(statement.thread, radix: 16))
         if let end = statement.end {

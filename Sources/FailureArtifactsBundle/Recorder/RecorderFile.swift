@@ -110,11 +110,6 @@ struct RecordedStatements: Sendable {
     /// The parts of each connection's log, oldest first.
     let connections: [[RecordedChunk]]
 
-    init(clock: RecorderClock, connections: [[RecordedChunk]]) {
-        self.clock = clock
-        self.connections = connections
-    }
-
     /// Finds the last statements of a store's connections.
     ///
     /// - Parameters:

@@ -20,14 +20,6 @@ package struct LoadedImage: Codable, Equatable, Sendable {
     /// The linker's identifier of the file's content, in hexadecimal; nil if it has none.
     package var buildID: String?
 
-    package init(path: String, base: UInt64, start: UInt64, end: UInt64, buildID: String?) {
-        self.path = path
-        self.base = base
-        self.start = start
-        self.end = end
-        self.buildID = buildID
-    }
-
     /// True for the libraries of Swift's toolchain whose functions keep frame pointers.
     var isOfToolchain: Bool {
         let name = Path.name(of: path)
@@ -48,11 +40,6 @@ package struct LoadedImages: Codable, Equatable, Sendable {
     package var images: [LoadedImage]
     /// The working directory of the process.
     package var workingDirectory: String
-
-    package init(images: [LoadedImage], workingDirectory: String) {
-        self.images = images
-        self.workingDirectory = workingDirectory
-    }
 
     /// The images of this process.
     ///
@@ -96,16 +83,18 @@ package struct LoadedImages: Codable, Equatable, Sendable {
         (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 
+    /// Returns the image with the call that returns to an address.
+    func image(ofCallBefore address: UInt64) -> LoadedImage? {
+        images.first { $0.start < address && address <= $0.end }
+    }
+}
+
+extension LoadedImages {
     /// Parses JSON; nil if it describes no images.
     init?(json: [UInt8]) {
         guard let images = try? JSONDecoder().decode(LoadedImages.self, from: Data(json)) else {
             return nil
         }
         self = images
-    }
-
-    /// Returns the image with the call that returns to an address.
-    func image(ofCallBefore address: UInt64) -> LoadedImage? {
-        images.first { $0.start < address && address <= $0.end }
     }
 }

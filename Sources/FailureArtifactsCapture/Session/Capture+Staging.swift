@@ -237,10 +237,7 @@ extension Capture {
     private mutating func checkpoint(_ found: FoundStores.Store, _ store: inout BundleMetadata.Store) {
         guard store.journalMode == "wal" else { return }
         do {
-            store.capture.originalCheckpoint = try found.store.checkpoint().map {
-                BundleMetadata.Store.CheckpointResult(
-                    busy: $0.isBusy, log: $0.logFrames, checkpointed: $0.checkpointedFrames)
-            }
+            store.capture.originalCheckpoint = try found.store.checkpoint()
         } catch {
             warnings.add(
                 .storeNotCheckpointed,

@@ -1,15 +1,6 @@
 internal import CFailureArtifactsSQLite
+internal import FailureArtifactsBundle
 internal import FailureArtifactsSQLite
-
-/// The result of a checkpoint (<https://www.sqlite.org/pragma.html#pragma_wal_checkpoint>).
-struct Checkpoint: Equatable, Sendable {
-    /// True if another connection prevented the checkpoint from completing.
-    let isBusy: Bool
-    /// The number of frames in the WAL; −1 if there is no WAL.
-    let logFrames: Int64
-    /// The number of WAL frames that are in the database now; −1 if there is no WAL.
-    let checkpointedFrames: Int64
-}
 
 extension DiscoveredStore {
     /// Moves all of the store's WAL into its database file and empties the WAL, without waiting for locks.
@@ -18,7 +9,7 @@ extension DiscoveredStore {
     ///
     /// - Returns: The result of the checkpoint; nil for a store without a file.
     /// - Throws: An error from SQLite.
-    func checkpoint() throws(SQLiteError) -> Checkpoint? {
+    func checkpoint() throws(SQLiteError) -> BundleMetadata.Store.CheckpointResult? {
         guard let path else { return nil }
         guard isOfSystemLibrary else {
             throw SQLiteError(
@@ -32,7 +23,6 @@ extension DiscoveredStore {
             guard case .integer(let number) = statement.value(at: column) else { return -1 }
             return number
         }
-        return Checkpoint(
-            isBusy: number(0) != 0, logFrames: number(1), checkpointedFrames: number(2))
+        return .init(busy: number(0) != 0, log: number(1), checkpointed: number(2))
     }
 }

@@ -4,11 +4,17 @@ internal import FailureArtifactsSystem
 /// The facts that SQLite reports about a stand-alone database file.
 package struct StoreInspection: Sendable, Equatable {
     /// A table with its number of rows.
-    package struct Table: Sendable, Equatable {
-        package let name: String
-        package let rows: Int64
-        /// True if ``rows`` is the number of rows; otherwise it is a lower bound.
-        package let isExact: Bool
+    package struct Table: Codable, Equatable, Sendable {
+        package var name: String
+        package var rows: Int64
+        /// True if ``rows`` is exact; false if counting took too long and it is a lower bound.
+        package var exact: Bool
+
+        package init(name: String, rows: Int64, exact: Bool) {
+            self.name = name
+            self.rows = rows
+            self.exact = exact
+        }
     }
 
     /// The page size, in bytes.
@@ -88,7 +94,7 @@ package struct StoreInspection: Sendable, Equatable {
         if Instant.now < deadline,
             let rows = try? connection.integer(of: "SELECT count(*) FROM \(table)")
         {
-            return Table(name: name, rows: rows, isExact: true)
+            return Table(name: name, rows: rows, exact: true)
         }
         // Some rows are counted even after the time limit, because the progress handler would otherwise stop at
         // 0.
@@ -96,7 +102,7 @@ package struct StoreInspection: Sendable, Equatable {
         defer { connection.setDeadline(deadline) }
         let rows = try? connection.integer(
             of: "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1000)")
-        return Table(name: name, rows: rows ?? 0, isExact: false)
+        return Table(name: name, rows: rows ?? 0, exact: false)
     }
 }
 

@@ -1,13 +1,6 @@
 /// The schema of a database.
 package struct DatabaseSchema: Sendable {
-    /// A table, an index, a view or a trigger, as listed in `sqlite_schema`.
-    package struct Object: Equatable, Sendable {
-        package let type: String
-        package let name: String
-        package let table: String
-        /// The statement that created it.
-        package let sql: String
-    }
+    package typealias Object = StoreSchema.Object
 
     /// The type and name of an object, which no other object of a schema shares.
     package struct Identity: Hashable, Sendable {

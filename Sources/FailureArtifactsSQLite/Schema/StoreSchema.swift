@@ -1,7 +1,7 @@
 /// The schema of a store, without the objects that SQLite made for itself.
 package struct StoreSchema: Sendable, Equatable {
     /// A table, an index, a view or a trigger.
-    package struct Object: Sendable, Equatable {
+    package struct Object: Codable, Equatable, Sendable {
         package let type: String
         package let name: String
         /// The table or view that it belongs to; for a table or view, its own name.

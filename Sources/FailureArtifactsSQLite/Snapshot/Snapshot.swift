@@ -23,7 +23,7 @@ package struct Snapshot: Sendable {
     }
 
     /// The place where a store lives.
-    package enum Storage: String, Sendable {
+    package enum Storage: String, Codable, Sendable {
         case file, memory, temporary
     }
 

@@ -1,4 +1,5 @@
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Testing
 

@@ -1,6 +1,8 @@
-import FailureArtifactsBundle
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import Testing
+
+@testable import FailureArtifactsBundle
 
 @Suite struct MetadataDecodingTests {
     private func metadata(version: String, more: String = "") -> [UInt8] {

@@ -1,6 +1,7 @@
 import CFailureArtifactsSQLite
 import FailureArtifactsBundle
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import Foundation
 import Testing

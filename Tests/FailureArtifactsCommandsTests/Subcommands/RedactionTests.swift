@@ -1,5 +1,6 @@
 import FailureArtifactsBundle
 import FailureArtifactsReading
+import FailureArtifactsSQLite
 import FailureArtifactsSystem
 import FailureArtifactsTestFixtures
 import Foundation
