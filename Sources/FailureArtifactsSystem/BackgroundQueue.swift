@@ -17,8 +17,7 @@ package final class BackgroundQueue: Sendable {
     private let state = ConditionLock(State())
     private let maximumWaiting: Int
 
-    /// - Parameter maximumWaiting: The maximum number of waiting closures. ``add(_:)`` blocks until there are
-    ///   fewer.
+    /// The maximum number of waiting closures is that at which ``add(_:)`` blocks.
     package init(maximumWaiting: Int) {
         self.maximumWaiting = maximumWaiting
     }

@@ -42,10 +42,9 @@ package final class ConditionLock<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Runs `body` now and after each update until its result isn't nil.
+    /// Runs `body`, which may take something from the value, now and after each update until its result isn't nil.
     ///
-    /// - Parameter body: A closure that may take something from the value. This wakes no other threads.
-    /// - Returns: The first result of `body` that is not nil.
+    /// It wakes no other threads.
     package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -55,12 +54,7 @@ package final class ConditionLock<Value>: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` now and after each update, until its result isn't nil or the time is up.
-    ///
-    /// - Parameters:
-    ///   - deadline: The time limit.
-    ///   - body: A closure that may take something from the value. This wakes no other threads.
-    /// - Returns: The first result of `body` that is not nil; nil if there was none before the time limit.
+    /// Runs `body` like ``wait(_:)``; returns nil if its result is still nil when the time is up.
     package func wait<Result>(until deadline: Instant, _ body: (inout Value) -> Result?) -> Result? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

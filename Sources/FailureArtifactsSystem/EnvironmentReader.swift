@@ -4,20 +4,15 @@ package struct EnvironmentReader {
     /// The warnings so far, as full sentences.
     package private(set) var warnings: [String] = []
 
-    /// - Parameter variables: The environment. An empty value counts as unset.
+    /// Reads these variables; an empty value counts as unset.
     package init(_ variables: [String: String]) {
         self.variables = variables
     }
 
     /// Returns a variable's parsed value, or its default.
     ///
-    /// - Parameters:
-    ///   - name: The variable's name.
-    ///   - fallback: The default.
-    ///   - expected: A description of the valid values that completes the sentence "… is not …".
-    ///   - described: A closure that formats a value as the user would write it.
-    ///   - parse: A closure that parses a value; nil if the text is invalid.
-    /// - Returns: The value, or the default if the variable is unset or invalid.
+    /// `expected` describes the valid values and completes the sentence "… is not …". `described` formats a value as
+    /// the user would write it. `parse` returns nil for an invalid text.
     package mutating func value<Value>(
         of name: String, default fallback: Value, or expected: String, described: (Value) -> String,
         _ parse: (String) -> Value?

@@ -1,12 +1,8 @@
 extension File {
-    /// Takes the file's lock without waiting.
+    /// Takes the file's lock without waiting; returns false if another open file holds it.
     ///
-    /// The lock lasts until the file is closed or the process ends.
-    ///
-    /// This is a `flock` lock, which SQLite doesn't use. Directories can be locked too.
-    ///
-    /// - Returns: False if another open file holds the lock.
-    /// - Throws: The failure of `flock`.
+    /// The lock lasts until the file is closed or the process ends. This is a `flock` lock, which SQLite doesn't use.
+    /// Directories can be locked too.
     package func tryLock() throws(SystemError) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK else { throw .last("lock", path) }
@@ -18,16 +14,14 @@ extension File {
         _ = flock(descriptor, LOCK_UN)
     }
 
-    /// Finds the process that holds an exclusive POSIX lock on a byte.
+    /// Finds the process that holds an exclusive POSIX lock on a byte; nil without one, and on systems other than
+    /// Linux.
     ///
-    /// It may be this process. The process ID is 0 or negative if the process is in another container, or if the
-    /// lock belongs to an open file description.
+    /// It may be this process. The process ID is 0 or negative if the process is in another container, or if the lock
+    /// belongs to an open file description. The byte may lie beyond the end of the file.
     ///
-    /// This takes no lock. `F_GETLK` would ignore this process's locks. `F_OFD_GETLK` asks on behalf of the
-    /// open file, which has none (`man 2 fcntl_locking`).
-    ///
-    /// - Parameter byte: The byte's offset in the file. It may lie beyond the end.
-    /// - Returns: The process ID. Nil if no process holds the lock, and on systems other than Linux.
+    /// This takes no lock. `F_GETLK` would ignore this process's locks. `F_OFD_GETLK` asks on behalf of the open file,
+    /// which has none (`man 2 fcntl_locking`).
     package func exclusiveLockHolder(at byte: UInt64) -> Int32? {
         #if os(Linux)
         // F_OFD_GETLK. Swift doesn't import this constant of <linux/fcntl.h>.

@@ -89,13 +89,9 @@ package struct File: ~Copyable, Sendable {
         try self.init(path: path, flags: O_RDWR, permissions: 0, operation: "open")
     }
 
-    /// Creates a file for reading and writing.
+    /// Creates a file for reading and writing; fails with `EEXIST` if the path exists already.
     ///
-    /// - Parameters:
-    ///   - path: The path of the new file.
-    ///   - permissions: The POSIX permission bits, before the process's umask. The owner's bits are set
-    ///     despite the umask. By default, only the owner may read and write.
-    /// - Throws: The failure of `open`; its code is `EEXIST` if the path exists already.
+    /// The permissions are those before the process's umask, but the owner's bits are set despite the umask.
     package init(creating path: String, permissions: UInt16 = 0o600) throws(SystemError) {
         try self.init(
             path: path, flags: O_RDWR | O_CREAT | O_EXCL, permissions: mode_t(permissions),
@@ -147,13 +143,7 @@ package struct File: ~Copyable, Sendable {
         return FileStatus(information)
     }
 
-    /// Reads until `buffer` is full or the file ends.
-    ///
-    /// - Parameters:
-    ///   - buffer: The memory that receives the bytes.
-    ///   - offset: The position of the first byte, from the start of the file.
-    /// - Returns: The number of bytes read. It is less than `buffer.count` only at the end of the file.
-    /// - Throws: The failure of `pread`.
+    /// Reads until `buffer` is full or the file ends, and returns the number of bytes read.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(SystemError) -> Int {
@@ -171,13 +161,7 @@ package struct File: ~Copyable, Sendable {
         return done
     }
 
-    /// Reads a part of the file.
-    ///
-    /// - Parameters:
-    ///   - count: The number of bytes.
-    ///   - offset: The position of the first byte, from the start of the file.
-    /// - Returns: The bytes. They are fewer than `count` only at the end of the file.
-    /// - Throws: The failure of `pread`.
+    /// Reads a part of the file; the result is shorter only at the end of the file.
     package func bytes(_ count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let read = try bytes.withMutableBytes { (buffer) throws(SystemError) in
@@ -191,8 +175,6 @@ package struct File: ~Copyable, Sendable {
     ///
     /// The buffer holds a small file and one more byte, so the first read detects the end. For large files it
     /// has 1 MiB.
-    ///
-    /// - Throws: The failure of `fstat`.
     package func readingBlock() throws(SystemError) -> [UInt8] {
         // Clearing 1 MiB takes longer than reading a small file.
         [UInt8](repeating: 0, count: Int(min(max(try size() + 1, 4096), 1 << 20)))
@@ -200,9 +182,7 @@ package struct File: ~Copyable, Sendable {
 
     /// Maps the file into memory and passes its bytes to `body`.
     ///
-    /// - Parameter body: A closure that receives the bytes. The file must not be truncated until it returns.
-    /// - Returns: What `body` returns.
-    /// - Throws: The failure of `mmap`, or what `body` throws.
+    /// The file must not be truncated until `body` returns.
     package func withMappedBytes<Result>(
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
@@ -215,11 +195,6 @@ package struct File: ~Copyable, Sendable {
     }
 
     /// Writes all of `buffer`.
-    ///
-    /// - Parameters:
-    ///   - buffer: The bytes to write.
-    ///   - offset: The position of the first byte, from the start of the file.
-    /// - Throws: The failure of `pwrite`.
     package func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
         var done = 0
         while done < buffer.count {

@@ -26,7 +26,7 @@ package enum FileSystem {
 
     /// Returns the attributes of a regular file; nil if the path names none.
     ///
-    /// - Throws: An error if the attributes can't be read. The file may exist then.
+    /// If it throws an error, the file may exist.
     package static func regularFile(at path: String) throws(SystemError) -> FileStatus? {
         do throws(SystemError) {
             guard let status = try status(of: path), status.kind == .regular else { return nil }
@@ -38,13 +38,10 @@ package enum FileSystem {
         }
     }
 
-    /// Finds a readable descriptor by which this process has a file open.
+    /// Finds a readable descriptor, other than `own`, by which this process has a file open; nil without one.
     ///
-    /// - Parameters:
-    ///   - identity: The file.
-    ///   - own: A descriptor to ignore.
-    /// - Returns: A descriptor, which its owner may close at any time; nil if the process has none.
-    /// - Throws: An error if the descriptors can't be listed, for example because the process has none left.
+    /// Its owner may close it at any time. This throws an error if the descriptors can't be listed, for example because
+    /// the process has none left.
     package static func descriptor(
         of identity: FileStatus.Identity, otherThan own: CInt = -1
     ) throws(SystemError) -> CInt? {
@@ -84,13 +81,7 @@ package enum FileSystem {
 
     /// Creates a directory and its missing parents.
     ///
-    /// An existing directory stays unchanged.
-    ///
-    /// - Parameters:
-    ///   - path: The directory.
-    ///   - permissions: The POSIX permission bits of the new directories, before the process's umask. The
-    ///     owner's bits are set despite the umask.
-    /// - Throws: The failure of `mkdir`; its code is `EEXIST` if a file has that name.
+    /// An existing directory stays unchanged. The owner's permissions are set despite the process's umask.
     package static func createDirectory(
         _ path: String, permissions: UInt16 = directoryPermissions
     ) throws(SystemError) {
@@ -130,12 +121,10 @@ package enum FileSystem {
         return String(cString: given)
     }
 
-    /// Returns the reason why a directory can't be created or written to.
+    /// Returns the reason why a directory can't be created or written to; nil if the permissions allow it.
     ///
-    /// It creates nothing and checks permissions only, so writing may still fail for other reasons.
-    ///
-    /// - Parameter path: The directory's absolute path. The directory and its parents may be missing.
-    /// - Returns: The reason; nil if the permissions allow it.
+    /// It creates nothing and checks permissions only, so writing may still fail for other reasons. The absolute path
+    /// and its parents may be missing.
     package static func obstacle(toWritingInto path: String) -> SystemError? {
         do throws(SystemError) {
             guard let status = try status(of: path) else {
@@ -151,13 +140,9 @@ package enum FileSystem {
         }
     }
 
-    /// Creates a directory with a unique name.
+    /// Creates a directory that only its owner can access, in an existing directory.
     ///
-    /// - Parameters:
-    ///   - parent: An existing directory.
-    ///   - prefix: The start of the name. Six random characters follow.
-    /// - Returns: The path of the new directory, which only its owner can access.
-    /// - Throws: The failure of `mkdtemp`.
+    /// Its unique name consists of the prefix and six random characters.
     package static func createUniqueDirectory(
         in parent: String, prefix: String
     ) throws(SystemError) -> String {
@@ -289,13 +274,7 @@ package enum FileSystem {
         try directory.synchronize()
     }
 
-    /// Returns the content of a small file.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - limit: The maximum size, in bytes.
-    /// - Returns: All of its bytes.
-    /// - Throws: The failure of a system call, or `EFBIG` for a file over the limit.
+    /// Returns the content of a small file; fails with `EFBIG` if it has more bytes than the limit.
     package static func contents(
         ofFile path: String, limit: Int = 64 << 20
     ) throws(SystemError) -> [UInt8] {
@@ -310,13 +289,7 @@ package enum FileSystem {
         return bytes
     }
 
-    /// Returns the content of a file that reports no size, such as a file in `/proc`.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - limit: The maximum number of bytes to read.
-    /// - Returns: The file's bytes, up to the limit.
-    /// - Throws: The failure of a system call.
+    /// Returns the content, up to a limit in bytes, of a file that reports no size, such as a file in `/proc`.
     package static func contents(
         ofSpecialFile path: String, limit: Int = 4096
     ) throws(SystemError) -> [UInt8] {
@@ -348,12 +321,9 @@ package enum FileSystem {
         return String(cString: result)
     }
 
-    /// Copies a file's bytes.
+    /// Copies the bytes of a file, which this process may have open as a database, to a path that must not exist.
     ///
-    /// - Parameters:
-    ///   - source: An existing file. This process may have it open as a database.
-    ///   - target: The path of the copy, which must not exist.
-    /// - Throws: The failure of a system call. The incomplete copy stays.
+    /// After an error, the incomplete copy stays.
     package static func copy(_ source: String, toNewFile target: String) throws(SystemError) {
         for _ in 1..<sharedReads {
             do throws(SystemError) {
@@ -369,12 +339,9 @@ package enum FileSystem {
     /// The maximum number of attempts to copy a file through borrowed descriptors.
     private static let sharedReads = 8
 
-    /// Copies an open file's bytes.
+    /// Copies an open file's bytes to a path that must not exist.
     ///
-    /// - Parameters:
-    ///   - input: An open file.
-    ///   - target: The path of the copy, which must not exist.
-    /// - Throws: The failure of a system call. The incomplete copy stays.
+    /// After an error, the incomplete copy stays.
     package static func copy(
         _ input: borrowing File, toNewFile target: String
     ) throws(SystemError) {

@@ -24,11 +24,7 @@ package enum ForkGuard {
 
     /// Runs `body`, which takes a library's locks, on a thread of this package.
     ///
-    /// A fork on another thread waits until it returns.
-    ///
-    /// - Parameter body: A closure that takes a few seconds at most and doesn't fork.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws.
+    /// A fork on another thread waits until it returns. So `body` takes a few seconds at most, and doesn't fork.
     package static func withForksDelayed<Result, Failure>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -9,13 +9,10 @@ package enum OpenFiles {
         package let descriptorPath: String
     }
 
-    /// Finds open files that start with the given bytes.
+    /// Finds open files that start with the given bytes, in the order of their descriptors and without duplicates.
     ///
-    /// They are read through their open descriptors, so that no lock is dropped.
-    ///
-    /// - Parameter magic: The first bytes.
-    /// - Returns: The files without duplicates, in the order of their descriptors. Their owners may close
-    ///   them at any time.
+    /// They are read through their open descriptors, so that no lock is dropped. Their owners may close them at any
+    /// time.
     package static func beginning(with magic: [UInt8]) -> [Entry] {
         guard let descriptors = try? descriptors() else { return [] }
         var seen: Set<FileStatus.Identity> = []
@@ -31,13 +28,10 @@ package enum OpenFiles {
         }
     }
 
-    /// Finds a path for reading a deleted file that is still open.
+    /// Finds a path for reading a deleted file that is still open; nil if no such file is open.
     ///
-    /// - Parameters:
-    ///   - path: The file's last path.
-    ///   - other: The result of an earlier call. If several open files had the same path, the next one is
-    ///     returned.
-    /// - Returns: A path that refers to the file until its owner closes it; nil if no such file is open.
+    /// It is valid until the file's owner closes the file. If several open files had the same last path, the path of
+    /// the one after `other`, the result of an earlier call, is returned.
     package static func descriptorPath(ofDeleted path: String, openedAfter other: String) -> String? {
         let first = CInt(Path.name(of: other)) ?? -1
         let descriptor = (try? descriptors())?.first { descriptor in

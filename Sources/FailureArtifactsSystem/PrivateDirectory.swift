@@ -13,10 +13,6 @@ package struct PrivateDirectory: ~Copyable {
     }
 
     /// Creates a private directory, and removes those of dead processes.
-    ///
-    /// - Parameter parent: An existing directory; by default, the temporary directory.
-    /// - Returns: The new directory.
-    /// - Throws: The failure of `mkdtemp`.
     package static func create(
         in parent: String = FileSystem.temporaryDirectory
     ) throws(SystemError) -> PrivateDirectory {

@@ -14,8 +14,7 @@ package struct ProcessEntry: Sendable {
 
     /// Reads a process's entry; nil if it doesn't exist or the system has no such table.
     ///
-    /// - Throws: An error if the entry can't be read, for example because this process has no descriptor
-    ///   left.
+    /// It can't be read, for example, if this process has no descriptor left.
     init?(existing number: Int32) throws(SystemError) {
         #if os(Linux)
         // man 5 proc_pid_stat

@@ -47,8 +47,6 @@ package struct ProcessIdentity: Hashable, Sendable {
     }
 
     /// Sends the process a signal, unless it has ended.
-    ///
-    /// - Parameter signal: The signal's number.
     package func send(_ signal: CInt) {
         if isAlive { kill(number, signal) }
     }

@@ -1,10 +1,6 @@
 /// Runs `body` so that writes beyond the process's file size limit (`ulimit -f`) fail with `EFBIG`.
 ///
 /// By default the system sends `SIGXFSZ` to the writing thread, which ends the process (setrlimit(2)).
-///
-/// - Parameter body: A closure that writes files on this thread.
-/// - Returns: The result of `body`.
-/// - Throws: The error that `body` throws.
 package func withoutFileSizeSignal<Result, Failure: Error>(
     _ body: () throws(Failure) -> Result
 ) throws(Failure) -> Result {

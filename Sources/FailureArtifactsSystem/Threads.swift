@@ -31,10 +31,7 @@ package enum Threads {
         #endif
     }
 
-    /// Checks if a thread is asleep.
-    ///
-    /// - Parameter number: The system's ID of the thread.
-    /// - Returns: True if the thread sleeps or has ended; false if unknown.
+    /// Returns true if the thread with this ID of the system sleeps or has ended; false if unknown.
     package static func sleeps(number: Int) -> Bool {
         #if os(Linux)
         return number != 0 && sleeps(String(number))
@@ -81,12 +78,8 @@ extension Threads {
 
     /// Runs `work` on additional threads while this thread runs `body`, and waits for their end.
     ///
-    /// - Parameters:
-    ///   - count: The number of threads. Fewer are started if the system refuses more.
-    ///   - work: A closure that each thread calls once. It has to return once `body` has returned or thrown.
-    ///   - body: A closure that receives the number of started threads. It has to work without any, too.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws.
+    /// Fewer threads are started if the system refuses more, so `body` receives their number and has to work without
+    /// any, too. Each thread calls `work` once. It has to return once `body` has returned or thrown.
     package static func withWorkers<Result, Failure>(
         _ count: Int, _ work: @escaping @Sendable () -> Void, _ body: (Int) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -99,9 +92,7 @@ extension Threads {
         return try body(threads.count)
     }
 
-    /// Runs `work` on a new thread.
-    ///
-    /// - Returns: False if the system refused a thread; `work` doesn't run then.
+    /// Runs `work` on a new thread; returns false, without running it, if the system refused a thread.
     package static func detach(_ work: @escaping @Sendable () -> Void) -> Bool {
         guard let thread = start(Work(work)) else { return false }
         pthread_detach(thread)

@@ -46,10 +46,7 @@ package struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertibl
             + pad(Int(milliseconds), 3) + "Z"
     }
 
-    /// Formats a time as ISO 8601 with microseconds: `2026-11-21T07:08:09.123456Z`.
-    ///
-    /// - Parameter nanoseconds: The time since 1970.
-    /// - Returns: The text.
+    /// Formats a time in nanoseconds since 1970 as ISO 8601 with microseconds: `2026-11-21T07:08:09.123456Z`.
     package static func description(ofNanoseconds nanoseconds: Int64) -> String {
         let second: Int64 = 1_000_000_000
         let seconds = nanoseconds / second - (nanoseconds % second < 0 ? 1 : 0)
@@ -104,9 +101,7 @@ package struct Instant: Comparable, Sendable {
     }
 }
 
-/// Suspends this thread.
-///
-/// - Parameter microseconds: The duration, less than one million.
+/// Suspends this thread for less than one million microseconds.
 package func sleep(microseconds: UInt32) {
     usleep(microseconds)
 }

@@ -11,14 +11,9 @@ struct CompressionTrial {
     /// The content's length, in bytes.
     let size: UInt64
 
-    /// Decides if compression should continue.
+    /// Decides if compression should continue, at the end of a block.
     ///
-    /// - Parameters:
-    ///   - position: The number of content bytes compressed so far, at the end of a block.
-    ///   - compressedSize: The size of their compressed data, in bytes.
-    ///   - source: A closure that reads content.
-    /// - Returns: False if storing the content takes no more space, or hardly more.
-    /// - Throws: The error that `source` throws; `system` with `ENOMEM`.
+    /// The result is false if storing the content takes no more space than the compressed data, or hardly more.
     func shouldContinue(
         at position: UInt64, with compressedSize: UInt64, _ source: ContentSource
     ) throws(ZipError.Reason) -> Bool {

@@ -7,10 +7,7 @@ struct Deflater: ~Copyable {
     private let stream: UnsafeMutablePointer<z_stream>
     private let output: UnsafeMutableRawBufferPointer
 
-    /// Creates a compressor.
-    ///
-    /// - Parameter level: The compression level, from 1 (fastest) to 9 (smallest).
-    /// - Throws: `system` with `ENOMEM`.
+    /// Creates a compressor with a level from 1 (fastest) to 9 (smallest).
     init(level: Int) throws(ZipError.Reason) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
@@ -32,14 +29,7 @@ struct Deflater: ~Copyable {
         deflateReset(stream)
     }
 
-    /// Compresses a block.
-    ///
-    /// - Parameters:
-    ///   - input: The block, less than 4 GiB.
-    ///   - isLast: True if the stream ends with this block.
-    ///   - body: A closure that receives the available compressed data in pieces. It may not be called at
-    ///     all.
-    /// - Throws: The error that `body` throws.
+    /// Compresses a block of less than 4 GiB, and passes the available compressed data in pieces to `body`.
     mutating func compress(
         _ input: UnsafeRawBufferPointer, isLast: Bool,
         _ body: (UnsafeRawBufferPointer) throws(ZipError.Reason) -> Void
@@ -59,16 +49,10 @@ struct Deflater: ~Copyable {
         } while isLast ? result == Z_OK : stream.pointee.avail_out == 0
     }
 
-    /// Compresses one part of a stream independently of earlier calls.
+    /// Compresses one part of a stream, of less than 4 GiB, independently of earlier calls.
     ///
-    /// The compressed parts, in order, form the stream.
-    ///
-    /// - Parameters:
-    ///   - input: The part, less than 4 GiB.
-    ///   - dictionary: The end of the preceding part. zlib uses its last 32 KiB.
-    ///   - isLast: True if the stream ends with this part.
-    ///   - output: The memory for the compressed data; see ``bound(_:)``.
-    /// - Returns: The number of bytes written; nil if `output` is too small.
+    /// The compressed parts, in order, form the stream. The dictionary is the end of the preceding part, of which zlib
+    /// uses 32 KiB. Returns the number of bytes written; nil if `output`, see ``bound(_:)``, is too small.
     mutating func compressBlock(
         _ input: UnsafeRawBufferPointer, after dictionary: UnsafeRawBufferPointer, isLast: Bool,
         into output: UnsafeMutableRawBufferPointer

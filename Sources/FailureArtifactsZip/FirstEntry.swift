@@ -6,14 +6,9 @@ package import FailureArtifactsSystem
 /// The sizes are in its header, so that it is read without the central directory. Other archives, and untrusted ones,
 /// are read by `FailureArtifactsReading`.
 package enum FirstEntry {
-    /// Reads the first entry.
+    /// Reads the first entry, with verified size and CRC-32, up to a size limit in bytes.
     ///
-    /// - Parameters:
-    ///   - path: The archive's path.
-    ///   - name: The name that the entry must have.
-    ///   - limit: The maximum size of its content, in bytes.
-    /// - Returns: The content, with verified size and CRC-32; nil if the file doesn't start with such an entry.
-    /// - Throws: An error if the file can't be read.
+    /// The result is nil if the file doesn't start with an entry of that name.
     package static func contents(
         of path: String, named name: String, limit: Int
     ) throws(SystemError) -> [UInt8]? {

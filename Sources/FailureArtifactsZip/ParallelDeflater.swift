@@ -41,16 +41,10 @@ struct ParallelDeflater {
         var workerBlockCount = 0
     }
 
-    /// Compresses content.
+    /// Compresses content of at least one byte; returns nil if `body` has stopped it.
     ///
-    /// - Parameters:
-    ///   - size: The content's length in bytes, not 0.
-    ///   - deflater: The calling thread's compressor, of the same level.
-    ///   - source: A closure that reads content, one range after the other.
-    ///   - body: A closure that receives each compressed block and the number of content bytes in it. It
-    ///     returns false to stop.
-    /// - Returns: The result; nil if `body` has stopped it.
-    /// - Throws: The errors that `source` and `body` throw; `system` if compression fails.
+    /// The deflater is the calling thread's, of the same level. `source` reads content, one range after the other.
+    /// `body` receives each compressed block and the number of content bytes in it, and returns false to stop.
     func compress(
         size: UInt64, with deflater: inout Deflater, from source: ContentSource,
         _ body: (UnsafeRawBufferPointer, Int) throws(ZipError.Reason) -> Bool

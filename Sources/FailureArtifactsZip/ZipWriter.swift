@@ -16,14 +16,10 @@ package struct ZipWriter: ~Copyable {
     private var headers: [EntryHeader] = []
     private var names: Set<String> = []
 
-    /// Creates an archive, which must not exist.
+    /// Creates an archive, which must not exist and only its owner may read.
     ///
-    /// - Parameters:
-    ///   - path: The archive's path. Only its owner may read it.
-    ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 0 stores everything.
-    ///   - threads: The number of threads for compressing large content; nil for one per core. They exist
-    ///     only while an entry is being added.
-    /// - Throws: `system` if the file can't be created.
+    /// The compression level is from 1 (fastest) to 9 (smallest); 0 stores everything. Large content is compressed on
+    /// `threads` threads, by default one per core, which exist only while an entry is being added.
     package init(
         creating path: String, level: Int = 1, threads: Int? = nil
     ) throws(ZipError) {
@@ -32,13 +28,7 @@ package struct ZipWriter: ~Copyable {
 
     /// Creates an archive with free space before it, as in a self-extracting one.
     ///
-    /// - Parameters:
-    ///   - path: The archive's path.
-    ///   - level: The compression level; see ``init(creating:level:threads:)``.
-    ///   - threads: The number of threads for compressing large content; nil for one per core.
-    ///   - offset: The size of the free space, in bytes. Offsets in the archive count from the start of the
-    ///     file.
-    /// - Throws: `system` if the file can't be created.
+    /// Offsets in the archive count from the start of the file.
     init(
         creating path: String, level: Int = 1, threads: Int? = nil, startingAt offset: UInt64
     ) throws(ZipError) {
@@ -60,11 +50,7 @@ package struct ZipWriter: ~Copyable {
 
     /// Adds a file whose content is in memory.
     ///
-    /// - Parameters:
-    ///   - name: A relative path with slashes.
-    ///   - bytes: The content.
-    ///   - modified: The modification time. Its fraction of a second is dropped.
-    /// - Throws: `unsafeName`, `duplicateName`, or `system` if writing fails.
+    /// The name is a relative path with slashes. The fraction of a second of the time is dropped.
     package mutating func addEntry(
         named name: String, bytes: [UInt8], modified: Timestamp
     ) throws(ZipError) {
@@ -82,16 +68,9 @@ package struct ZipWriter: ~Copyable {
         }
     }
 
-    /// Adds a file with the content of an open file, which is read in blocks.
+    /// Adds a file with the content of an open file, which is read in blocks and must not change in the meantime.
     ///
     /// Incompressible content is read twice.
-    ///
-    /// - Parameters:
-    ///   - name: A relative path with slashes.
-    ///   - file: The content, which must not change in the meantime.
-    ///   - modified: The modification time. Its fraction of a second is dropped.
-    /// - Throws: `unsafeName`, `duplicateName`, `inputChanged` if the file grows or shrinks, or `system` if
-    ///   reading or writing fails.
     package mutating func addEntry(
         named name: String, contentsOf file: borrowing File, modified: Timestamp
     ) throws(ZipError) {
@@ -116,10 +95,7 @@ package struct ZipWriter: ~Copyable {
         }
     }
 
-    /// Completes the archive: writes the central directory, synchronizes the file with the disk and closes
-    /// it.
-    ///
-    /// - Throws: `system` if one of these steps fails.
+    /// Completes the archive: writes the central directory, synchronizes the file with the disk and closes it.
     package consuming func finish() throws(ZipError) {
         do throws(ZipError.Reason) {
             try writeDirectory()

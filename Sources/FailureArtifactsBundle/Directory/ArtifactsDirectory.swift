@@ -44,8 +44,6 @@ package struct ArtifactsDirectory: Sendable {
     package var stagingDirectories: [StagingDirectory] { (try? allStagingDirectories()) ?? [] }
 
     /// Lists the captures of all processes that are not packed yet.
-    ///
-    /// - Throws: An error if they can't be listed.
     package func allStagingDirectories() throws(SystemError) -> [StagingDirectory] {
         try hiddenNames().compactMap { StagingDirectory(at: Path.join(inFlight, $0)) }
     }
@@ -60,13 +58,7 @@ package struct ArtifactsDirectory: Sendable {
         }
     }
 
-    /// Creates the hidden directory of one capture.
-    ///
-    /// - Parameters:
-    ///   - process: The process of the test.
-    ///   - limits: The limits of the artifacts directory.
-    /// - Returns: The directory.
-    /// - Throws: A `SystemError` if it can't be created, or ``LimitReached``.
+    /// Creates the hidden directory of one capture; throws a `SystemError` or ``LimitReached``.
     func makeStagingDirectory(of process: ProcessIdentity, within limits: DirectoryLimits) throws
         -> StagingDirectory
     {
@@ -119,18 +111,12 @@ package struct ArtifactsDirectory: Sendable {
 
     // MARK: Bundles
 
-    /// Packs a staging directory, and renames the bundle to its final name.
+    /// Packs a staging directory, renames the bundle to its final name, and returns its path.
     ///
-    /// - Parameters:
-    ///   - metadata: The bundle's metadata. The inspection of the copies is added.
-    ///   - staging: The staging directory with the files of its entries.
-    ///   - limits: The limits of the artifacts directory.
-    ///   - invariants: The directory with the invariants to check in the copies; nil for none.
-    ///   - date: The time of the zip's entries.
-    ///   - warn: Receives a full sentence for each copy that can't be inspected and for each broken invariant. It also
-    ///     receives failures after which there is a bundle all the same.
-    /// - Returns: The bundle's path.
-    /// - Throws: A `ZipError` or a `SystemError` if it can't be written, or ``LimitReached``.
+    /// The inspection of the copies is added to the metadata, and the results of the invariants in a directory. `warn`
+    /// receives a full sentence for each copy that can't be inspected and for each broken invariant. It also receives
+    /// failures after which there is a bundle all the same. Otherwise this throws a `ZipError`, a `SystemError` or
+    /// ``LimitReached``.
     package func publish(
         _ metadata: BundleMetadata, from staging: StagingDirectory, within limits: DirectoryLimits,
         checking invariants: String? = nil, date: Timestamp = .now, warn: (String) -> Void = { _ in }
@@ -210,10 +196,7 @@ package struct ArtifactsDirectory: Sendable {
         try FileSystem.setPermissions(readers.directoryPermissions, of: path)
     }
 
-    /// Finds the bundle that a staging directory was packed into before its process died.
-    ///
-    /// - Returns: The bundle's path; nil if the bundle doesn't exist.
-    /// - Throws: An error if the file can't be examined.
+    /// Finds the bundle that a staging directory was packed into before its process died; nil if it doesn't exist.
     func bundle(of staging: StagingDirectory.Content) throws(SystemError) -> String? {
         guard let name = staging.bundleName else { return nil }
         let bundle = Path.join(path, name)

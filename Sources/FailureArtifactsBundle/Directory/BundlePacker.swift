@@ -3,15 +3,10 @@ package import FailureArtifactsZip
 
 /// Packs a staging directory into a bundle, while the next tests run.
 package enum BundlePacker {
-    /// Writes a bundle.
+    /// Writes a bundle, and returns its path inside the staging directory.
     ///
-    /// - Parameters:
-    ///   - metadata: The content of the first entry.
-    ///   - staging: The staging directory, with a file for each entry that the metadata names.
-    ///   - date: The time of the zip's entries.
-    ///   - symbolizer: The symbolizer, which finds the source lines of statements.
-    /// - Returns: The path of the complete and synced bundle, inside the staging directory.
-    /// - Throws: An error if the bundle can't be written; then the file is removed.
+    /// The staging directory has a file for each entry that the metadata names. The bundle is complete and synced;
+    /// after an error, the file is removed.
     package static func pack(
         _ metadata: BundleMetadata, from staging: StagingDirectory, date: Timestamp = .now,
         symbolizer: Symbolizer = .shared

@@ -43,12 +43,9 @@ struct HiddenName {
     /// True if the process that owns the file or directory has died.
     var isAbandoned: Bool { !(taker ?? process).isAlive }
 
-    /// Renames the file or directory with this name, so that this process owns it.
+    /// Renames the file or directory with this name, so that this process owns it, and returns the new path.
     ///
-    /// If several processes try, only one succeeds.
-    ///
-    /// - Returns: The new path; nil if the path doesn't exist, because another process has renamed it.
-    /// - Throws: An error if it can't be renamed.
+    /// If several processes try, only one succeeds. The others get nil, because the path doesn't exist any more.
     func take(_ path: String) throws(SystemError) -> String? {
         let name = HiddenName(kind, of: process, taker: .current, random: random)
         let target = Path.join(Path.directory(of: path), name.description)

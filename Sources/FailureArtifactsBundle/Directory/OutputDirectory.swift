@@ -14,7 +14,7 @@ package final class OutputDirectory: Sendable {
     private let configured: String
     private let state: Lock<State>
 
-    /// - Parameter path: The configured directory, absolute.
+    /// Starts with the configured directory, an absolute path.
     package init(_ path: String) {
         configured = path
         state = Lock(State(path: path))
@@ -26,12 +26,9 @@ package final class OutputDirectory: Sendable {
     /// A full sentence about the use of the fallback; nil while the configured directory is used.
     package var warning: String? { state.withLock(\.warning) }
 
-    /// Runs `body` with the directory, and once more with the fallback if the directory refuses access.
+    /// Runs `body`, which creates the directory, and once more with the fallback if the directory refuses access.
     ///
-    /// - Parameter body: A closure that receives the directory's path, and creates the directory.
-    /// - Returns: The result of `body`.
-    /// - Throws: The error that `body` throws. If the fallback can't be written either, this is the error of the first
-    ///   attempt.
+    /// If the fallback can't be written either, this throws the error of the first attempt.
     package func use<Result>(_ body: (String) throws -> Result) throws -> Result {
         let path = path
         do {

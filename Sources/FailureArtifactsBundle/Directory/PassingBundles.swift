@@ -8,12 +8,9 @@ extension BundleMetadata.Outcome {
 }
 
 extension ArtifactsDirectory {
-    /// Computes the maximum size of a passing test's bundle.
+    /// Computes the maximum size of a passing test's bundle, in bytes; nil if there is no space left.
     ///
     /// All bundles of passing tests together take at most half of the directory, so that space is left for failures.
-    ///
-    /// - Parameter limits: The limits of the artifacts directory.
-    /// - Returns: The size in bytes; nil if there is no space left.
     package func roomForPassingTest(within limits: DirectoryLimits) -> UInt64? {
         var (all, passing) = (DirectoryUsage(), DirectoryUsage())
         for name in bundleNames {
@@ -29,12 +26,9 @@ extension ArtifactsDirectory {
         return room > 0 ? room : nil
     }
 
-    /// Finds the bundles that may belong to a test, by their names.
+    /// Finds the bundles that may belong to a test, in any attempt, by their names.
     ///
     /// Bundles of the same test with other arguments are included.
-    ///
-    /// - Parameter test: The test; its attempt is ignored.
-    /// - Returns: The paths.
     package func bundlePaths(of test: BundleMetadata.Test) -> [String] {
         let stems = [nil, BundleMetadata.Outcome.passed.rawValue].map {
             BundleName.stem(of: test, suffix: $0)

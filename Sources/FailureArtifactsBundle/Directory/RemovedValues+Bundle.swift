@@ -7,10 +7,7 @@ extension RemovedValues {
 
     /// Searches the future content of a bundle for the removed values.
     ///
-    /// - Parameters:
-    ///   - metadata: The bundle's metadata.
-    ///   - staging: The staging directory with the bundle's entries.
-    /// - Returns: A warning for each entry that contains such a value. The warning doesn't contain the value.
+    /// Returns a warning, without the value, for each entry that contains one.
     package func warnings(about metadata: BundleMetadata, in staging: StagingDirectory)
         -> [CaptureWarning]
     {

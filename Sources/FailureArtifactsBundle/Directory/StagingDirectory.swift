@@ -8,12 +8,7 @@ package struct StagingDirectory: Sendable {
     package let path: String
     private let name: HiddenName
 
-    /// Creates a staging directory.
-    ///
-    /// - Parameters:
-    ///   - directory: The hidden directory.
-    ///   - process: The process of the test. If it is another process, this one finishes the capture.
-    /// - Throws: An error if the directory can't be created.
+    /// Creates a staging directory; if the test is another process's, this one finishes the capture.
     init(in directory: String, of process: ProcessIdentity) throws(SystemError) {
         let name = HiddenName(Self.kind, of: process, taker: process == .current ? nil : .current)
         try self.init(
@@ -77,8 +72,6 @@ package struct StagingDirectory: Sendable {
     }
 
     /// Reads the recorded facts.
-    ///
-    /// - Throws: An error if they can't be read.
     func read() throws(SystemError) -> Content {
         let names = try FileSystem.contents(ofDirectory: path)
         var metadata: BundleMetadata?
@@ -96,9 +89,6 @@ package struct StagingDirectory: Sendable {
     /// Records the images of the test's process, which the stacks of its statements refer to.
     ///
     /// Only the first call has an effect.
-    ///
-    /// - Parameter images: The images; see ``LoadedImages/json``.
-    /// - Throws: An error if they can't be written.
     package func record(images: @autoclosure () -> String) throws(SystemError) {
         guard try FileSystem.status(of: imagesPath) == nil else { return }
         try FileSystem.write(Array(images().utf8), toNewFile: imagesPath)
@@ -143,8 +133,6 @@ package struct StagingDirectory: Sendable {
     }
 
     /// Takes over the staging directory of a dead process; returns nil if another process has taken it.
-    ///
-    /// - Throws: An error if it can't be renamed.
     func taken() throws(SystemError) -> StagingDirectory? {
         try name.take(path).flatMap { StagingDirectory(at: $0) }
     }

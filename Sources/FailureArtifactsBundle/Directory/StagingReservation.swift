@@ -16,13 +16,7 @@ package struct StagingReservation: Sendable {
     package private(set) var limit = DirectoryLimits.Limit.totalBytes
     private var hasRecounted = false
 
-    /// Starts a capture, if one more bundle is allowed.
-    ///
-    /// - Parameters:
-    ///   - directory: The artifacts directory.
-    ///   - process: The process of the test.
-    ///   - limits: The limits of the artifacts directory.
-    /// - Throws: A `SystemError` if its files can't be created, or ``LimitReached``.
+    /// Starts a capture, if one more bundle is allowed; throws a `SystemError` or ``LimitReached``.
     package init(
         in directory: ArtifactsDirectory, of process: ProcessIdentity = .current,
         within limits: DirectoryLimits
@@ -42,11 +36,9 @@ package struct StagingReservation: Sendable {
         used = FileSystem.size(ofAllBelow: staging.path)
     }
 
-    /// Computes how many bytes may still be staged.
+    /// Returns how many bytes may still be staged, more or fewer than needed.
     ///
-    /// - Parameter bytes: The number of bytes that are needed. If there seem to be fewer, the directory is listed
-    ///   first.
-    /// - Returns: The number of bytes that may still be staged, more or fewer than `bytes`.
+    /// If there seem to be fewer, the directory is listed first.
     package mutating func available(for bytes: UInt64) -> UInt64 {
         var room = room
         if room.bytes < bytes, room.limit == .totalBytes, !hasRecounted {

@@ -4,7 +4,7 @@ internal import FailureArtifactsSystem
 extension BundleMetadata {
     /// Adds SQLite's information about the copies that were not inspected yet.
     ///
-    /// - Returns: A warning for each copy that could not be inspected. The metadata has these warnings too.
+    /// Returns a warning for each copy that could not be inspected. The metadata has these warnings too.
     @discardableResult
     package mutating func inspectCopies(in staging: StagingDirectory) -> [CaptureWarning] {
         var problems: [CaptureWarning?] = []
@@ -36,9 +36,7 @@ extension BundleMetadata.Store {
         }
     }
 
-    /// Adds SQLite's information about the copy.
-    ///
-    /// - Returns: A warning if the copy could not be inspected.
+    /// Adds SQLite's information about the copy; returns a warning if it could not be inspected.
     @discardableResult
     package mutating func inspectCopy(at path: String) -> CaptureWarning? {
         do throws(SQLiteError) {

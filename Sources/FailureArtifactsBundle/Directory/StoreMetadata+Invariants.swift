@@ -7,13 +7,10 @@ extension BundleMetadata {
     /// The number of rows after which a query is ended.
     private static let maximumInvariantRows = 1000
 
-    /// Checks invariants in the copies of the stores, after their redaction.
+    /// Checks the invariants of a directory in the copies of the stores, after their redaction.
     ///
-    /// - Parameters:
-    ///   - path: The directory with the invariants; nil for none.
-    ///   - staging: The staging directory with the copies.
-    /// - Returns: A warning for each broken invariant, and for each one that could not be checked. The metadata has
-    ///   these warnings too.
+    /// Returns a warning for each broken invariant, and for each one that could not be checked. The metadata has these
+    /// warnings too.
     package mutating func checkInvariants(
         inDirectory path: String?, in staging: StagingDirectory
     ) -> [CaptureWarning] {

@@ -70,9 +70,6 @@ struct UsageFile: ~Copyable {
     private let file: File?
 
     /// Opens and locks the file; creates it if it is missing.
-    ///
-    /// - Parameter directory: The artifacts directory.
-    /// - Throws: An error if the directory can't be listed.
     init(in directory: String) throws(SystemError) {
         let file = Self.lockedFile(at: Path.join(directory, Self.name))
         let known = Self.usage(in: file)
@@ -98,15 +95,9 @@ struct UsageFile: ~Copyable {
         save()
     }
 
-    /// Checks that a directory has space for another bundle.
+    /// Checks that a directory has space for another bundle of a size in bytes, up to a maximum for all bundles.
     ///
-    /// Before it refuses a bundle, it lists the directory.
-    ///
-    /// - Parameters:
-    ///   - size: The size of the bundle, in bytes.
-    ///   - maximum: The maximum size of all bundles, in bytes.
-    ///   - limits: The limits of the artifacts directory.
-    /// - Throws: A `SystemError` if the directory can't be listed, or ``LimitReached``.
+    /// Before it refuses a bundle by throwing ``LimitReached``, it lists the directory.
     mutating func checkRoom(forBundleOf size: UInt64, upTo maximum: UInt64, _ limits: DirectoryLimits)
         throws
     {
@@ -143,10 +134,7 @@ struct UsageFile: ~Copyable {
 
     // MARK: The file
 
-    /// Reads the usage without a lock.
-    ///
-    /// - Parameter directory: The artifacts directory.
-    /// - Returns: The usage when the file was last written; nil if it can't be read.
+    /// Reads the usage when the file was last written, without a lock; nil if it can't be read.
     static func lastUsage(in directory: String) -> DirectoryUsage? {
         usage(in: try? File(reading: Path.join(directory, name)))
     }
@@ -214,8 +202,6 @@ struct UsageFile: ~Copyable {
 
 extension ArtifactsDirectory {
     /// Lists the directory.
-    ///
-    /// - Returns: The number and the size of its bundles.
     package func usage() throws(SystemError) -> DirectoryUsage { try DirectoryUsage(listing: path) }
 
     private var hasUsageFile: Bool {
@@ -238,10 +224,9 @@ extension ArtifactsDirectory {
         try? file.recount()
     }
 
-    /// Runs `body`, which removes bundles, and subtracts them from the usage.
+    /// Runs `body`, which removes bundles and returns their sizes, and subtracts them from the usage.
     ///
-    /// - Parameter body: A closure that returns the sizes of the bundles that it has removed.
-    /// - Throws: An error if the directory can't be listed; then `body` doesn't run.
+    /// If the directory can't be listed, `body` doesn't run.
     package func withRemovals(_ body: () -> [UInt64]) throws(SystemError) {
         // Don't create files in a directory that no test has written to.
         guard hasUsageFile else {

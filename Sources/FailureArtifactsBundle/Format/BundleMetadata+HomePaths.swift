@@ -6,7 +6,7 @@ package struct HomePaths: Sendable {
     /// The resolved path and the given one, without a trailing slash.
     private let homes: [String]
 
-    /// - Parameter home: The home directory's path. With nil, an empty path or the root, no paths are shortened.
+    /// Shortens no paths if the home directory's path is nil, empty or the root.
     package init(home: String?) {
         let given = (home ?? "").hasSuffix("/") ? String((home ?? "").dropLast()) : home ?? ""
         guard given.hasPrefix("/") else {

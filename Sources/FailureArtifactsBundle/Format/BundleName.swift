@@ -5,11 +5,6 @@ package struct BundleName: Equatable, Sendable, CustomStringConvertible {
     package let description: String
 
     /// Creates a name; its random part distinguishes it from other bundles of the same test.
-    ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - suffix: Additional text, such as the outcome.
-    ///   - random: The random part.
     package init(
         test: BundleMetadata.Test, suffix: String? = nil, random: UInt32 = .random(in: 0 ... .max)
     ) {

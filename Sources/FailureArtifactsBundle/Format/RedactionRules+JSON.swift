@@ -21,9 +21,7 @@ extension RedactionRules {
 
     /// Reads rules from a JSON file.
     ///
-    /// - Parameter path: The path of the file.
-    /// - Throws: An error if the file can't be read or is invalid. Unknown keys are errors too: otherwise a misspelt
-    ///   rule would keep content that was to be left out.
+    /// Unknown keys are errors: otherwise a misspelt rule would keep content that was to be left out.
     package init(file path: String) throws(RedactionFileError) {
         let json: [UInt8]
         do {
@@ -139,7 +137,8 @@ private struct KnownKeys: Decodable {
     private static func check(_ container: KeyedDecodingContainer<Key>, _ known: [String]) throws {
         for key in container.allKeys where !known.contains(key.stringValue) {
             throw DecodingError.dataCorruptedError(
-                forKey: key, in: container, debugDescription: "The key '\(key.stringValue)' is not known.")
+                forKey: key, in: container,
+                debugDescription: "The key '\(key.stringValue)' is not known.")
         }
     }
 }

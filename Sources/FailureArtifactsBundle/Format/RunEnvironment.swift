@@ -56,10 +56,7 @@ package enum RunEnvironment {
             identity: ["CI_BUILD_ID", "CI_BUILD_NUMBER", "CI_WORKFLOW", "CI_COMMIT"]),
     ]
 
-    /// Describes the environment of this process.
-    ///
-    /// - Parameter variables: The environment variables. Only those that identify the run are kept.
-    /// - Returns: The description for `metadata.json`.
+    /// Describes the environment of this process; of the variables, only those that identify the run are kept.
     package static func describe(variables: [String: String]) -> BundleMetadata.Environment {
         BundleMetadata.Environment(
             operatingSystem: ProcessEnvironment.operatingSystem,

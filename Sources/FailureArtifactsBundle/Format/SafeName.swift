@@ -3,12 +3,10 @@
 /// Replaced are the characters that NTFS forbids (`" * : < > ? | \ /`), that GitHub's upload-artifact refuses (the
 /// same, CR and LF), and that a shell would interpret. Letters, marks and digits of every script stay.
 package enum SafeName {
-    /// Makes a name that is safe as part of a file name.
+    /// Makes a name of at least one character that is safe as part of a file name.
     ///
-    /// - Parameters:
-    ///   - text: Any text.
-    ///   - maximumBytes: The maximum size of the result, in bytes of UTF-8. It is cut between characters.
-    /// - Returns: At least one character. The first is neither a dot nor a hyphen.
+    /// The first character is neither a dot nor a hyphen. The maximum is in bytes of UTF-8; a name is cut between
+    /// characters.
     package static func make(from text: String, maximumBytes: Int) -> String {
         var result = ""
         var wasReplaced = false
@@ -71,18 +69,14 @@ package struct UniqueNames {
 
     package init() {}
 
-    /// - Parameter names: The names that are taken.
+    /// Treats these names as taken.
     package init(taken names: some Sequence<String>) {
         taken = Set(names.map(Self.key))
     }
 
-    /// Returns the name if it is free, or else the name with the next free number.
+    /// Returns the name if it is free, or else the name with the next free number before the suffix.
     ///
-    /// - Parameters:
-    ///   - stem: The name, or the part before the number.
-    ///   - suffix: The part after the number, such as the extension.
-    ///   - variants: Endings of further names that are taken together with this one.
-    /// - Returns: A name that was not returned before.
+    /// The variants are endings of further names that are taken together with this one.
     package mutating func claim(_ stem: String, suffix: String = "", variants: [String] = []) -> String {
         var candidate = stem + suffix
         var number = 2

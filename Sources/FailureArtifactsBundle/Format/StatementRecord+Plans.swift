@@ -29,11 +29,7 @@ extension StatementRecord {
         }
     }
 
-    /// Adds the plans of the costliest statements.
-    ///
-    /// - Parameters:
-    ///   - records: The statements of a store.
-    ///   - path: The copy of the store.
+    /// Adds the plans of the costliest statements of a store, from its copy.
     static func addPlans(to records: inout [StatementRecord], fromCopyAt path: String) {
         var steps: [String: Int] = [:]
         for record in records where record.needsPlan {

@@ -130,13 +130,9 @@ package struct StatementRecord: Codable, Equatable, Sendable {
         }
     }
 
-    /// Applies redaction rules to statements.
+    /// Returns statements without what redaction rules concern.
     ///
-    /// - Parameters:
-    ///   - records: The statements.
-    ///   - rules: The rules.
-    ///   - names: The names in the store's schema, which may stay.
-    /// - Returns: The statements without what the rules concern.
+    /// The names in the store's schema stay.
     package static func redacted(
         _ records: [StatementRecord], obeying rules: RedactionRules, keeping names: Set<String>
     ) -> [StatementRecord] {

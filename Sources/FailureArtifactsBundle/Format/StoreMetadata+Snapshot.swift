@@ -3,15 +3,7 @@ package import FailureArtifactsSQLite
 extension BundleMetadata.Store {
     /// Describes a captured store.
     ///
-    /// - Parameters:
-    ///   - snapshot: The result of the capture.
-    ///   - name: The store's name, unique in the bundle.
-    ///   - originalPath: The path of the store's file; nil for a store without one.
-    ///   - isShared: True if other tests may have used the store too.
-    ///   - opener: The test that opened it; nil for the failing test, for none, and if unknown.
-    ///   - duration: The duration of the copy, in seconds.
-    ///   - entries: The names of the entries that the copies would have. The description names those that exist.
-    ///   - bytes: The size of the copy, in bytes; nil without a copy.
+    /// The description names the entries that exist. The copy took `duration` seconds.
     package init(
         _ snapshot: Snapshot, named name: String, originalPath: String?, isShared: Bool,
         openedBy opener: Opener? = nil, duration: Double, entries: StoreEntries, bytes: UInt64?
@@ -65,10 +57,7 @@ package struct StoreNames {
 
     package init() {}
 
-    /// Returns a unique name for a store.
-    ///
-    /// - Parameter name: The preferred name, such as the file's name without the extension.
-    /// - Returns: A name that is safe in a path and was not returned before.
+    /// Returns a name for a store that is safe in a path and was not returned before.
     package mutating func claim(_ name: String) -> String {
         names.claim(
             SafeName.make(from: name, maximumBytes: 150), variants: [StoreEntries.committedSuffix])
@@ -89,9 +78,7 @@ package struct StoreEntries: Sendable {
     package let statements: String
     package let history: String
 
-    /// - Parameters:
-    ///   - name: The store's name, unique in the bundle.
-    ///   - folder: `stores`, or the folder of a snapshot.
+    /// Names the entries of a store in `stores`, or in the folder of a snapshot.
     package init(of name: String, in folder: String) {
         copy = "\(folder)/\(name).sqlite"
         committed = "\(folder)/\(name)\(Self.committedSuffix).sqlite"

@@ -45,7 +45,7 @@ package struct RecordedStatement: Sendable, Equatable {
     package var versions: Int?
     /// The return addresses of the functions that ran it, the innermost first; empty if not known.
     package var addresses: [UInt64]
-    /// The error; nil if the statement is not known to have failed. Its message is empty if it is not known.
+    /// The error, whose message is empty if it is not known; nil if the statement is not known to have failed.
     package var failure: Failure?
     /// The end; nil if it was not recorded.
     package var end: End?
@@ -190,8 +190,7 @@ package struct RecordedChunk: Sendable {
 extension [RecordedChunk] {
     /// Completes the statements of one connection with the rows that each of them changed, and the pages that it wrote.
     ///
-    /// - Parameter state: The state of the connection after the last statement; nil if not known.
-    /// - Returns: The statements, oldest first.
+    /// The state is that after the last statement, if it is known. The oldest statement is the first.
     package func statements(before state: RecordedState?) -> [RecordedStatement] {
         var statements = flatMap(\.statements)
         for index in statements.indices {

@@ -17,11 +17,7 @@ package struct RecorderClock: Sendable {
         return RecorderClock(first: (first.ticks, first.wall), last: (now.ticks, now.wall))
     }
 
-    /// Creates a clock.
-    ///
-    /// - Parameters:
-    ///   - first: A point in time in ticks, and in nanoseconds since 1970.
-    ///   - last: A later one.
+    /// Creates a clock from two points in time, in ticks and in nanoseconds since 1970.
     init(first: (ticks: UInt64, wall: Int64), last: (ticks: UInt64, wall: Int64)) {
         self.last = last
         let ticks = last.ticks > first.ticks ? last.ticks - first.ticks : 0

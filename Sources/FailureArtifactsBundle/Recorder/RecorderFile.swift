@@ -110,20 +110,16 @@ struct RecordedStatements: Sendable {
     /// The parts of each connection's log, oldest first.
     let connections: [[RecordedChunk]]
 
-    /// Finds the last statements of a store's connections.
+    /// Finds the last statements of a store's connections, oldest first.
     ///
-    /// - Parameters:
-    ///   - path: The store's file.
-    ///   - start: The number of the last statement before the start of the test.
-    /// - Returns: The statements, oldest first.
+    /// The test started after the statement with the given number.
     func records(of path: String, testStartedAfter start: UInt64) -> [StatementRecord] {
         records(in: connections.filter { $0.last?.path == path }, testStartedAfter: start)
     }
 
-    /// Finds the last statements of each store without a file that the test used.
+    /// Finds the last statements, oldest first, of each store without a file that the test used.
     ///
-    /// - Parameter start: The number of the last statement before the start of the test.
-    /// - Returns: The statements of each store, oldest first. The stores are in the order in which they were opened.
+    /// The stores are in the order in which they were opened.
     func recordsInMemory(testStartedAfter start: UInt64) -> [[StatementRecord]] {
         // Each connection has a store of its own.
         connections.filter { $0.last?.path == nil }

@@ -17,8 +17,6 @@ extension BundleMetadata {
     /// Leaves out the entries that a staging directory lacks, and adds a warning.
     ///
     /// Without this, no sweep could make the bundle.
-    ///
-    /// - Throws: An error if the staging directory can't be examined.
     mutating func leaveOutWhatIsMissing(in staging: StagingDirectory) throws(SystemError) {
         var missing: Set<String> = []
         for entry in entries where try FileSystem.status(of: staging.file(ofEntry: entry)) == nil {

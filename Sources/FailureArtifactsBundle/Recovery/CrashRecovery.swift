@@ -70,14 +70,10 @@ package struct CrashRecovery: Sendable {
         let cause: Cause
     }
 
-    /// Copies the stores of tests that are still running.
+    /// Copies the stores of tests that are still running, and that will not end for the given cause.
     ///
-    /// After the processes have been ended, the next ``sweep(holding:cause:)`` makes bundles of the copies.
-    ///
-    /// - Parameters:
-    ///   - processes: The processes.
-    ///   - cause: The reason why their tests will not end.
-    /// - Returns: The copies. They are lost if this process ends before a sweep.
+    /// After the processes have been ended, the next ``sweep(holding:cause:)`` makes bundles of the copies. They are
+    /// lost if this process ends before a sweep.
     package func hold(_ processes: Set<ProcessIdentity>, cause: Cause) -> [Held] {
         directory.journals.filter { processes.contains($0.process) }.flatMap { journal in
             let tests = journal.tests
@@ -107,14 +103,10 @@ package struct CrashRecovery: Sendable {
         return Set(journals + stagingDirectories).filter { !$0.isAlive }
     }
 
-    /// Makes the bundles of all processes that have died.
+    /// Makes the bundles of all processes that have died, with the copies made while they were alive.
     ///
-    /// The files of living processes are left alone.
-    ///
-    /// - Parameters:
-    ///   - held: The copies that were made while a process was still alive.
-    ///   - cause: A closure that returns the reason why the tests of a process have not ended.
-    /// - Returns: The new bundles and the problems.
+    /// The files of living processes are left alone. `cause` returns the reason why the tests of a process have not
+    /// ended.
     package func sweep(
         holding held: [Held] = [], cause: @escaping (ProcessIdentity) -> Cause = { _ in .unknown }
     ) -> Result {

@@ -83,11 +83,7 @@ package final class InFlightJournal: Sendable {
     private let environment: @Sendable () -> BundleMetadata.Environment
     private let state = Lock(State())
 
-    /// Creates a journal object; doesn't write anything yet.
-    ///
-    /// - Parameters:
-    ///   - directory: The artifacts directory. The journal is in its hidden directory.
-    ///   - environment: A closure that returns a description of this process.
+    /// Creates a journal in the hidden directory; doesn't write anything yet.
     package init(
         in directory: OutputDirectory,
         environment: @escaping @Sendable () -> BundleMetadata.Environment
@@ -96,10 +92,9 @@ package final class InFlightJournal: Sendable {
         self.environment = environment
     }
 
-    /// Sets the redaction rules for bundles that another process makes for this one.
+    /// Sets the redaction rules, a line of JSON, for bundles that another process makes for this one.
     ///
-    /// - Parameter rules: The rules, as a line of JSON; nil if there are none. Tests in flight keep their earlier rules
-    ///   too.
+    /// Tests in flight keep their earlier rules too.
     package func setRedactions(_ rules: String?) {
         state.withLock { state in
             guard state.redactions != rules else { return }
@@ -135,11 +130,7 @@ package final class InFlightJournal: Sendable {
         }
     }
 
-    /// Records that a store was opened.
-    ///
-    /// - Parameters:
-    ///   - path: The store's file; nil for a store in memory.
-    ///   - test: The test that opened it; nil if any test may use it.
+    /// Records that a test, or any test, opened a store; a store in memory has no path.
     package func storeOpened(_ path: UnsafePointer<CChar>?, by test: Test?) {
         state.withLock { state in
             guard let test else {
@@ -154,12 +145,9 @@ package final class InFlightJournal: Sendable {
         }
     }
 
-    /// Records the use of a store that an earlier test left open.
+    /// Records the use of a store that an earlier test left open; a store in memory has no path.
     ///
-    /// - Parameters:
-    ///   - path: The store's file; nil for a store in memory.
-    ///   - test: The test that uses it; nil if it may be any of the tests in flight.
-    ///   - opener: The test that opened it; nil if unknown.
+    /// Without a test, it may be any of the tests in flight. The opener is nil if unknown.
     package func storeUsed(
         _ path: String?, by test: Test?, openedBy opener: BundleMetadata.Store.Opener?
     ) {
@@ -178,11 +166,7 @@ package final class InFlightJournal: Sendable {
         }
     }
 
-    /// Records the end of a test.
-    ///
-    /// - Parameters:
-    ///   - id: The test.
-    ///   - unwatched: The files of stores that it left open, and that other tests may use unnoticed.
+    /// Records the end of a test, and the files that it left open and that other tests may use unnoticed.
     package func testEnded(_ id: JournalRecord.TestID, leaving unwatched: [String]) {
         state.withLock { state in
             if !unwatched.isEmpty { share(unwatched, &state) }
@@ -213,9 +197,8 @@ package final class InFlightJournal: Sendable {
 
     // MARK: Writing
 
-    /// Adds the start of a test to the next lines, if it isn't in the file yet.
-    ///
-    /// - Returns: True if the next lines may be written.
+    /// Adds the start of a test to the next lines, if it isn't in the file yet; returns false if they must not be
+    /// written.
     private func note(_ test: Test, _ state: inout State) -> Bool {
         if state.inFlight.contains(test.id) { return true }
         if state.inFlight.isEmpty && !state.isStartCurrent {
@@ -250,11 +233,9 @@ package final class InFlightJournal: Sendable {
         write(&state)
     }
 
-    /// Writes the lines after the existing ones, in place of those that are obsolete.
+    /// Writes the lines after the existing ones, in place of those that are obsolete; returns true if it did.
     ///
     /// Call this only in the process that owns the file.
-    ///
-    /// - Returns: True if the lines were written.
     @discardableResult
     private func write(_ state: inout State) -> Bool {
         guard let file = state.file, let lines = state.lines.bytes,

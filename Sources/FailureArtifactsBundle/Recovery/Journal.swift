@@ -26,22 +26,16 @@ struct Journal {
     var tests: [InFlightTest] { (try? readTests()) ?? [] }
 
     /// Reads the tests that the process had not ended.
-    ///
-    /// - Throws: An error if the journal can't be read.
     func readTests() throws(SystemError) -> [InFlightTest] {
         InFlightTest.all(in: try RecorderFile(at: path).journal, of: process)
     }
 
     /// Reads the last statements of the process's connections.
-    ///
-    /// - Throws: An error if they can't be read.
     func readStatements() throws(SystemError) -> RecordedStatements {
         try RecorderFile(at: path).statements()
     }
 
     /// Takes over the journal; returns nil if another process has it.
-    ///
-    /// - Throws: An error if it can't be renamed.
     func taken() throws(SystemError) -> Journal? {
         guard name.isAbandoned else { return nil }
         return try name.take(path).flatMap { Journal(at: $0) }
@@ -56,8 +50,6 @@ extension ArtifactsDirectory {
     var journals: [Journal] { (try? allJournals()) ?? [] }
 
     /// Lists the journals of all processes.
-    ///
-    /// - Throws: An error if they can't be listed.
     func allJournals() throws(SystemError) -> [Journal] {
         try hiddenNames().compactMap { Journal(at: Path.join(inFlight, $0)) }
     }

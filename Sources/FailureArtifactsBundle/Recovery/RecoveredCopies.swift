@@ -12,15 +12,9 @@ struct RecoveredCopies: Sendable {
     private(set) var removed = RemovedValues()
     private let folder: String
 
-    /// Copies the stores that a journal lists.
+    /// Copies the stores that a journal lists, to the staging directory of a reservation.
     ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - statements: The last statements of its process; nil if they can't be read.
-    ///   - room: The reservation, with the staging directory for the copies.
-    ///   - folder: The folder of their entries in the bundle.
-    ///   - limits: The limits of the artifacts directory.
-    ///   - rules: The redaction rules for the copies.
+    /// Their entries in the bundle are below `folder`. The statements are nil if they can't be read.
     init(
         of test: InFlightTest, _ statements: RecordedStatements?, in room: StagingReservation,
         below folder: String, limits: DirectoryLimits, obeying rules: RedactionRules
@@ -139,9 +133,7 @@ struct RecoveredCopies: Sendable {
         }
     }
 
-    /// Reserves room for a store's files, and removes the files if there isn't enough.
-    ///
-    /// - Returns: The store; without files if there is no room for them.
+    /// Reserves room for a store's files, or removes them and their entries if there isn't enough.
     private mutating func takeRoom(for store: BundleMetadata.Store) -> BundleMetadata.Store {
         let size = store.stagedEntries.reduce(0) { bytes, entry in
             bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)

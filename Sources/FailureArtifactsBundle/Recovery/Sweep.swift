@@ -85,9 +85,7 @@ struct Sweep {
         }
     }
 
-    /// Calls `body`, which makes a test's bundle, and reports its error.
-    ///
-    /// - Returns: True if the result is final; false if another sweep may succeed.
+    /// Calls `body`, which makes a test's bundle, and reports its error; returns false if another sweep may succeed.
     private mutating func attempt(
         _ test: BundleMetadata.Test, _ body: (inout Sweep) throws -> Void
     ) -> Bool {
@@ -107,8 +105,6 @@ struct Sweep {
     }
 
     /// Makes the bundle of a test that was in flight.
-    ///
-    /// - Throws: An error if there is no bundle, such as a `SystemError` or a ``LimitReached``.
     private mutating func make(_ test: InFlightTest, _ statements: RecordedStatements?) throws {
         let held = self.held.firstIndex { $0.test.process == test.process && $0.test.id == test.id }
             .map { self.held.remove(at: $0) }

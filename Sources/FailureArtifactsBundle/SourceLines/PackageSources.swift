@@ -13,13 +13,9 @@ package struct PackageSources {
         self.root = root
     }
 
-    /// Finds the package of a test; nil if the test isn't in one.
+    /// Finds the package of a test, whose process has a working directory; nil if the test isn't in one.
     ///
     /// It is the package around the working directory, unless the failure is in another one that is no dependency.
-    ///
-    /// - Parameters:
-    ///   - file: The source file of the failure; nil if unknown.
-    ///   - directory: The working directory of the test's process.
     init?(ofFailureIn file: String?, workingDirectory directory: String) {
         var package = PackageSources(around: directory)
         if let file, package?.relativePath(of: file) == nil, !file.contains("/.build/"),
@@ -31,10 +27,7 @@ package struct PackageSources {
         self = package
     }
 
-    /// Finds the directory with `Package.swift` among a directory and those above it.
-    ///
-    /// - Parameter path: The absolute path of the directory.
-    /// - Returns: The path; nil if there is no such file.
+    /// Finds the directory with `Package.swift` among an absolute path and those above it; nil if there is none.
     package static func root(around path: String) -> String? {
         guard path.hasPrefix("/") else { return nil }
         if FileSystem.regularFile(Path.join(path, "Package.swift")) != nil { return path }

@@ -6,12 +6,9 @@ struct StatementSources {
     private let frames: [UInt64: [SourceFrame]]
     private var sources: PackageSources?
 
-    /// - Parameters:
-    ///   - stacks: The stacks of all statements, see ``StatementRecord/stack``.
-    ///   - images: The images of their process.
-    ///   - failureFile: The source file of the failure.
-    ///   - symbolizer: The symbolizer, which is called once.
-    ///   - directory: An existing directory for the symbolizer's files.
+    /// Finds the source lines of all stacks by one call of the symbolizer.
+    ///
+    /// The directory is an existing one for the symbolizer's files.
     init(
         of stacks: [[UInt64]], in images: LoadedImages, failureFile: String?, by symbolizer: Symbolizer,
         scratch directory: String

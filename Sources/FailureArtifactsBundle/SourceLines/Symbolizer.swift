@@ -46,9 +46,7 @@ package final class Symbolizer: Sendable {
     private let timeLimit: Double
     private let state = Lock(State())
 
-    /// - Parameters:
-    ///   - program: The path of `llvm-symbolizer`; nil to find no lines.
-    ///   - timeLimit: The maximum duration of a run, in seconds.
+    /// Uses a program, or finds no lines without one; the time limit of a run is in seconds.
     package init(program: String?, timeLimit: Double) {
         self.program = program
         self.timeLimit = timeLimit
@@ -63,15 +61,10 @@ package final class Symbolizer: Sendable {
             .first { FileSystem.regularFile($0) != nil && access($0, X_OK) == 0 }
     }
 
-    /// Finds the frames at return addresses.
+    /// Finds the frames, the innermost first, at those return addresses that have known source.
     ///
-    /// Each address is looked up once per process. A file that has changed since the process loaded it isn't used.
-    ///
-    /// - Parameters:
-    ///   - addresses: The return addresses.
-    ///   - images: The images of the process.
-    ///   - directory: An existing directory for the program's input and output.
-    /// - Returns: The frames of each address with known source, the innermost first.
+    /// Each address is looked up once per process. A file that has changed since the process loaded it isn't used. The
+    /// directory is an existing one for the program's input and output.
     package func frames(
         at addresses: Set<UInt64>, in images: LoadedImages, scratch directory: String
     ) -> [UInt64: [SourceFrame]] {
@@ -129,9 +122,7 @@ package final class Symbolizer: Sendable {
         "0x" + String(place.offset &- 1, radix: 16)
     }
 
-    /// Runs the program.
-    ///
-    /// - Returns: False if it was still running at the time limit.
+    /// Runs the program; returns false if it was still running at the time limit.
     private func run(_ program: String, input: String, output: String) -> Bool {
         let end = Instant.now.advanced(bySeconds: timeLimit)
         let words: [String] = [program, "--output-style=JSON", "--no-demangle"]

@@ -35,10 +35,9 @@ struct ConnectionHold: ~Copyable {
         sqlite3_close(target)
     }
 
-    /// Takes hold of a connection without reading from it.
+    /// Takes hold of a connection, whose end was not reported yet, without reading from it.
     ///
-    /// - Parameter connection: The connection. Its end must not have been reported yet.
-    /// - Returns: True if it is held now; false if a thread is closing it.
+    /// Returns false if a thread is closing it.
     mutating func take(_ connection: UnsafeMutablePointer<failure_artifacts_connection>) -> Bool {
         // A thread that is closing the connection at this time doesn't look for backups again, and ends the connection.
         // Finishing a backup would then end it for a second time.

@@ -14,10 +14,7 @@ struct SerializedImage: ~Copyable {
 
     /// Creates an image, which is as large as the database.
     ///
-    /// - Parameters:
-    ///   - schema: The database's name.
-    ///   - connection: A connection that this thread may use, in an explicit transaction.
-    /// - Throws: An error from SQLite.
+    /// This thread may use the connection, which is in an explicit transaction.
     init(
         of schema: String, on connection: UnsafeMutablePointer<failure_artifacts_connection>
     ) throws(SQLiteError) {

@@ -8,12 +8,9 @@ internal import FailureArtifactsSQLite
 internal import FailureArtifactsSystem
 
 extension CaptureConfiguration {
-    /// Reads a configuration from environment variables.
+    /// Reads a configuration from environment variables, and a full sentence for each value that could not be read.
     ///
-    /// - Parameters:
-    ///   - variables: The environment. An empty value counts as not set.
-    ///   - workingDirectory: The directory that relative paths refer to.
-    /// - Returns: The configuration, and a full sentence for each value that could not be read.
+    /// An empty value counts as not set. Relative paths refer to the working directory.
     package static func parse(
         _ variables: [String: String], workingDirectory: String
     ) -> (configuration: CaptureConfiguration, warnings: [String]) {

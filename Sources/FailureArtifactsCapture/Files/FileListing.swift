@@ -34,13 +34,9 @@ struct FileListing: Sendable {
     /// The time of the listing, in nanoseconds since 1970.
     let date: Int64
 
-    /// Lists the files below a directory, without following symbolic links.
+    /// Lists the files below a directory, which need not exist, or a single file, without following symbolic links.
     ///
-    /// - Parameters:
-    ///   - directory: The directory, which need not exist, or a single file.
-    ///   - excluded: The path of a directory to leave out.
-    ///   - keepsContent: True to keep the content of small files.
-    ///   - deadline: The time after which nothing further is listed.
+    /// It leaves out one directory, may keep the content of small files, and lists nothing further after the deadline.
     init(
         below directory: String, leavingOut excluded: String, keepsContent: Bool, until deadline: Instant
     ) {
@@ -79,11 +75,7 @@ struct FileListing: Sendable {
         }
     }
 
-    /// Lists the property list of a suite of UserDefaults.
-    ///
-    /// - Parameters:
-    ///   - content: The property list; nil if the suite is empty.
-    ///   - name: The file name to list it by.
+    /// Lists the property list of a suite of UserDefaults by a file name; the content is nil if the suite is empty.
     init(propertyList content: [UInt8]?, named name: String) {
         date = Timestamp.now.nanoseconds
         if let content {
@@ -105,13 +97,7 @@ struct FileListing: Sendable {
 
 /// The content of watched files.
 enum WatchedContent {
-    /// Reads a file, without dropping locks that the process has on it.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - limit: The maximum size, in bytes.
-    /// - Returns: The content; nil if the file is larger.
-    /// - Throws: An error if the file can't be read.
+    /// Reads a file, without dropping locks that the process has on it; nil if it is larger than the limit, in bytes.
     static func read(_ path: String, limit: UInt64) throws(SystemError) -> [UInt8]? {
         let file = try File(sharing: path)
         let status = try file.status()

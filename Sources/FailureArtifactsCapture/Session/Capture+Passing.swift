@@ -6,13 +6,9 @@ extension Capture {
     /// True if the bundle belongs to a test that has not failed.
     var isOfPassingTest: Bool { outcome == .passed }
 
-    /// Copies the stores as the test leaves them.
+    /// Copies the stores as the test leaves them; returns true if the copies are kept.
     ///
-    /// Call it on the test's thread.
-    ///
-    /// - Parameter maximumBytes: The maximum total size of the copies, in bytes. If they would exceed it, none are
-    ///   kept.
-    /// - Returns: True if the copies are kept.
+    /// If they would exceed the maximum total size, in bytes, none are kept. Call it on the test's thread.
     mutating func stagePassing(maximumBytes: UInt64) -> Bool {
         let earlierLimitsHit = limitsHit
         outcome = .passed

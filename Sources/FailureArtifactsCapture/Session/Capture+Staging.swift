@@ -27,13 +27,9 @@ extension Capture {
         return found.stores
     }
 
-    /// Copies stores in their current state.
+    /// Copies stores in their current state to a folder of the bundle.
     ///
-    /// - Parameters:
-    ///   - found: The stores.
-    ///   - folder: The bundle folder for their entries.
-    ///   - failure: The failure; nil if no failure caused the copies.
-    /// - Returns: The result for each store. Temporary schemas without tables are left out.
+    /// Temporary schemas without tables are left out. Without a failure, something else caused the copies.
     mutating func stage(
         _ found: [FoundStores.Store], below folder: String, after failure: FailureEvent?
     ) -> [BundleMetadata.Store] {
@@ -139,9 +135,8 @@ extension Capture {
 
     /// Copies a store through its library.
     ///
-    /// - Parameter found: The store.
-    /// - Returns: The copy; nil if the store's file is to be captured, because no library has it open, or because the
-    ///   library's copy failed or exceeded the time limit.
+    /// The result is nil if the store's file is to be captured, because no library has it open, or because the
+    /// library's copy failed or exceeded the time limit.
     private mutating func copyByLibrary(_ found: FoundStores.Store) -> DiscoveredStore? {
         guard let library = found.storeOfLibrary, let path = library.path else { return nil }
         guard case .copied(let copy) = library.content else {
@@ -184,13 +179,9 @@ extension Capture {
         test.state.withLock { $0.attachments += files.map { ($0.name, .file($0.path)) } }
     }
 
-    /// Writes the last statements of a store to the staging directory.
+    /// Writes the last statements of a store to an entry in the staging directory, and updates the store's description.
     ///
-    /// - Parameters:
-    ///   - found: The store.
-    ///   - entry: The bundle entry to write to.
-    ///   - names: The names in the store's schema, which may stay in redacted statements.
-    ///   - store: The store's description. Updated in place.
+    /// The names in the store's schema may stay in redacted statements.
     private mutating func stageStatements(
         of found: FoundStores.Store, to entry: String, names: Set<String>,
         _ store: inout BundleMetadata.Store

@@ -81,17 +81,7 @@ struct Capture: Sendable {
 
     /// Prepares the artifacts directory and a staging directory.
     ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - configuration: The configuration of the capture.
-    ///   - output: The directory of bundles.
-    ///   - registry: The process's connections.
-    ///   - isRunning: Returns true if a test has not ended yet.
-    ///   - opener: Returns the identity of a test that has not ended, or has left stores open.
-    ///   - libraryStores: Returns the stores known to adapters.
-    ///   - frameworks: The rules for databases of frameworks, with the files that were open before the first test.
-    ///   - libraryCopier: Runs the copies of those stores.
-    /// - Throws: An error if the directory can't be written to, or already holds the maximum number of bundles.
+    /// It throws an error if the directory can't be written to, or already holds the maximum number of bundles.
     init(
         of test: RunningTest, configuration: CaptureConfiguration, in output: OutputDirectory,
         registry: ConnectionRegistry,
@@ -159,23 +149,17 @@ struct Capture: Sendable {
         }
     }
 
-    /// Copies the stores in their current state.
-    ///
-    /// - Parameter failure: The failure; nil if the test passes.
+    /// Copies the stores in their current state, after a failure or when the test passes.
     mutating func stageStores(after failure: FailureEvent?) {
         let found = findStores()
         stores = stage(found, below: "stores", after: failure)
         if configuration.baseline { stageBaseline(of: found) }
     }
 
-    /// Copies the stores as they are at another point in time.
+    /// Copies the stores as they are at another point in time, after a failure or on the test's request.
     ///
-    /// Call it on the test's thread.
-    ///
-    /// - Parameters:
-    ///   - label: The folder name below `snapshots/`. It gets a number if the name is already used.
-    ///   - date: The point in time.
-    ///   - failure: The failure; nil if the test requested the snapshot.
+    /// Call it on the test's thread. The label is the folder's name below `snapshots/`. It gets a number if it is
+    /// already used.
     mutating func stageSnapshot(label: String, at date: Timestamp, after failure: FailureEvent?) {
         let label = test.state.withLock { state in
             state.labels.claim(SafeName.make(from: label, maximumBytes: 100))
@@ -270,12 +254,9 @@ struct Capture: Sendable {
         test.endRetention()
     }
 
-    /// Packs the staged content.
+    /// Packs the staged content, and returns the bundle's path.
     ///
-    /// Call it once, on any thread.
-    ///
-    /// - Returns: The bundle's path.
-    /// - Throws: An error if no bundle could be written. The staging directory is removed in any case.
+    /// Call it once, on any thread. The staging directory is removed in any case.
     mutating func pack() throws(CaptureError) -> String {
         try withoutFileSizeSignal { () throws(CaptureError) in try packStaged() }
     }

@@ -6,10 +6,8 @@ internal import FailureArtifactsSystem
 extension CaptureSession {
     /// Passes a test's capture to `body`, and reports problems.
     ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - unlessBusy: True to do nothing if another thread is using the capture.
-    ///   - body: Receives the capture, which is created if necessary. It isn't called if the capture has ended.
+    /// The capture is created if necessary. If it has ended, `body` isn't called. With `unlessBusy`, nothing happens
+    /// either if another thread is using the capture.
     func update(
         _ test: RunningTest, unlessBusy: Bool = false, _ body: (inout Capture) -> Void
     ) {
@@ -53,14 +51,10 @@ extension CaptureSession {
         }
     }
 
-    /// Unregisters a test, and packs or discards its capture.
+    /// Unregisters a test, and packs or discards its capture; returns the bundle's path if it is packed already.
     ///
-    /// The capture is discarded if the test has not failed and is not captured as a passing test.
-    ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - packsNow: True to pack the bundle before returning; nil to follow the configuration.
-    /// - Returns: The bundle's path if it was packed before returning.
+    /// The capture is discarded if the test has not failed and is not captured as a passing test. The configuration
+    /// decides when it is packed, unless `packsNow` does.
     @discardableResult
     func end(_ test: RunningTest, packsNow: Bool? = nil) -> String? {
         guard test.isOfThisProcess else { return nil }

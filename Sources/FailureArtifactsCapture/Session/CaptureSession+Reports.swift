@@ -63,9 +63,8 @@ extension CaptureSession {
         return test
     }
 
-    /// Starts keeping the content that tests lose, if stores are discovered.
-    ///
-    /// - Returns: The current point in the order of events.
+    /// Starts keeping the content that tests lose, if stores are discovered; returns the current point in the order of
+    /// events.
     private func beginWatching(
         _ configuration: CaptureConfiguration, isAlone: Bool
     ) -> ConnectionRegistry.PointInTime {
@@ -123,9 +122,7 @@ extension CaptureSession {
         if let previous { end(previous) }
     }
 
-    /// Registers the name of the test that had started before.
-    ///
-    /// - Returns: The test; nil if all tests were reported when they started.
+    /// Registers the name of the test that had started before; nil if all tests were reported when they started.
     package func unreportedTestIs(framework: String, suite: String, name: String) -> RunningTest? {
         let configuration = configuration
         let test = state.withLock { state -> RunningTest? in
@@ -170,13 +167,8 @@ extension CaptureSession {
     /// Records a failure that the framework reports for a suite and not for one of its tests, such as a failure in a
     /// class's `setUp`.
     ///
-    /// Such failures leave one bundle for the suite. Failures of a test that runs at the same time stay the test's.
-    /// May be called from any thread.
-    ///
-    /// - Parameters:
-    ///   - framework: The framework's name.
-    ///   - suite: The suite's name.
-    ///   - event: The failure.
+    /// Such failures leave one bundle for the suite. Failures of a test that runs at the same time stay the test's. May
+    /// be called from any thread.
     package func suiteDidFail(framework: String, suite: String, _ event: FailureEvent) {
         guard configuration.mode != .off else { return }
         let test =
@@ -189,8 +181,6 @@ extension CaptureSession {
     /// Ends a suite.
     ///
     /// Its bundle follows if it has failed outside of its tests.
-    ///
-    /// - Parameter suite: The suite's name.
     package func suiteDidFinish(_ suite: String) {
         let test = state.withLock { state in
             state.suites.isEmpty ? nil : state.suites.removeValue(forKey: suite)
@@ -272,18 +262,14 @@ extension CaptureSession {
         end(test)
     }
 
-    /// Ends a test, and packs its bundle before returning.
-    ///
-    /// - Returns: The bundle's path; nil if there is no bundle.
+    /// Ends a test, packs its bundle before returning, and returns the bundle's path if there is one.
     package func testDidFinishAndIsPacked(_ test: RunningTest) -> String? {
         end(test, packsNow: true)
     }
 
     /// Copies a test's stores in their current state, for its bundle if it fails.
     ///
-    /// - Parameters:
-    ///   - label: The label of the copies.
-    ///   - test: The test. Call this on the test's thread.
+    /// Call it on the test's thread.
     func takeSnapshot(_ label: String, of test: RunningTest) {
         guard test.isOfThisProcess, configuration.mode != .off else { return }
         let date = Timestamp.now

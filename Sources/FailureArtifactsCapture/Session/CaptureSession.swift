@@ -154,7 +154,7 @@ package final class CaptureSession: Sendable {
 
     /// Distinguishes stores of unreported tests from stores that no test uses.
     ///
-    /// - Parameter isInTest: Returns true if the caller runs in a test, reported or not.
+    /// `isInTest` returns true if the caller runs in a test, reported or not.
     package func tellTests(by isInTest: @escaping @Sendable () -> Bool) {
         state.withLock { $0.isInTest = isInTest }
         registry.followTasks()
@@ -162,28 +162,24 @@ package final class CaptureSession: Sendable {
 
     /// Lets code that imports no test framework fail tests of Swift Testing.
     ///
-    /// - Parameter record: Fails the caller's test; returns false if the caller runs in none.
+    /// `record` fails the caller's test, or returns false if the caller runs in none.
     package func recordIssues(
         by record: @escaping @Sendable (_ message: String, _ file: String, _ line: Int) -> Bool
     ) {
         state.withLock { $0.recordIssue = record }
     }
 
-    /// Fails the caller's test if it is one of Swift Testing.
-    ///
-    /// - Returns: False if the caller runs in no such test, or the adapter isn't linked.
+    /// Fails the caller's test of Swift Testing; returns false if it runs in none, or the adapter isn't linked.
     package func recordIssue(_ message: String, file: String, line: Int) -> Bool {
         // Called without the lock, because the issue leads to a capture.
         let record = state.withLock(\.recordIssue)
         return record?(message, file, line) ?? false
     }
 
-    /// Adds a source of stores known to an adapter.
+    /// Adds a source of stores known to an adapter, which are captured too.
     ///
-    /// These stores are captured too.
-    ///
-    /// - Parameter source: Returns the stores. It is called at each failure, on the thread of the failure. The session
-    ///   copies them on another thread, and waits for that.
+    /// It is called at each failure, on the thread of the failure. The session copies the stores on another thread, and
+    /// waits for that.
     package func addSource(_ source: @escaping @Sendable () -> [LibraryStore]) {
         state.withLock { $0.sources.append(source) }
     }
@@ -198,11 +194,7 @@ package final class CaptureSession: Sendable {
 
     var inFlight: InFlightJournal? { state.withLock { $0.inFlight } }
 
-    /// Records in the journal that a test uses a store.
-    ///
-    /// - Parameters:
-    ///   - path: The store's file.
-    ///   - test: The test; nil if any test may use the store.
+    /// Records in the journal that a test, or any test, uses a store.
     package func storeOpened(_ path: String, by test: RunningTest?) {
         if isOff { return }
         path.withCString { inFlight?.storeOpened($0, by: test?.inJournal) }

@@ -27,13 +27,10 @@ final class EarlierAttempts: Sendable {
         failures.withLock { $0[test.ofAnyAttempt] = hasFailed }
     }
 
-    /// Checks if a test failed when it last ran.
+    /// Returns true if the latest known outcome of a test, in any attempt, is a failure.
     ///
-    /// - Parameters:
-    ///   - test: The test. Its attempt number is ignored.
-    ///   - directory: The directory with the bundles of earlier processes.
-    /// - Returns: True if the latest known outcome is a failure. False if the test has since been captured as passing,
-    ///   or has no known outcome.
+    /// It may be known from the bundles of earlier processes. It is not a failure if the test has since been captured
+    /// as passing.
     func hasFailed(_ test: BundleMetadata.Test, in directory: ArtifactsDirectory) -> Bool {
         let test = test.ofAnyAttempt
         if let hasFailed = failures.withLock({ $0[test] }) { return hasFailed }

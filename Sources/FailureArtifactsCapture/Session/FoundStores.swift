@@ -27,20 +27,10 @@ enum FoundStores {
         var others: [BundleMetadata.OtherStore] = []
     }
 
-    /// Finds the stores.
+    /// Finds the stores to capture, and those that are only named.
     ///
-    /// Call it on the thread of the failure.
-    ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - registry: The registry of the process's connections.
-    ///   - discovers: True to include stores that were not registered.
-    ///   - libraryStores: The stores known to adapters.
-    ///   - frameworks: The rules for databases of frameworks, with the files that were open before the first test.
-    ///   - artifactsDirectory: The artifacts directory. Databases in it are not included.
-    ///   - isRunning: Returns true if a test has not ended yet.
-    ///   - opener: Returns the identity of a test.
-    /// - Returns: The stores to capture, and those that are only named.
+    /// Call it on the thread of the failure. Without `discovers`, only registered stores are found. Databases in the
+    /// artifacts directory are never included.
     static func find(
         of test: RunningTest, registry: ConnectionRegistry, discovers: Bool,
         libraryStores: [LibraryStore] = [],

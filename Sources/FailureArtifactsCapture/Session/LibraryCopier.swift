@@ -28,15 +28,10 @@ final class LibraryCopier: Sendable {
     /// The start of the names of the directories that copies are made in.
     static let directoryPrefix = "failure-artifacts-copy-"
 
-    /// Runs a copy.
+    /// Runs a copy for a limited time, and returns the files that belong to the copy.
     ///
-    /// - Parameters:
-    ///   - copy: Makes the copy.
-    ///   - target: The path of the copy, in a directory of its own. If the time is up, that directory is removed when
-    ///     the copy has ended, besides being removed by the caller.
-    ///   - seconds: The time limit.
-    /// - Returns: The files that belong to the copy.
-    /// - Throws: An error if the library has thrown one, left no file or exceeded the time limit.
+    /// The target is in a directory of its own. If the time is up, that directory is removed when the copy has ended,
+    /// besides being removed by the caller.
     func run(
         _ copy: @escaping @Sendable (_ target: String) throws -> [LibraryStore.ExternalFile],
         to target: String, within seconds: Double

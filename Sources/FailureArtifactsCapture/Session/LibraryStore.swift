@@ -68,7 +68,8 @@ extension LibraryStore {
         _ path: String?, named name: String, because reason: String, usedBy user: RunningTest?
     ) -> LibraryStore {
         LibraryStore(
-            path: path, name: name, content: .none(reason: reason), user: user?.id, externalFiles: { [] })
+            path: path, name: name, content: .none(reason: reason), user: user?.id,
+            externalFiles: { [] })
     }
 
     /// Returns true if a library makes a copy at a path.
@@ -81,12 +82,7 @@ extension LibraryStore {
         if case .none(let reason) = content { reason } else { nil }
     }
 
-    /// Checks if the store belongs in a test's bundle.
-    ///
-    /// - Parameters:
-    ///   - test: The test that failed.
-    ///   - isRunning: Returns true if a test has not ended yet.
-    /// - Returns: False for a store of another test that is running, and for a closed store of any other test.
+    /// Returns false for a store of another test that is running, and for a closed store of any other test.
     func belongs(to test: TestID, isRunning: (TestID) -> Bool) -> Bool {
         if case .closedFile = content { return user == test }
         guard let user, user != test else { return true }

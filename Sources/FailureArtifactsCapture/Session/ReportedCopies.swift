@@ -12,18 +12,13 @@ extension CaptureSession {
     /// Returns the copies made for a failing test that were not returned before, with their content.
     ///
     /// They are the stores as they were at the first failure, their committed versions if a transaction was open, the
-    /// external files of libraries' stores, and with the mode `everyFailure` the stores at each further failure. A store
-    /// that hasn't changed since is not returned again. The bundle itself appears only after the test's end, when the
-    /// test takes no more attachments.
+    /// external files of libraries' stores, and with the mode `everyFailure` the stores at each further failure. A
+    /// store that hasn't changed since is not returned again. The bundle itself appears only after the test's end, when
+    /// the test takes no more attachments. If a copy would exceed the maximum total size for one test, a text names it
+    /// instead.
     ///
-    /// The content is read here, because the files exist only until they are packed. May be called from any thread.
-    ///
-    /// - Parameters:
-    ///   - test: The test.
-    ///   - maximumBytes: The maximum total size for one test, in bytes. If a copy would exceed it, a text names that copy
-    ///     instead.
-    /// - Returns: The copies, those of the first failure first. Empty if the test isn't captured, or if another thread
-    ///   makes a copy for it at the moment.
+    /// The content is read here, because the files exist only until they are packed. May be called from any thread;
+    /// nothing is returned if another thread makes a copy for the test at the moment.
     package func newCopies(of test: RunningTest, maximumBytes: UInt64 = 64 << 20) -> [ReportedCopy] {
         // Another thread that makes a copy may be waiting for this one, so this one doesn't wait.
         let copies = test.capture.withLockIfAvailable { stage -> [ReportedCopy] in

@@ -5,10 +5,8 @@ internal import FailureArtifactsSQLite
 extension DiscoveredStore {
     /// Moves all of the store's WAL into its database file and empties the WAL, without waiting for locks.
     ///
-    /// This is the only operation that changes a test's store. It runs only if the configuration requests it.
-    ///
-    /// - Returns: The result of the checkpoint; nil for a store without a file.
-    /// - Throws: An error from SQLite.
+    /// This is the only operation that changes a test's store. It runs only if the configuration requests it. The
+    /// result is nil for a store without a file.
     func checkpoint() throws(SQLiteError) -> BundleMetadata.Store.CheckpointResult? {
         guard let path else { return nil }
         guard isOfSystemLibrary else {

@@ -7,9 +7,7 @@ internal import FailureArtifactsSystem
 extension SnapshotAttempt {
     /// Copies through the test's own connection, if the table in reading.h allows it.
     ///
-    /// - Parameter isLastResort: True if nothing else is left.
-    /// - Returns: The method of the copy; nil if the store's files are to be read.
-    /// - Throws: An error if the copy could not be made.
+    /// The result is nil if the store's files are to be read.
     mutating func copyThroughOwnConnection(
         isLastResort: Bool
     ) throws(SnapshotFailure) -> Snapshot.Method? {
@@ -166,13 +164,9 @@ extension SnapshotAttempt {
         }
     }
 
-    /// Copies through a connection of our own, which sees the committed state.
+    /// Copies through a connection of our own, which sees the committed state; waits for a lock until the deadline.
     ///
-    /// - Parameters:
-    ///   - target: The copy's file.
-    ///   - deadline: The time until which to wait for a lock.
-    /// - Returns: The method of the copy; nil if no connection may be opened to the store.
-    /// - Throws: An error if the copy could not be made.
+    /// The result is nil if no connection may be opened to the store.
     mutating func copyThroughSecondConnection(
         to target: String, until deadline: Instant
     ) throws(SnapshotFailure) -> Snapshot.Method? {

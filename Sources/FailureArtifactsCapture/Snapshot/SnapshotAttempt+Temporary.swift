@@ -26,9 +26,7 @@ extension SnapshotAttempt {
         }
     }
 
-    /// Removes the triggers that the copy can't have.
-    ///
-    /// - Returns: The number of triggers removed; nil if the schema has no tables.
+    /// Removes the triggers that the copy can't have, and returns their number; nil if the schema has no tables.
     private static func removeStrayTriggers(in path: String) throws(SQLiteError) -> Int64? {
         let copy = try Connection(path: path, mode: .readWrite)
         // Lets SQLite read the valid part of a malformed schema

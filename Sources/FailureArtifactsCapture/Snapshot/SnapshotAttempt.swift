@@ -118,9 +118,7 @@ struct SnapshotAttempt {
         return strategies
     }
 
-    /// Tries one strategy.
-    ///
-    /// - Returns: The method of the copy; nil if the strategy does not apply.
+    /// Tries one strategy; returns nil if it does not apply.
     private mutating func attempt(_ strategy: Strategy) throws(SnapshotFailure) -> Snapshot.Method? {
         try files.checkSize(of: snapshot.originalBytes)
         switch strategy {
@@ -233,9 +231,7 @@ struct SnapshotAttempt {
     /// Copies the committed state from the files, if the test's connection has locked out all others.
     ///
     /// A transaction that outgrew its cache takes such a lock. In the copy, the journal undoes the changes that the
-    /// transaction has already written to the file.
-    ///
-    /// - Returns: True if there is a copy that is certainly of the committed state.
+    /// transaction has already written to the file. Returns true if the copy is certainly of the committed state.
     func copyCommittedFiles(to target: String) -> Bool {
         guard let path = store.path, source.foreignVFS == nil, source.isInPlace else { return false }
         let copy = limitsOfFurtherCopy(seconds: 0.25).capture(

@@ -10,12 +10,9 @@ extension Connection {
         sqlite3_hard_heap_limit64(bytes ?? 0)
     }
 
-    /// Runs `body` with a higher limit, if the application has set one.
+    /// Runs `body` with a limit that is higher by a number of bytes, if the application has set one.
     ///
-    /// - Parameters:
-    ///   - bytes: The additional bytes.
-    ///   - body: Runs while SQLite may allocate them.
-    /// - Returns: The result of `body`. The old limit is restored, unless another one was set meanwhile.
+    /// The old limit is restored, unless another one was set meanwhile.
     package static func exceedingMemoryLimit<Result>(by bytes: Int64, _ body: () -> Result) -> Result {
         let isRaised = raisedLimit.withLock { raised in
             let limit = sqlite3_hard_heap_limit64(-1)

@@ -115,11 +115,7 @@ package struct Connection: ~Copyable {
         return sqlite3_prepare_v2(handle, tail, -1, &next, nil) != SQLITE_OK || next != nil
     }
 
-    /// Returns the single value of a single row.
-    ///
-    /// - Parameter sql: A statement that returns one row.
-    /// - Returns: The value of the first column; null if there is no row.
-    /// - Throws: An error if the statement cannot be compiled or run.
+    /// Returns the value of the first column of a single row; null if there is no row.
     package borrowing func value(of sql: String) throws(SQLiteError) -> Value {
         let statement = try prepare(sql)
         return try statement.step() ? statement.value(at: 0) : .null

@@ -35,10 +35,7 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Advances to the next row.
-    ///
-    /// - Returns: True if there is one.
-    /// - Throws: An error if the statement fails, for example because a deadline has passed.
+    /// Advances to the next row; returns false after the last one.
     package borrowing func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -68,10 +65,7 @@ package struct Statement: ~Copyable {
     /// True if running the statement does not change the database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
 
-    /// Returns the value in a column of the current row.
-    ///
-    /// - Parameter index: The index of the column, from 0.
-    /// - Returns: A copy that outlives the row.
+    /// Returns a copy of the value in a column, counted from 0, of the current row.
     package borrowing func value(at index: Int) -> Value {
         let column = CInt(index)
         switch sqlite3_column_type(handle, column) {

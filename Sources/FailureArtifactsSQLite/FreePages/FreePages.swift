@@ -14,16 +14,12 @@ package enum FreePages {
     /// The maximum size of one read or write, in bytes.
     private static let blockSize = 256 << 10
 
-    /// Writes zeros over the leaf pages of a database's freelist, whose content SQLite never reads.
+    /// Writes zeros over the leaf pages of a database's freelist, and returns the number of bytes written.
     ///
-    /// If the freelist is invalid, nothing is written. But a page may be both free and in use, which only
-    /// SQLite's own check of the whole database finds. Don't pass a copy for which `PRAGMA quick_check` does not
-    /// report `ok`.
-    ///
-    /// - Parameter path: The path of a private, stand-alone copy that nothing has open. A copy with a non-empty
-    ///   journal beside it is left alone.
-    /// - Returns: The number of bytes written.
-    /// - Throws: An error if reading or writing fails. The copy is still as good as before.
+    /// The copy is private and stand-alone, and nothing has it open. If the freelist is invalid, or there is a
+    /// journal beside the copy, nothing is written. But a page may be both free and in use, which only SQLite's own
+    /// check of the whole database finds. Don't pass a copy for which `PRAGMA quick_check` does not report `ok`. After
+    /// an error, the copy is still as good as before.
     package static func clear(inCopyAt path: String) throws(SystemError) -> UInt64 {
         for suffix in ["-wal", "-journal"] {
             if let status = try FileSystem.status(of: path + suffix), status.size > 0 { return 0 }

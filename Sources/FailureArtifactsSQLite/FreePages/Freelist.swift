@@ -19,7 +19,8 @@ package struct Freelist {
             isValid = false
             // A list that returns to an earlier trunk is circular. A limit on their number is not enough, because a
             // file can claim any database size. The first page has the header and is never free.
-            guard trunk > 1, trunk <= databaseSize, trunks.insert(trunk).inserted, let page = try read(trunk)
+            guard trunk > 1, trunk <= databaseSize, trunks.insert(trunk).inserted,
+                let page = try read(trunk)
             else { return }
             let count = page.withBytes { Int($0.bigEndianUInt32(at: 4)) }
             // An extension may have reserved some bytes at the end of each page.

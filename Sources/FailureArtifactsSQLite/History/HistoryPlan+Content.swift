@@ -18,11 +18,9 @@ extension HistoryPlan {
         case checkpoint, limit
     }
 
-    /// Returns the longest history that fits.
+    /// Returns the longest history whose file has at most `limit` bytes; nil if no transaction can be kept.
     ///
-    /// - Parameter limit: The maximum size of the history file, in bytes.
-    /// - Returns: The content, or nil if no transaction can be kept, and the reason if it is not complete.
-    /// - Throws: An error if reading fails or the time limit has passed.
+    /// If the history is not complete, the result has the reason.
     func content(limit: UInt64) throws(HistoryRecordingError) -> (content: Content?, cut: Cut?) {
         let isNew = newPages()
         let whole = try firstWholeState(isNew)

@@ -1,12 +1,9 @@
 internal import FailureArtifactsSystem
 
 extension HistoryPlan {
-    /// Writes a history file from start to end, using a buffer of bounded size.
+    /// Writes a history to a new file from start to end, using a buffer of bounded size.
     ///
-    /// - Parameters:
-    ///   - content: The content to write.
-    ///   - path: The path of a file that does not exist.
-    /// - Throws: An error if reading or writing fails; a partly written file stays.
+    /// After an error, a partly written file stays.
     func write(_ content: Content, to path: String) throws(HistoryRecordingError) {
         var output = try Output(creating: path, pageSize: log.pageSize)
         try output.append(content.layout.header)

@@ -63,9 +63,7 @@ struct HistoryPlan: ~Copyable {
         return isThere ? image : nil
     }
 
-    /// Reads a state's image of a page.
-    ///
-    /// - Returns: True if there is such a page.
+    /// Reads a state's image of a page; returns false if there is no such page.
     func read(
         _ page: UInt32, in state: Int, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryRecordingError) -> Bool {

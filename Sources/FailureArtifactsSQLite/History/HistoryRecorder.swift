@@ -52,15 +52,10 @@ package struct HistoryRecorder: Sendable {
         package init() {}
     }
 
-    /// Records a store's history.
+    /// Records a store's history in a new file; after an error, there is no file.
     ///
-    /// - Parameters:
-    ///   - source: The store's files.
-    ///   - committedPages: The size in pages of the stand-alone copy of the committed state that the
-    ///     history will be used with.
-    ///   - path: The path of the history file, which must not exist.
-    /// - Returns: A summary of the recording.
-    /// - Throws: An error if nothing was recorded; no new file is left then.
+    /// `committedPages` is the size, in pages, of the stand-alone copy of the committed state that the history will be
+    /// used with.
     package func record(
         _ source: consuming HistorySource, committedPages: UInt64, to path: String
     ) throws(HistoryRecordingError) -> Summary {

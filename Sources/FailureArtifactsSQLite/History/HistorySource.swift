@@ -30,9 +30,7 @@ package struct HistorySource: ~Copyable, Sendable {
         }
     }
 
-    /// Reads a page of the database file.
-    ///
-    /// - Returns: True if the whole page was read.
+    /// Reads a page of the database file; returns false if the file lacks a part of it.
     func readPage(
         _ page: UInt32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryRecordingError) -> Bool {

@@ -57,12 +57,7 @@ package struct WriteAheadLog: Sendable {
         return pages.count < index.lastFrame
     }
 
-    /// Reads a WAL from its start to the last valid frame.
-    ///
-    /// - Parameters:
-    ///   - file: The `-wal`, which other connections may be writing to.
-    ///   - deadline: The time at which to give up; nil for no limit.
-    /// - Throws: An error if reading fails or the deadline has passed.
+    /// Reads a WAL, which other connections may be writing to, from its start to the last valid frame.
     package init(reading file: borrowing File, until deadline: Instant? = nil)
         throws(HistoryRecordingError)
     {
@@ -104,10 +99,7 @@ package struct WriteAheadLog: Sendable {
 
     /// Truncates the copy of a WAL to the frames that an earlier reading of its index counts.
     ///
-    /// - Parameters:
-    ///   - path: The path of the copy.
-    ///   - index: The index at a time when all frames up to its last one were already written.
-    /// - Throws: An error if a system call fails.
+    /// All frames up to the index's last one were already written then.
     static func cut(_ path: String, after index: WriteAheadLogIndex) throws(SystemError) {
         let file = try File(updating: path)
         let bytes = try file.bytes(headerSize, at: 0)

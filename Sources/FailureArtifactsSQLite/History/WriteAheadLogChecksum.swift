@@ -7,9 +7,7 @@ struct WriteAheadLogChecksum: Equatable {
     private(set) var second: UInt32 = 0
     private let isSwapped: Bool
 
-    /// Creates the checksum of no words.
-    ///
-    /// - Parameter isBigEndian: True if the WAL's magic number says that words are big-endian.
+    /// Creates the checksum of no words, which are big-endian if the WAL's magic number says so.
     init(isBigEndian: Bool) {
         isSwapped = isBigEndian != (UInt32(1).bigEndian == 1)
     }

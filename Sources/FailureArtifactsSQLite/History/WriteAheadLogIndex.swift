@@ -53,11 +53,9 @@ package struct WriteAheadLogIndex: Sendable, Equatable {
         log.header?.salts == salts
     }
 
-    /// Returns true if only commits have happened since: no existing frame and no page of the database has
-    /// changed.
+    /// Returns true if only commits have happened since an earlier reading, or nothing at all.
     ///
-    /// - Parameter earlier: An earlier reading of the index.
-    /// - Returns: True if that is so, or if nothing has happened at all.
+    /// No existing frame and no page of the database has changed then.
     func onlyAdds(to earlier: WriteAheadLogIndex) -> Bool {
         salts == earlier.salts && lastFrame >= earlier.lastFrame && backfilled == earlier.backfilled
             && backfillAttempted == earlier.backfillAttempted

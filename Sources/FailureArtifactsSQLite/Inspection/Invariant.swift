@@ -22,8 +22,6 @@ package struct Invariant: Equatable, Sendable {
     }
 
     /// Reads the SQL files of a directory, in the order of their names.
-    ///
-    /// - Throws: An error if the directory or one of its SQL files can't be read.
     package static func all(inDirectory path: String) throws(SystemError) -> [Invariant] {
         var invariants: [Invariant] = []
         for name in try FileSystem.contents(ofDirectory: path).sorted() where name.hasSuffix(".sql") {
@@ -45,14 +43,9 @@ package struct Invariant: Equatable, Sendable {
         case failed(String)
     }
 
-    /// Runs the query.
+    /// Runs the query on an untrusted store, until the deadline and for at most `limit` rows.
     ///
-    /// - Parameters:
-    ///   - connection: A connection to an untrusted store.
-    ///   - deadline: The point in time after which the query is interrupted.
-    ///   - limit: The maximum number of rows to read.
-    ///   - visit: Receives the query, at each row.
-    /// - Returns: The result.
+    /// `visit` receives the query at each row.
     package func check(
         _ connection: borrowing Connection, deadline: Instant, limit: Int,
         _ visit: (borrowing Statement) -> Void = { _ in }

@@ -8,17 +8,11 @@ package enum QueryPlan {
     /// The maximum number of bytes of a line; a longer one ends with `…`.
     package static let maximumLineBytes = 200
 
-    /// Returns the plans of statements; the statements are not run.
+    /// Returns the plans of statements, without running them: lines that are indented by two spaces per level.
     ///
-    /// Plans are found in the order of the statements. A statement has none if it isn't a single query or change of
-    /// rows, or if SQLite can't compile it, for example because it calls a function of the application or uses an
-    /// attached database.
-    ///
-    /// - Parameters:
-    ///   - statements: The statements.
-    ///   - path: The copy of the store, a database file that needs no journal.
-    ///   - timeLimit: The time limit for all statements, in seconds.
-    /// - Returns: The lines by statement, indented by two spaces per level.
+    /// Plans are found in the order of the statements, for at most `timeLimit` seconds. A statement has none if it
+    /// isn't a single query or change of rows, or if SQLite can't compile it, for example because it calls a function
+    /// of the application or uses an attached database. The copy of the store needs no journal.
     package static func plans(
         of statements: [String], onCopyAt path: String, timeLimit: Double
     ) -> [String: [String]] {

@@ -33,14 +33,10 @@ package struct StoreInspection: Sendable, Equatable {
     /// The maximum size of the schema that is read, in bytes; `sqlite_master` has the rest.
     package static let maximumSchemaBytes = 256 << 10
 
-    /// Inspects a database that is not in use.
+    /// Inspects a database that is not in use and needs no journal.
     ///
-    /// - Parameters:
-    ///   - path: The path of a database file that needs no journal.
-    ///   - timeLimit: The maximum time for the check, and again for counting rows, in seconds.
-    ///   - checksConstraints: True if a row that violates a `CHECK` counts as damage. In a redacted store it does
-    ///     not.
-    /// - Throws: An error if SQLite cannot read the file as a database, or if it could not be inspected.
+    /// The time limit, in seconds, applies to the check, and again to counting rows. In a redacted store, a row that
+    /// violates a `CHECK` is no damage, so `checksConstraints` is false.
     package init(
         ofFile path: String, timeLimit: Double, checksConstraints: Bool = true
     ) throws(SQLiteError) {

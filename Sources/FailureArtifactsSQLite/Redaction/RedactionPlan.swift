@@ -37,11 +37,7 @@ struct RedactionPlan {
 
     /// Plans the changes to a store.
     ///
-    /// - Parameters:
-    ///   - rules: The rules.
-    ///   - connection: A connection to the store.
-    ///   - schema: The store's schema.
-    /// - Throws: An error if the schema cannot be read, or contains something that no rule can be applied to.
+    /// It throws an error if the schema cannot be read, or contains something that no rule can be applied to.
     init(
         _ rules: RedactionRules, of connection: borrowing Connection, schema: DatabaseSchema
     ) throws {

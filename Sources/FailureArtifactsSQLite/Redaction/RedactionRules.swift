@@ -75,12 +75,7 @@ package struct RedactionRules: Equatable, Sendable {
 
     // MARK: What they say
 
-    /// Applies the rules to an attachment.
-    ///
-    /// - Parameters:
-    ///   - name: The name of the attachment.
-    ///   - path: The path of its file; nil if it has none. A pattern may match the file's name too.
-    /// - Returns: True if the attachment is left out.
+    /// Returns true if an attachment is left out: a pattern matches its name, or the name of its file.
     package func leavesOut(attachment name: String, file path: String? = nil) -> Bool {
         let names = [name, path.map { Path.name(of: $0) }].compactMap(\.self)
         return leavesOutContent

@@ -79,13 +79,8 @@ package struct RemovedValues: Sendable {
         }
     }
 
-    /// Returns the columns of which a sampled value is in a file.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - deadline: The time at which to give up.
-    /// - Returns: The columns, each as `table.column`, sorted.
-    /// - Throws: An error if the file cannot be read.
+    /// Returns the columns, as `table.column` and sorted, of which a sampled value is in a file; gives up at the
+    /// deadline.
     package func origins(inFile path: String, until deadline: Instant) throws -> [String] {
         let file = try File(reading: path)
         return try file.withMappedBytes { origins(in: $0, until: deadline) }

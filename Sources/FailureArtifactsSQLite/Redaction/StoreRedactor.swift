@@ -39,13 +39,9 @@ package struct StoreRedactor: Sendable {
         self.timeLimit = timeLimit
     }
 
-    /// Makes a redacted copy.
+    /// Makes a redacted copy at a path that does not exist; after an error, there is none.
     ///
-    /// - Parameters:
-    ///   - copy: The path of a stand-alone database that nothing else uses. It is unfit for use afterwards.
-    ///   - target: The path of a file that does not exist.
-    /// - Returns: The changes to the copy.
-    /// - Throws: An error if the copy can't be redacted. There is no file at `target` then.
+    /// The given copy is stand-alone, and nothing else uses it. It is unfit for use afterwards.
     package func redact(_ copy: String, to target: String) throws(RedactionError) -> Result {
         do {
             return try run(copy, target)

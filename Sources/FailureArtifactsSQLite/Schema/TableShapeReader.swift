@@ -32,8 +32,6 @@ package struct TableShapeReader: Sendable {
     }
 
     /// Returns the structure of a table.
-    ///
-    /// - Throws: An error if SQLite cannot read the table's definition.
     package func shape(
         of table: String, in connection: borrowing Connection
     ) throws(SQLiteError) -> TableShape {

@@ -43,13 +43,10 @@ extension FileSnapshot {
         }
     }
 
-    /// Copies the files of an open store without a lock.
+    /// Copies the files of an open store without a lock; returns nil if a connection is better.
     ///
-    /// With a lock, a writer that comes meanwhile may be refused, and the test would behave differently.
-    ///
-    /// - Returns: The method of the copy; nil if a connection is better. That is so for a WAL that is
-    ///   checkpointed all the time, where a reader hardly delays a writer.
-    /// - Throws: An error if the copy could not be made.
+    /// With a lock, a writer that comes meanwhile may be refused, and the test would behave differently. A connection is
+    /// better for a WAL that is checkpointed all the time, where a reader hardly delays a writer.
     package mutating func copyFilesOfOpenStore() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let files = source.files, source.isInPlace else { return nil }
         // A WAL may be much larger than the store that it results in.
@@ -74,13 +71,11 @@ extension FileSnapshot {
         }
     }
 
-    /// Copies the files of a store, and folds the journal's copy into the database's copy.
+    /// Copies the files of a store, and folds the journal's copy into the database's copy; nil for a store without a
+    /// file.
     ///
-    /// Another writer may be active: another process, another thread, or another copy of SQLite in this process.
-    /// No lock is dropped; see `File.init(sharing:)`.
-    ///
-    /// - Returns: The method of the copy; nil for a store without a file.
-    /// - Throws: An error if the copy could not be made.
+    /// Another writer may be active: another process, another thread, or another copy of SQLite in this process. No
+    /// lock is dropped; see `File.init(sharing:)`.
     package mutating func copyFiles() throws(SnapshotFailure) -> Snapshot.Method? {
         guard let original = source.path else { return nil }
         do {
@@ -119,12 +114,9 @@ extension FileSnapshot {
 
     /// Copies a store's files repeatedly until they don't change during a copy.
     ///
-    /// - Parameters:
-    ///   - files: The files.
-    ///   - deadline: The time after which only one more attempt is made, whatever its result.
-    /// - Returns: True if the files had not changed, or only by transactions that were added to a WAL. Those are
-    ///   not in the copy. There is a copy in either case.
-    /// - Throws: An error if there is no copy.
+    /// After the deadline, only one more attempt is made, whatever its result. Returns true if the files had not
+    /// changed, or only by transactions that were added to a WAL. Those are not in the copy. There is a copy in either
+    /// case.
     private mutating func copyConsistently(
         _ files: StoreFiles, until deadline: Instant
     ) throws(SystemError) -> Bool {
@@ -162,7 +154,7 @@ extension FileSnapshot {
 
     /// Truncates the copy of a WAL if transactions were only added to it during the copy.
     ///
-    /// - Returns: True if nothing else has changed. The copy then has the state of its index's copy.
+    /// Returns true if nothing else has changed. The copy then has the state of its index's copy.
     private func cutGrownCopy(
         _ after: Fingerprint, since before: Fingerprint
     ) throws(SystemError) -> Bool {
@@ -283,11 +275,8 @@ extension FileSnapshot {
 
     /// Makes SQLite recover the copy as it would recover the original, and determines its journal mode.
     ///
-    /// A file that is not a database, or is too damaged for recovery, is kept as it is, because bytes are better
-    /// than nothing.
-    ///
-    /// - Parameter isWALSound: True if SQLite is already known to read all of the WAL. Otherwise each of its
-    ///   pages is checked.
+    /// A file that is not a database, or is too damaged for recovery, is kept as it is, because bytes are better than
+    /// nothing. Each page of a WAL is checked, unless SQLite is already known to read all of it.
     private mutating func foldJournal(isWALSound: Bool = false) {
         let journals = Self.journals.filter { suffix in
             (FileSystem.regularFile(targets.copy + suffix)?.size ?? 0) > 0

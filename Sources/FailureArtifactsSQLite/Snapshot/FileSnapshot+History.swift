@@ -45,9 +45,7 @@ extension FileSnapshot {
 
     /// Records the history from the files of a store that was copied through SQLite.
     ///
-    /// - Parameters:
-    ///   - committed: The path of the copy of the committed state.
-    ///   - index: The WAL's index, read before that copy was made.
+    /// The index was read before the copy of the committed state was made.
     package mutating func recordHistory(besides committed: String, since index: WriteAheadLogIndex?) {
         guard let target = targets.history, let files = source.files else { return }
         do {

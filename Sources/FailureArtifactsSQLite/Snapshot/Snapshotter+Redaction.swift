@@ -4,14 +4,8 @@ internal import FailureArtifactsSystem
 extension Snapshotter {
     /// Copies a store; if there is a redactor, into a private place first, and from there in redacted form.
     ///
-    /// A store whose copy can't be redacted is described, not copied.
-    ///
-    /// - Parameters:
-    ///   - path: The store's file; nil for a store without one.
-    ///   - storage: The place where the store lives.
-    ///   - targets: The copy's places.
-    ///   - copy: A closure that copies the store to given places, using a snapshotter without a redactor.
-    /// - Returns: The result of `copy` and of the redaction.
+    /// A store whose copy can't be redacted is described, not copied. `copy` copies the store to given places, using a
+    /// snapshotter without a redactor.
     package func redacting(
         _ path: String?, _ storage: Snapshot.Storage, to targets: Targets,
         _ copy: (Snapshotter, Targets) -> Snapshot

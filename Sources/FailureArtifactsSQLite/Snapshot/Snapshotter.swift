@@ -50,12 +50,7 @@ package struct Snapshotter: Sendable {
         self.maximumMemory = maximumMemory
     }
 
-    /// Copies one store by its files.
-    ///
-    /// - Parameters:
-    ///   - source: The store.
-    ///   - targets: The copy's places.
-    /// - Returns: The result. If it has no copy, there is no file.
+    /// Copies one store by its files; if the result has no copy, there is no file.
     package func capture(_ source: StoreSource, to targets: Targets) -> Snapshot {
         redacting(source.path, source.storage, to: targets) { snapshotter, targets in
             snapshotter.withMemory {

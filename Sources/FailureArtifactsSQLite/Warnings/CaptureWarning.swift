@@ -61,13 +61,7 @@ package struct CaptureWarning: Hashable, Sendable {
     /// The facts by their names, such as `store` or `path`.
     package private(set) var parameters: [String: Parameter]
 
-    /// Creates a warning.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of problem.
-    ///   - text: The sentence.
-    ///   - path: The parameter `path`, the path of a store; nil for a warning without it.
-    ///   - parameters: The other parameters; those that are nil are left out.
+    /// Creates a warning; parameters that are nil are left out.
     package init(
         _ code: Code, _ text: String, path: String? = nil, _ parameters: [String: Parameter?] = [:]
     ) {
@@ -130,7 +124,7 @@ extension CaptureWarning: Codable {
 
     /// Reads a warning, and the sentence that format 1.0 has in its place.
     ///
-    /// - Throws: A `DecodingError` if there is no sentence. Parameters that are neither texts nor integers are ignored.
+    /// Parameters that are neither texts nor integers are ignored.
     package init(from decoder: any Decoder) throws {
         if let sentence = try? decoder.singleValueContainer().decode(String.self) {
             (code, text, parameters) = (nil, sentence, [:])
