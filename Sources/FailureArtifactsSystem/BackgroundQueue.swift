@@ -17,7 +17,7 @@ package final class BackgroundQueue: Sendable {
     private let state = ConditionLock(State())
     private let maximumWaiting: Int
 
-    /// The maximum number of waiting closures is that at which ``add(_:)`` blocks.
+    /// With this number of waiting closures, ``add(_:)`` blocks until there are fewer.
     package init(maximumWaiting: Int) {
         self.maximumWaiting = maximumWaiting
     }

@@ -240,27 +240,6 @@ package enum FileSystem {
         try rename(old, to: new)
     }
 
-    /// Creates a hard link; fails with `EEXIST` if the new name is taken.
-    package static func link(_ path: String, as name: String) throws(SystemError) {
-        guard systemLink(path, name) == 0 else { throw .last("link '\(path)' to", name) }
-    }
-
-    /// Sets the times of a file.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - accessed: The time of the last access.
-    ///   - modified: The time of the last change of the content.
-    /// - Throws: The failure of `utimensat`.
-    package static func setTimes(
-        of path: String, accessed: Timestamp, modified: Timestamp
-    ) throws(SystemError) {
-        let times = [accessed, modified].map {
-            timespec(tv_sec: time_t($0.seconds), tv_nsec: Int($0.milliseconds) * 1_000_000)
-        }
-        guard utimensat(AT_FDCWD, path, times, 0) == 0 else { throw .last("change the times of", path) }
-    }
-
     /// Sets the permissions of a file or directory, ignoring the process's umask.
     package static func setPermissions(_ permissions: UInt16, of path: String) throws(SystemError) {
         guard chmod(path, mode_t(permissions)) == 0 else {
@@ -411,7 +390,7 @@ package enum FileSystem {
     }
 }
 
-// Within `FileSystem`, `rename` and `link` mean the methods.
+// Within `FileSystem`, `rename` means the method.
 private func systemRename(_ old: String, _ new: String) -> CInt { rename(old, new) }
 private func systemStatvfs(_ path: String, _ information: inout statvfs) -> CInt {
     statvfs(path, &information)

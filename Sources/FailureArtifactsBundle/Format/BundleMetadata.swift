@@ -84,13 +84,6 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
             self.arguments = arguments
             self.attempt = attempt
         }
-
-        /// Returns true if both are the same test with the same arguments, in any attempt.
-        package func isSame(as other: Test) -> Bool {
-            var other = other
-            other.attempt = attempt
-            return self == other
-        }
     }
 
     /// The way the test ended.
@@ -216,13 +209,5 @@ extension BundleMetadata {
             self.bytes = bytes
             self.crc32 = crc32
         }
-
-        /// The greatest number of shared entries in a bundle.
-        package static let maximumCount = 1000
-    }
-
-    /// Returns the reference to another bundle for an entry that the archive lacks; nil for other entries.
-    package func sharedEntry(named name: String) -> SharedEntry? {
-        sharedEntries?.first { $0.entry == name }
     }
 }

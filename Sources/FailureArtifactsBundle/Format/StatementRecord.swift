@@ -94,15 +94,6 @@ package struct StatementRecord: Codable, Equatable, Sendable {
     /// The maximum number of ``callers``.
     package static let maximumCallers = 5
 
-    /// The innermost line in another file that called the function of ``source``; nil if unknown.
-    ///
-    /// A reader may have replaced the source by one of the callers; its own callers follow it.
-    package var callerInAnotherFile: Source? {
-        guard let source, let callers else { return nil }
-        let outer = callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]
-        return outer.first { $0.file != source.file }
-    }
-
     package init(
         at: String, changes: Int?, connection: UInt64, cut: Bool? = nil, duration: Double? = nil,
         error: Failure? = nil, order: UInt64, phase: Phase, sql: String, thread: String

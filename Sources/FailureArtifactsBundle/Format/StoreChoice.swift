@@ -1,5 +1,3 @@
-internal import FailureArtifactsSystem
-
 /// A copy of a store in a bundle: the test's view or the committed state, at one of its failures.
 package struct StoreChoice: Equatable, Sendable {
     /// The name: `ledger`, `ledger.committed`, or `failure-2/ledger` for a copy in a snapshot.
@@ -9,12 +7,6 @@ package struct StoreChoice: Equatable, Sendable {
     /// True if the copy has the committed state, as all other connections saw it.
     package let isCommitted: Bool
     package let store: BundleMetadata.Store
-
-    /// The file name for the copy: the entry's own, or `store.sqlite` if that can't be used.
-    package var fileName: String {
-        let name = Path.name(of: entry)
-        return name.isEmpty || name == "." || name == ".." ? "store.sqlite" : name
-    }
 }
 
 extension BundleMetadata {

@@ -277,3 +277,27 @@ extension Console {
         }
     }
 }
+
+extension FileSystem {
+    /// Creates a hard link; fails with `EEXIST` if the new name is taken.
+    fileprivate static func link(_ path: String, as name: String) throws(SystemError) {
+        guard systemLink(path, name) == 0 else {
+            throw SystemError("link '\(path)' to", name, code: errno)
+        }
+    }
+
+    /// Sets the times of a file's last access, and of the last change of its content.
+    static func setTimes(
+        of path: String, accessed: Timestamp, modified: Timestamp
+    ) throws(SystemError) {
+        let times = [accessed, modified].map {
+            timespec(tv_sec: time_t($0.seconds), tv_nsec: Int($0.milliseconds) * 1_000_000)
+        }
+        guard utimensat(AT_FDCWD, path, times, 0) == 0 else {
+            throw SystemError("change the times of", path, code: errno)
+        }
+    }
+}
+
+// Within `FileSystem`, `link` means the method.
+private func systemLink(_ old: String, _ new: String) -> CInt { link(old, new) }

@@ -28,11 +28,11 @@ extension BundleMetadata {
                 .badMetadata("it describes \(count) stores, and the limit is \(Self.maximumStores)"))
         }
         let shared = sharedEntries?.count ?? 0
-        guard shared <= SharedEntry.maximumCount else {
+        guard shared <= Self.maximumSharedEntries else {
             throw BundleError(
                 bundle,
                 .badMetadata(
-                    "it has \(shared) entries elsewhere, and the limit is \(SharedEntry.maximumCount)"))
+                    "it has \(shared) entries elsewhere, and the limit is \(Self.maximumSharedEntries)"))
         }
         for stores in allStores {
             var names: Set<String> = []
@@ -44,6 +44,9 @@ extension BundleMetadata {
 
     /// The maximum number of stores in a bundle, including those of snapshots.
     private static let maximumStores = 10_000
+
+    /// The maximum number of entries that a bundle leaves to others.
+    private static let maximumSharedEntries = 1000
 
     /// The only key that every version has.
     private struct VersionOnly: Decodable {
@@ -125,5 +128,21 @@ extension BundleMetadata {
             throw BundleError(path, zip: error)
         }
         try self.init(in: archive, of: path)
+    }
+}
+
+extension BundleMetadata {
+    /// Returns the reference to another bundle for an entry that the archive lacks; nil for other entries.
+    package func sharedEntry(named name: String) -> SharedEntry? {
+        sharedEntries?.first { $0.entry == name }
+    }
+}
+
+extension BundleMetadata.Test {
+    /// Returns true if both are the same test with the same arguments, in any attempt.
+    package func isSame(as other: BundleMetadata.Test) -> Bool {
+        var other = other
+        other.attempt = attempt
+        return self == other
     }
 }

@@ -27,3 +27,14 @@ extension BundleReader {
         return records.sorted { $0.order < $1.order }
     }
 }
+
+extension StatementRecord {
+    /// The innermost line in another file that called the function of ``source``; nil if unknown.
+    ///
+    /// A reader may have replaced the source by one of the callers; its own callers follow it.
+    package var callerInAnotherFile: Source? {
+        guard let source, let callers else { return nil }
+        let outer = callers.firstIndex(of: source).map { callers[($0 + 1)...] } ?? callers[...]
+        return outer.first { $0.file != source.file }
+    }
+}

@@ -1,4 +1,5 @@
 package import FailureArtifactsBundle
+internal import FailureArtifactsSystem
 
 extension BundleReader {
     /// Returns the copy with a name.
@@ -22,5 +23,13 @@ extension BundleReader {
             throw BundleError(path, .storeNotCaptured(name, described.capture.reason))
         }
         throw BundleError(path, .noSuchStore(name, choices.map(\.name)))
+    }
+}
+
+extension StoreChoice {
+    /// The file name for the copy: the entry's own, or `store.sqlite` if that can't be used.
+    package var fileName: String {
+        let name = Path.name(of: entry)
+        return name.isEmpty || name == "." || name == ".." ? "store.sqlite" : name
     }
 }

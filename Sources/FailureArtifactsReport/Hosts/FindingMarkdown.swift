@@ -1,5 +1,6 @@
 package import FailureArtifactsAnalysis
 internal import FailureArtifactsBundle
+internal import FailureArtifactsReading
 
 /// Findings as Markdown for a coding agent.
 ///
