@@ -19,18 +19,10 @@ package struct ZipWriter: ~Copyable {
     /// Creates an archive, which must not exist and only its owner may read.
     ///
     /// The compression level is from 1 (fastest) to 9 (smallest); 0 stores everything. Large content is compressed on
-    /// `threads` threads, by default one per core, which exist only while an entry is being added.
+    /// `threads` threads, by default one per core, which exist only while an entry is being added. There may be
+    /// free space before the archive, as in a self-extracting one. Offsets count from the start of the file.
     package init(
-        creating path: String, level: Int = 1, threads: Int? = nil
-    ) throws(ZipError) {
-        try self.init(creating: path, level: level, threads: threads, startingAt: 0)
-    }
-
-    /// Creates an archive with free space before it, as in a self-extracting one.
-    ///
-    /// Offsets in the archive count from the start of the file.
-    init(
-        creating path: String, level: Int = 1, threads: Int? = nil, startingAt offset: UInt64
+        creating path: String, level: Int = 1, threads: Int? = nil, startingAt offset: UInt64 = 0
     ) throws(ZipError) {
         // Everything that may fail precedes the first assignment, because a noncopyable value can't be
         // destroyed in part.

@@ -16,19 +16,11 @@ extension CaptureSession {
     ///   - location: A location that distinguishes tests of the same name.
     ///   - isAlone: True if no other test runs before this one has ended. If false, run the test's code with
     ///     ``RunningTest/ofTask`` set to this test.
+    ///   - isSuite: True for a suite that failed outside of its tests.
     /// - Returns: The test, to be passed to later reports.
     package func testWillStart(
         framework: String, suite: String, name: String, arguments: [String]? = nil,
-        location: String = "", isAlone: Bool
-    ) -> RunningTest {
-        start(
-            framework: framework, suite: suite, name: name, arguments: arguments, location: location,
-            isAlone: isAlone, isSuite: false)
-    }
-
-    private func start(
-        framework: String, suite: String, name: String, arguments: [String]? = nil,
-        location: String = "", isAlone: Bool, isSuite: Bool
+        location: String = "", isAlone: Bool, isSuite: Bool = false
     ) -> RunningTest {
         let configuration = configuration
         if frameworkStores.needsFilesOpenAtStart { noteOpenFiles(configuration) }
@@ -173,7 +165,7 @@ extension CaptureSession {
         guard configuration.mode != .off else { return }
         let test =
             state.withLock { $0.suites[suite] }
-            ?? start(
+            ?? testWillStart(
                 framework: framework, suite: suite, name: Self.suiteName, isAlone: true, isSuite: true)
         testDidFail(test, event)
     }
