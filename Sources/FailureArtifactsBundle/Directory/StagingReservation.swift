@@ -77,6 +77,17 @@ package struct StagingReservation: Sendable {
         return true
     }
 
+    /// Counts the files of a store's copies as staged.
+    ///
+    /// If there is no space for them, they are removed, and the result is the reason as a full sentence.
+    package mutating func takeFiles(of store: BundleMetadata.Store) -> String? {
+        let files = store.stagedEntries.map(staging.file(ofEntry:))
+        let size = files.reduce(0) { $0 + (FileSystem.regularFile($1)?.size ?? 0) }
+        if take(size) { return nil }
+        for file in files { try? FileSystem.remove(file) }
+        return "It has \(size) bytes with its history, for which no room was left."
+    }
+
     /// Counts bytes as no longer staged.
     package mutating func giveBack(_ bytes: UInt64) { used = used.saturatingSubtract(bytes) }
 }

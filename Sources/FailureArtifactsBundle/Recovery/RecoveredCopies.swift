@@ -135,14 +135,8 @@ struct RecoveredCopies: Sendable {
 
     /// Reserves room for a store's files, or removes them and their entries if there isn't enough.
     private mutating func takeRoom(for store: BundleMetadata.Store) -> BundleMetadata.Store {
-        let size = store.stagedEntries.reduce(0) { bytes, entry in
-            bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)
-        }
-        guard size > 0, !room.take(size) else { return store }
-        for entry in store.stagedEntries { try? FileSystem.remove(staging.file(ofEntry: entry)) }
-        let reason =
-            "It has \(size) bytes with its history, for which no room was left. "
-            + "\(room.limit.rawValue) sets the limit."
+        guard let shortage = room.takeFiles(of: store) else { return store }
+        let reason = "\(shortage) \(room.limit.rawValue) sets the limit."
         limitsHit.insert(room.limit.rawValue)
         warnings.append(.storeNotCopied(store.name, because: reason, limit: room.limit.rawValue))
         return store.described(because: reason)

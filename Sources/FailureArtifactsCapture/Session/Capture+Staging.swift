@@ -112,15 +112,8 @@ extension Capture {
                 snapshot, named: found.name, originalPath: found.store.path, isShared: found.isShared,
                 openedBy: found.openedBy, duration: start.elapsed, entries: entries,
                 bytes: FileSystem.regularFile(targets.copy)?.size)
-            let stagedBytes = store.stagedEntries.reduce(0) { bytes, entry in
-                bytes + (FileSystem.regularFile(staging.file(ofEntry: entry))?.size ?? 0)
-            }
-            guard room.take(stagedBytes) else {
-                for entry in store.stagedEntries { try? FileSystem.remove(staging.file(ofEntry: entry)) }
-                return leaveOut(
-                    found,
-                    because: "It has \(stagedBytes) bytes with its history, for which no room was left.",
-                    room.limit.rawValue)
+            if let shortage = room.takeFiles(of: store) {
+                return leaveOut(found, because: shortage, room.limit.rawValue)
             }
             if folder == "stores" {
                 stageStatements(

@@ -56,12 +56,10 @@ extension HistoryPlan {
 
         /// Writes bytes that precede the pages.
         mutating func append(_ bytes: [UInt8]) throws(HistoryRecordingError) {
-            do {
+            try HistoryRecordingError.wrapping { () throws(SystemError) in
                 try bytes.withBytes { (buffer) throws(SystemError) in
                     try file.write(buffer, at: offset)
                 }
-            } catch {
-                throw HistoryRecordingError(file.path, .system(error))
             }
             offset += UInt64(bytes.count)
         }
@@ -80,12 +78,10 @@ extension HistoryPlan {
 
         private mutating func flush() throws(HistoryRecordingError) {
             let (count, start) = (used, offset)
-            do {
+            try HistoryRecordingError.wrapping { () throws(SystemError) in
                 try pages.withBytes { (buffer) throws(SystemError) in
                     try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: start)
                 }
-            } catch {
-                throw HistoryRecordingError(file.path, .system(error))
             }
             offset += UInt64(count)
             used = 0

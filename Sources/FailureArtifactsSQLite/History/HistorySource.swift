@@ -35,10 +35,8 @@ package struct HistorySource: ~Copyable, Sendable {
         _ page: UInt32, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryRecordingError) -> Bool {
         let offset = UInt64(page - 1) * UInt64(buffer.count)
-        do {
-            return try database.read(into: buffer, at: offset) == buffer.count
-        } catch {
-            throw HistoryRecordingError(database.path, .system(error))
+        return try HistoryRecordingError.wrapping { () throws(SystemError) in
+            try database.read(into: buffer, at: offset) == buffer.count
         }
     }
 
@@ -46,11 +44,8 @@ package struct HistorySource: ~Copyable, Sendable {
     func readFrame(
         _ frame: Int, of log: WriteAheadLog, into buffer: UnsafeMutableRawBufferPointer
     ) throws(HistoryRecordingError) {
-        let count: Int
-        do {
-            count = try wal.read(into: buffer, at: log.offset(ofPageInFrame: frame))
-        } catch {
-            throw HistoryRecordingError(wal.path, .system(error))
+        let count = try HistoryRecordingError.wrapping { () throws(SystemError) in
+            try wal.read(into: buffer, at: log.offset(ofPageInFrame: frame))
         }
         guard count == buffer.count else {
             throw HistoryRecordingError(
@@ -62,13 +57,8 @@ package struct HistorySource: ~Copyable, Sendable {
     func checkUnchanged(
         since log: WriteAheadLog, _ index: WriteAheadLogIndex?
     ) throws(HistoryRecordingError) {
-        var bytes = [UInt8](repeating: 0, count: WriteAheadLog.headerSize)
-        do {
-            _ = try bytes.withMutableBytes { (buffer) throws(SystemError) in
-                try wal.read(into: buffer, at: 0)
-            }
-        } catch {
-            throw HistoryRecordingError(wal.path, .system(error))
+        let bytes = try HistoryRecordingError.wrapping { () throws(SystemError) in
+            try wal.bytes(WriteAheadLog.headerSize, at: 0)
         }
         guard bytes == log.header?.bytes else {
             throw HistoryRecordingError(

@@ -155,12 +155,10 @@ package struct WriteAheadLog: Sendable {
     private static func read(
         _ file: borrowing File, into block: inout [UInt8], at offset: UInt64
     ) throws(HistoryRecordingError) -> Int {
-        do {
-            return try block.withMutableBytes { (buffer) throws(SystemError) in
+        try HistoryRecordingError.wrapping { () throws(SystemError) in
+            try block.withMutableBytes { (buffer) throws(SystemError) in
                 try file.read(into: buffer, at: offset)
             }
-        } catch {
-            throw HistoryRecordingError(file.path, .system(error))
         }
     }
 

@@ -25,17 +25,16 @@ extension FileSnapshot {
         do {
             guard let wal = try FileSystem.regularFile(at: copy + "-wal"), wal.size > 0 else { return }
             let log = try WriteAheadLog(reading: try File(reading: copy + "-wal"))
-            let index = try FileSystem.regularFile(at: copy + "-index") == nil ? nil : copy + "-index"
             let pages = log.transactions.last.map { UInt64($0.databaseSize) } ?? 0
-            let origin =
-                if let index {
-                    HistorySource(
-                        database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
-                        walIndex: try File(reading: index))
-                } else {
-                    HistorySource(
-                        database: try File(reading: copy), wal: try File(reading: copy + "-wal"))
-                }
+            let index: File?
+            if try FileSystem.regularFile(at: copy + "-index") == nil {
+                index = nil
+            } else {
+                index = try File(reading: copy + "-index")
+            }
+            let origin = HistorySource(
+                database: try File(reading: copy), wal: try File(reading: copy + "-wal"),
+                walIndex: index)
             try FileSystem.createDirectory(Path.directory(of: target))
             snapshot.history = try recorder.record(origin, committedPages: pages, to: target)
         } catch {
