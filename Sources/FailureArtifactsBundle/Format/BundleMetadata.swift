@@ -35,7 +35,7 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
 
     package init(
         test: Test, outcome: Outcome, fingerprint: String, failures: [Failure], stores: [Store],
-        snapshots: [Snapshot]? = nil, otherStores: [OtherStore]? = nil, files: [WatchedFiles]? = nil,
+        snapshots: [Snapshot]? = nil, files: [WatchedFiles]? = nil,
         attachments: [Attachment], environment: Environment,
         capture: Capture, warnings: [CaptureWarning]
     ) {
@@ -45,7 +45,6 @@ package struct BundleMetadata: Codable, Equatable, Sendable {
         self.failures = failures
         self.stores = stores
         self.snapshots = snapshots
-        self.otherStores = otherStores
         self.files = files
         self.attachments = attachments
         self.environment = environment
