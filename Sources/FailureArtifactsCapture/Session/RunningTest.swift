@@ -1,5 +1,5 @@
 package import FailureArtifactsBundle
-internal import FailureArtifactsSystem
+package import FailureArtifactsSystem
 
 /// A test that started before its adapter could report it, until its name is known.
 struct UnreportedTest: Sendable {
@@ -138,4 +138,39 @@ package final class RunningTest: Sendable {
 
     /// The test in whose task the caller runs, if its framework runs several tests at once; nil elsewhere.
     @TaskLocal package static var ofTask: RunningTest?
+}
+
+/// A failure, as reported by any test framework.
+package struct FailureEvent: Sendable {
+    package let message: String
+    /// The source file; nil if the framework does not know it.
+    package let file: String?
+    /// The line, counted from 1; nil if the framework does not know it.
+    package let line: Int?
+    package let kind: BundleMetadata.Failure.Kind
+    package let date: Timestamp
+
+    /// True if an error has left the code that threw it.
+    ///
+    /// The changes made by that code may already be undone.
+    var isThrownError: Bool {
+        // XCTest's message for an error inside an assertion's expression, such as XCTUnwrap's.
+        kind == .error || message.contains("threw error")
+    }
+
+    package init(
+        message: String, file: String?, line: Int?, kind: BundleMetadata.Failure.Kind,
+        date: Timestamp = .now
+    ) {
+        self.message = message
+        self.file = file
+        self.line = line
+        self.kind = kind
+        self.date = date
+    }
+
+    /// The failure's form in the metadata.
+    var metadata: BundleMetadata.Failure {
+        BundleMetadata.Failure(message: message, file: file, line: line, kind: kind, at: date)
+    }
 }
