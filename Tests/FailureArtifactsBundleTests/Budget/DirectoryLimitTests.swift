@@ -144,6 +144,30 @@ import Testing
         place.directory.discard(room.staging)
     }
 
+    @Test func theFilesOfAStoreAreCountedTogetherOrRemoved() throws {
+        let place = try Place()
+        // A quarter is for descriptions.
+        let limits = DirectoryLimits(storeBytes: 1 << 30, totalBytes: 8000, bundles: 4)
+        var room = try StagingReservation(in: place.directory, within: limits)
+        defer { place.directory.discard(room.staging) }
+        var stores = place.metadata(["stores/a.sqlite", "stores/b.sqlite"]).stores
+        stores[0].rawEntries = ["raw/a.sqlite-wal"]
+        for (entry, count) in [
+            ("stores/a.sqlite", 2000), ("raw/a.sqlite-wal", 3000), ("stores/b.sqlite", 1001),
+        ] {
+            try FileSystem.write(noise(count), toNewFile: room.staging.path(ofEntry: entry))
+        }
+        #expect(room.takeFiles(of: stores[0]) == nil)
+        #expect(
+            room.takeFiles(of: stores[1])
+                == "It has 1001 bytes with its history, for which no room was left.")
+        #expect(room.used == 5000 && room.limit == .totalBytes)
+        let isThere = ["stores/a.sqlite", "raw/a.sqlite-wal", "stores/b.sqlite"].map {
+            FileSystem.regularFile(room.staging.file(ofEntry: $0)) != nil
+        }
+        #expect(isThere == [true, true, false])
+    }
+
     @Test func whatIsToBeLeftFreeIsLeftFree() throws {
         let place = try Place()
         let free = try #require(FileSystem.freeBytes(ofVolumeAt: place.root))
