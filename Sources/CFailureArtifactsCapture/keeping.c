@@ -48,7 +48,7 @@ void failure_artifacts_keeping_begins(int64_t bytes, bool is_first) {
 void failure_artifacts_keeping_ends(void) { atomic_store(&maximum_bytes, 0); }
 
 bool failure_artifacts_is_unwound(const failure_artifacts_connection *connection) {
-    return atomic_load_explicit(&connection->is_unwound, memory_order_relaxed);
+    return atomic_load_explicit(&connection->is_unwound, memory_order_acquire);
 }
 
 uint64_t failure_artifacts_unwound_at(const failure_artifacts_connection *connection) {
@@ -194,14 +194,16 @@ failure_artifacts_image failure_artifacts_image_at_start(failure_artifacts_conne
 }
 
 static void begin_unwinding(failure_artifacts_connection *connection) {
-    if (atomic_exchange_explicit(&connection->is_unwound, true, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&connection->is_unwound, memory_order_relaxed)) return;
+    // Other threads read the point in time if they see that it is known.
     atomic_store_explicit(&connection->unwound_at, failure_artifacts_point_in_time(), memory_order_relaxed);
+    atomic_store_explicit(&connection->is_unwound, true, memory_order_release);
 }
 
 void failure_artifacts_keep(
     failure_artifacts_connection *connection, failure_artifacts_keeping_reason reason,
     failure_artifacts_receiver receiver) {
-    int64_t limit = atomic_load_explicit(&maximum_bytes, memory_order_relaxed);
+    int64_t limit = atomic_load(&maximum_bytes);
     if (limit == 0) return;
     if (atomic_load(&spent) > 100000000 + (now(CLOCK_MONOTONIC) - atomic_load(&begun)) / 50) limit = 0;
     // Serializing runs a statement of our own.
