@@ -131,9 +131,9 @@ uint64_t failure_artifacts_test_starts(void) {
 
 // Takes numbers for the next statements. Returns false if a test has started since the last one.
 static __attribute__((noinline)) bool renews_numbers(failure_artifacts_connection *connection) {
-    if (atomic_load_explicit(&started_tests, memory_order_relaxed) != connection->tests) return false;
+    // A test that starts later takes a number later, so the next statement comes here again.
     take_numbers(connection);
-    return true;
+    return atomic_load_explicit(&started_tests, memory_order_relaxed) == connection->tests;
 }
 
 // MARK: - One connection
@@ -177,7 +177,8 @@ static void statement_starts(
     failure_artifacts_connection *connection, sqlite3_stmt *statement, const char *sql, uint64_t number) {
     if (!this_thread.handle) learn_thread();
     if (atomic_load_explicit(&follows_tasks, memory_order_relaxed)) note_task(connection);
-    uint64_t tests = atomic_load_explicit(&started_tests, memory_order_relaxed);
+    // With what was noted before the test started: that the connection is left.
+    uint64_t tests = atomic_load_explicit(&started_tests, memory_order_acquire);
     if (tests != connection->tests) {
         connection->tests = tests;
         if (atomic_load_explicit(&connection->is_left, memory_order_relaxed)
